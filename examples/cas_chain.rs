@@ -1,10 +1,10 @@
-//! Half a million events of a versioned store, one of them a read of a version that was replaced.
+//! An online check of half a million events of a versioned store, in which one read is stale.
 //!
-//! The store hands out its current version and takes updates that name the version they replace:
-//! a register with compare-and-swap, as under a lease or an etag. A cache in front of it serves one
-//! stale read. The history is made as it is checked and never kept: the checker remembers the
-//! chain of versions as far back as an open call may depend on it, and a thousand more to
-//! explain a violation. `cargo run --release --example cas_chain` prints the output at the end.
+//! The store returns its current version, and accepts updates that name the version they replace. So it is a register
+//! with compare-and-swap, like a lease or an etag. A cache in front of it serves one stale read. The history is
+//! checked while it is created, and never kept. The checker remembers the versions on which an open call may depend,
+//! and a thousand more to explain a violation. `cargo run --release --example cas_chain` prints the output at the
+//! end.
 
 #![forbid(unsafe_code)]
 
@@ -18,14 +18,14 @@ use sim::check::verdict::Verdict;
 const EVENTS: u64 = 500_000;
 const CLIENTS: usize = 8;
 
-/// Clients of a versioned store, and their results: an endless stream of events, the same for
-/// the same seed.
+/// Clients of a versioned store, and their results. They form an endless stream of events, which depends only on the
+/// seed.
 struct Store {
     random: u64,
     version: u64,
     /// The id of the next update.
     next: u64,
-    /// For each client its open call, with its result once the store has worked on it.
+    /// The open call of each client, with its result after the store has executed it.
     calls: [Option<(Op, Option<Ret>)>; CLIENTS],
     made: u64,
     /// The time at which one read is served from a cache.
@@ -40,7 +40,7 @@ impl Store {
         Store { random: seed, version: 0, next: 1, calls, made: 0, stale_at, cached: None }
     }
 
-    /// A number below `bound` (SplitMix64).
+    /// Returns a number below `bound` (SplitMix64).
     fn below(&mut self, bound: usize) -> usize {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;
@@ -49,7 +49,7 @@ impl Store {
         ((word ^ (word >> 31)) % bound as u64) as usize
     }
 
-    /// The next call of a client.
+    /// Draws the next call of a client.
     fn ask(&mut self) -> Op {
         if self.below(3) > 0 {
             return Op::Read;
@@ -58,7 +58,7 @@ impl Store {
         Op::Update { from: self.version, to: self.next - 1 }
     }
 
-    /// The answer of the store at this moment.
+    /// Returns the result of a call that the store executes now.
     fn answer(&mut self, op: &Op) -> Ret {
         match op {
             Op::Read => Ret::Version(self.version),
@@ -97,7 +97,7 @@ impl Iterator for Store {
                 Some((_, Some(ret))) => ClientEvent::Return { client, ret },
             };
             self.made += 1;
-            // The cache was filled a while before.
+            // The cache was filled 50 events earlier.
             if self.stale_at == Some(self.made + 50) {
                 self.cached = Some(self.version);
             }
@@ -106,7 +106,7 @@ impl Iterator for Store {
     }
 }
 
-/// Feeds the checker until it knows of a violation or has seen all. Says whether there was one.
+/// Feeds the checker until the first violation or the last event. Returns `true` for a violation.
 fn show(about: &str, stale_at: Option<u64>) -> bool {
     let mut chain = Chain::new(0);
     let mut kept = 0;

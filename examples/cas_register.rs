@@ -1,8 +1,8 @@
-//! A compare-and-set register on three nodes, with a primary, fail-over, and a net that cuts the primary off.
+//! A compare-and-set register on three nodes, with a primary and fail-over. The network cuts the primary off.
 //!
-//! The primary of an epoch sends its chain of versions to the others, and answers a call when a majority has accepted it. A node
-//! that hears nothing has a majority promise it the next epoch, and takes over the latest chain. A client asks its own node only, so a
-//! deposed primary goes on answering. [`Chain`] checks calls while they happen. Two bugs are planted; the output is at the end.
+//! An epoch's primary sends its chain of versions to the others, and answers a call when a majority accepts it. A node
+//! that hears nothing asks a majority for the next epoch, and adopts the latest chain. A client asks only its own node,
+//! so a deposed primary keeps answering. [`Chain`] checks calls online. Two bugs are planted. The output is at the end.
 
 #![forbid(unsafe_code)]
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,31 +24,31 @@ mod shared;
 
 const NODES: usize = 3;
 const TICK: Duration = Duration::from_millis(5);
-/// Ticks between two messages of a primary that has nothing to say.
+/// The number of ticks between two messages of an idle primary.
 const HEARTBEAT: u32 = 2;
-/// Ticks until a node takes over. Each node has another patience.
+/// The number of ticks without messages until a node takes over, by node.
 const PATIENCE: [u32; NODES] = [4, 5, 6];
-/// Ticks until a client gives up.
+/// The number of ticks until a client gives up.
 const TIMEOUT: u32 = 4;
 type Calls = History<VersionedRegister>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
-    /// The primary answers reads at once: it may have been deposed.
+    /// The primary answers reads immediately, although it may have been deposed.
     ReadsLocally,
-    /// The primary answers updates at once: they may be lost with it.
+    /// The primary answers updates immediately, so they may be lost with it.
     AnswersEarly,
 }
 
 #[derive(Clone, Debug)]
 enum Message {
-    /// From the primary of an epoch.
+    /// The chain, sent by the primary of an epoch.
     Append { epoch: u64, chain: Vec<u64>, round: u64 },
     /// The chain of this round was accepted.
     Accepted { epoch: u64, round: u64 },
-    /// Asks for the promise to accept nothing of an earlier epoch.
+    /// Asks for the promise to reject earlier epochs.
     Prepare { epoch: u64 },
-    /// Promised, with the chain so far and the epoch that it was written in.
+    /// The promise, with the current chain and the epoch in which it was written.
     Promised { epoch: u64, latest: (u64, Vec<u64>) },
 }
 
@@ -56,9 +56,9 @@ enum Message {
 struct Waiting {
     round: u64,
     accepted: BTreeSet<usize>,
-    /// The length of the chain that is committed then.
+    /// The length of the chain that a majority then accepts.
     length: usize,
-    /// The answer to the client; none for the first round of a primary.
+    /// The answer to the client; `None` for the first round of a primary.
     answer: Option<Ret>,
 }
 
@@ -67,22 +67,22 @@ struct Replica {
     number: usize,
     bug: Option<Bug>,
     is_primary: bool,
-    /// Accepts nothing of an epoch before this one.
+    /// The node rejects messages of epochs before this one.
     promised: u64,
-    /// Versions, the last one is the current one; and the epoch in which it was written.
+    /// The versions, the current one last. `chain_epoch` is the epoch in which the chain was written.
     chain: Vec<u64>,
     chain_epoch: u64,
-    /// As a primary: the length of the chain that a majority is known to have.
+    /// For a primary: the length of the chain prefix that a majority is known to have.
     committed: usize,
     round: u64,
     waiting: Vec<Waiting>,
-    /// Of those that have promised: the epoch of the chain, and the chain.
+    /// For each received promise, the epoch of the chain and the chain.
     promises: Vec<(u64, Vec<u64>)>,
-    /// When a primary was heard of; of a primary, when it sent.
+    /// The time of the last message from a primary; for a primary, the time of its last message.
     heard: Instant,
     ticked: Instant,
     client: Client,
-    /// Messages to be sent, each with its receiver.
+    /// Messages to send, each with its receiver.
     outbox: Vec<(usize, Message)>,
 }
 
@@ -111,7 +111,7 @@ impl Replica {
         self.outbox.extend(others.map(|other| (other, message.clone())));
     }
 
-    /// Sends the chain to the others, and has an answer wait for their majority.
+    /// Sends the chain to the others, and defers an answer until a majority has accepted the chain.
     fn begin_round(&mut self, answer: Option<Ret>) {
         self.round += 1;
         let (round, length) = (self.round, self.chain.len());
@@ -157,7 +157,7 @@ impl Replica {
                     self.take_over();
                 }
             }
-            // Of an epoch that is over.
+            // The message belongs to an old epoch.
             _ => {}
         }
     }
@@ -175,12 +175,12 @@ impl Replica {
         let latest = self.promises.drain(..).max_by_key(|(epoch, chain)| (*epoch, chain.len()));
         (_, self.chain) = latest.expect("its own is among them");
         (self.chain_epoch, self.is_primary) = (self.promised, true);
-        // The chain that it took over is committed when a majority has it.
+        // The adopted chain is committed when a majority has it.
         self.committed = 0;
         self.begin_round(None);
     }
 
-    /// Asks the others for the next epoch that is its own: those of a node are its number modulo [`NODES`].
+    /// Asks the others for the next epoch that belongs to this node: its number modulo [`NODES`] is the node's.
     fn prepare(&mut self) {
         let mut later = self.promised + 1..;
         let epoch = later.find(|epoch| *epoch as usize % NODES == self.number);
@@ -190,7 +190,7 @@ impl Replica {
         self.send_all(Message::Prepare { epoch: self.promised });
     }
 
-    /// The time of its next tick: a follower has none before its patience ends.
+    /// Returns the time of the next tick. An idle follower has no tick before its timeout.
     fn next_tick(&self) -> Instant {
         let is_busy = self.is_primary || self.client.open.is_some();
         if is_busy { self.ticked + TICK } else { self.heard + TICK * PATIENCE[self.number] }
@@ -212,7 +212,7 @@ impl Replica {
         }
     }
 
-    /// Does a call of its client, if there is one.
+    /// Begins a call of the client, if it has one to make.
     fn call(&mut self, now: Instant) {
         let last = *self.chain.last().expect("a chain has a first version");
         match self.client.begin(now) {
@@ -237,14 +237,14 @@ impl Replica {
 /// The client of a node. It has one call open at a time.
 struct Client {
     number: u64,
-    /// Its open call, and when it was invoked.
+    /// Its open call, and the time of the invocation.
     open: Option<(Instant, Invoked<VersionedRegister>)>,
-    /// Its versions have its number in front: 101, 102.
+    /// The number of its updates. It is the end of a version name: 101 and 102 are versions of client 0.
     updates: u64,
     history: Calls,
 }
 
-/// The version that a call showed, or may bring about while it is open.
+/// Returns the version that a call returned or wrote, or that an open call may write.
 fn version(op: &Op, ret: Option<&Ret>) -> Option<u64> {
     match (op, ret) {
         (_, Some(Ret::Version(id))) => Some(*id),
@@ -254,9 +254,9 @@ fn version(op: &Op, ret: Option<&Ret>) -> Option<u64> {
 }
 
 impl Client {
-    /// Draws the next call, if there is one in this tick.
+    /// Draws the next call, if this tick has a call.
     fn begin(&mut self, now: Instant) -> Option<Op> {
-        // 0 is a read, because 0 is what shrinking leaves where a draw does not count.
+        // 0 is a read, because shrinking replaces irrelevant draws by 0.
         let op = match sim::rand::below(4) {
             1 => {
                 self.updates += 1;
@@ -276,7 +276,7 @@ impl Client {
         }
     }
 
-    /// Ends an open call that has waited for too long: it may have taken effect, or still will.
+    /// Ends an open call that has waited too long. It may have taken effect, or may still take effect.
     fn gives_up(&mut self, now: Instant) -> bool {
         let late = self.open.take_if(|(since, _)| now - *since >= TICK * TIMEOUT);
         late.map(|(_, call)| call.info()).is_some()
@@ -309,13 +309,13 @@ impl Server {
     async fn send(&self) {
         let outbox = std::mem::take(&mut locked(&self.replica).outbox);
         for (to, message) in outbox {
-            // An error: the run ends, and its nodes one after the other.
+            // An error means that the run ends and stops its nodes one after the other.
             let _ = self.senders[&to].send(message).await;
         }
     }
 }
 
-/// Three nodes; one of them, or the primary if the cut is guided, is cut off for a while.
+/// Runs three nodes and cuts off a random node for a while, or the primary if the cut is guided.
 async fn program(bug: Option<Bug>, is_guided: bool) {
     let nodes: Vec<Node> = (1..=NODES).map(|number| node(format!("n{number}"))).collect();
     let mut senders = vec![BTreeMap::new(); NODES];
@@ -351,7 +351,7 @@ async fn program(bug: Option<Bug>, is_guided: bool) {
     sleep(TICK * sim::rand::range(10..18) as u32).await;
     net::heal();
     sleep(TICK * 5).await;
-    // Messages were held: a cut that meets none tests nothing.
+    // The cut held messages. A cut that holds no message tests nothing.
     assert!(net::met() > 0 || !sim::SIMULATED);
     let is_deposed = servers.iter().any(|server| locked(&server.replica).promised > 0);
     sim::sometimes!(is_deposed || !sim::SIMULATED, "another node takes over");

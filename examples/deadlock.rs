@@ -1,7 +1,7 @@
-//! Two accounts, each behind its lock; two transfers in opposite directions wait for each other.
+//! Two transfers in opposite directions lock two accounts, and wait for each other.
 //!
-//! `cargo run --example deadlock` finds the interleaving. Its output is at the end of this file:
-//! the waiting tasks, the holders of the locks, and the places where they were taken.
+//! `cargo run --example deadlock` finds the interleaving. Its output is at the end of this file: the waiting tasks, the
+//! owners of the locks, and the places at which they acquired them.
 
 #![forbid(unsafe_code)]
 
@@ -16,19 +16,19 @@ use shared::Version::{self, Buggy, Fixed};
 
 mod shared;
 
-/// The balances, each behind a lock of its own.
+/// The balances, each behind its own lock.
 type Accounts = [Mutex<u64>; 2];
 
 /// Moves money from one account to another.
 async fn transfer(accounts: &Accounts, from: usize, to: usize, amount: u64, version: Version) {
     let (mut source, mut target);
     match version {
-        // The giver first: another transfer may hold the other lock and want this one.
+        // Locks the source first. Another transfer may hold the other lock and wait for this one.
         Buggy => {
             source = accounts[from].lock().await;
             target = accounts[to].lock().await;
         }
-        // The lower number first, whichever way the money goes.
+        // Locks the account with the lower number first, in both directions.
         Fixed if from < to => {
             source = accounts[from].lock().await;
             target = accounts[to].lock().await;
@@ -42,7 +42,7 @@ async fn transfer(accounts: &Accounts, from: usize, to: usize, amount: u64, vers
     *target += amount;
 }
 
-/// Two transfers at the same time.
+/// Runs two transfers at the same time.
 async fn program(version: Version) {
     let accounts = Arc::new([Mutex::new(10), Mutex::new(20)]);
 

@@ -1,13 +1,13 @@
 //! The Disruptor of LMAX: a ring of slots that producers claim by number and consumers follow by number.
 //!
-//! A producer claims the next sequence by a compare-and-swap of the cursor, waits until no consumer can still need the
-//! slot, fills it, and publishes it by writing the number of the lap. A consumer waits for its next sequence, and for
-//! the consumer it depends on: the first one checks an event, the second one handles what was checked. Four bugs are
-//! planted, one at a time. The last two can end in a deadlock. `cargo run --example disruptor` prints the output at the
-//! end of this file.
+//! A producer claims the next sequence number by a compare-and-swap of the cursor. It waits until no consumer needs the
+//! slot any more, fills the slot, and publishes it by writing the lap number. A consumer waits for its next sequence
+//! and for the consumer on which it depends: the first consumer checks an event, then the second handles it. Four bugs
+//! are planted, one at a time. The last two can end in a deadlock. `cargo run --example disruptor` prints the output at
+//! the end of this file.
 //!
-//! A claim by `fetch_add`, with a wait for room after it, is legal too, but then a producer that is dropped while it
-//! waits has claimed a slot that nobody fills, and blocks all others for ever.
+//! A claim by `fetch_add` before the wait for room is legal too. But then a producer that is dropped while it waits has
+//! claimed a slot that is never filled, and blocks all others for ever.
 
 #![forbid(unsafe_code)]
 
@@ -25,17 +25,17 @@ mod shared;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
-    /// A consumer gives its slot back, then reads it.
+    /// A consumer releases its slot before it reads it.
     ReleasedEarly,
-    /// A slot has a flag in the place of the number of its lap.
+    /// A slot has a flag instead of a lap number.
     FlagForLap,
-    /// A producer thinks that there is one more slot.
+    /// A producer assumes one slot too many.
     GateOffByOne,
-    /// A consumer does not look again between the announcement that it sleeps and its sleep.
+    /// After a consumer announces its sleep, it does not check again before it sleeps.
     AsleepAtOnce,
 }
 
-/// How a consumer waits for a producer.
+/// The way in which a consumer waits for a producer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
     Spin,
@@ -45,28 +45,28 @@ enum Wait {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Event {
     sequence: i64,
-    /// Written by the first consumer, read by the one that depends on it.
+    /// Written by the first consumer, and read by the second.
     is_checked: bool,
 }
 
 struct Slot {
     event: Cell<Event>,
-    /// The number of the last lap in which it was published, or -1.
+    /// The number of the last lap in which the slot was published, or -1.
     lap: Atomic<i64>,
 }
 
-/// The ring. Sequences are numbers from 0; -1 stands before the first.
+/// The ring. Sequence numbers start at 0; -1 means that there is no sequence yet.
 struct Disruptor {
     bug: Option<Bug>,
     wait: Wait,
     slots: Vec<Slot>,
     /// The last claimed sequence.
     cursor: Atomic<i64>,
-    /// The last sequence that each consumer is done with. Each depends on the one before it.
+    /// The last sequence that each consumer has handled. Each consumer depends on the previous one.
     done: Vec<Atomic<i64>>,
-    /// Sequences up to this one were done by all, when a producer last looked.
+    /// A lower bound of the last sequence handled by all consumers, cached by the producers.
     gate: Atomic<i64>,
-    /// Consumers announce here that they are about to sleep.
+    /// True if a consumer has announced that it is about to sleep.
     is_awaited: Atomic<bool>,
     lock: Mutex<()>,
     published: Condvar,
@@ -95,7 +95,7 @@ impl Disruptor {
         &self.slots[sequence as usize % self.slots.len()]
     }
 
-    /// The lap of a sequence, as its slot has it.
+    /// Returns the lap number that the slot has when this sequence is published.
     fn lap(&self, sequence: i64) -> i64 {
         match self.bug {
             Some(Bug::FlagForLap) => 1,
@@ -103,7 +103,7 @@ impl Disruptor {
         }
     }
 
-    /// The last sequence that nobody needs any more: the last consumer comes after all others.
+    /// Returns the last sequence that no consumer needs any more. The last consumer is behind all others.
     async fn last_done(&self) -> i64 {
         let last = self.done.last().expect("a ring has consumers");
         last.load(SeqCst).await + i64::from(self.bug == Some(Bug::GateOffByOne))
@@ -114,7 +114,7 @@ impl Disruptor {
         loop {
             let current = self.cursor.load(SeqCst).await;
             let next = current + 1;
-            // The sequence that was in the slot one lap ago.
+            // The sequence that was in the slot in the previous lap.
             let wrap = next - self.slots.len() as i64;
             if wrap > self.gate.load(SeqCst).await {
                 sim::spin_until(async || wrap <= self.last_done().await).await;
@@ -153,7 +153,7 @@ impl Disruptor {
         let mut sleepers = self.lock.lock().await;
         loop {
             self.is_awaited.store(true, SeqCst).await;
-            // Published before the announcement: then nobody wakes this one.
+            // The event was published before the announcement, so no producer wakes this consumer.
             if self.bug != Some(Bug::AsleepAtOnce) && self.is_published(sequence).await {
                 return;
             }
@@ -164,7 +164,7 @@ impl Disruptor {
         }
     }
 
-    /// Handles the event of a sequence as a consumer.
+    /// Handles the event with this sequence number as a consumer.
     async fn handle(&self, consumer: usize, sequence: i64) {
         self.wait_for(sequence).await;
         if let Some(before) = consumer.checked_sub(1) {
@@ -192,7 +192,7 @@ impl Disruptor {
 struct Size {
     slots: usize,
     producers: usize,
-    /// Events of each producer.
+    /// The number of events of each producer.
     events: usize,
     consumers: usize,
     wait: Wait,
@@ -208,7 +208,7 @@ impl Size {
     }
 }
 
-/// Producers publish events, and each consumer handles all of them in their order.
+/// Runs producers that publish events, and consumers that each handle all events in order.
 async fn program(size: Size, bug: Option<Bug>) {
     let ring = Arc::new(Disruptor::new(size.slots, size.consumers, size.wait, bug));
     let mut tasks = Vec::new();
@@ -246,7 +246,7 @@ fn main() -> ExitCode {
     let large = Size::new(2, 2, 3, 2);
     example.pass_too("disruptor_spins", async || program(large, None).await);
     example.pass_too("disruptor_sleeps", async || program(large.sleeping(), None).await);
-    // All interleavings of small ones: two producers; a consumer that depends on another; one that sleeps.
+    // Explores all interleavings of small programs: two producers, dependent consumers, a sleeping consumer.
     example.prove("disruptor_producers", async || program(Size::new(1, 3, 1, 1), None).await);
     example.prove("disruptor_consumers", async || program(Size::new(2, 1, 3, 2), None).await);
     example.prove("disruptor_sleepers", async || program(slot.sleeping(), None).await);

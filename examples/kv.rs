@@ -1,8 +1,8 @@
-//! A key-value store with a lock for the keys and none for the values; a delete loses a put.
+//! A key-value store that locks the keys but not the values; a delete loses a put.
 //!
-//! A put finds the entry of its key, or makes it, and writes into it without the lock. A delete that
-//! comes in between takes the entry out of the store, and the put writes into an entry that is no
-//! longer in the store. `cargo run --example kv` prints the output at the end of this file.
+//! A put finds or creates the entry of its key, and writes to the entry without the lock. If a delete removes the entry
+//! from the store in between, the put writes to an entry that is no longer in the store. `cargo run --example kv`
+//! prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -46,9 +46,9 @@ impl Store {
     async fn delete(&self, key: char) -> Option<u64> {
         let mut entries = self.entries.lock().await;
         let entry = match self.version {
-            // Taken out, although a put may hold the entry and be about to write.
+            // Removes the entry, although a put may hold it and be about to write.
             Buggy => entries.remove(&key)?,
-            // Left where it is, to be emptied.
+            // Leaves the entry in the store, and only empties it.
             Fixed => entries.get(&key)?.clone(),
         };
         drop(entries);
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// One client of the store, with the record of its calls and their results.
+/// One client of the store. It records its calls and their results.
 #[derive(Clone)]
 struct Client {
     store: Arc<Store>,
@@ -80,7 +80,7 @@ impl Client {
     }
 }
 
-/// A put and a delete of one key at the same time, then a get.
+/// Runs a put and a delete of one key at the same time, then a get.
 async fn program(version: Version) {
     let store = Arc::new(Store::new(version));
     let client = Client { store, history: History::new(Map::new()) };

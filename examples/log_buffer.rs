@@ -1,10 +1,10 @@
-//! A log buffer in the manner of Aeron: appenders claim space by an addition and commit out of order, one reader follows.
+//! A log buffer like Aeron's: appenders claim space by an addition and commit out of order. One reader follows.
 //!
-//! The log is an endless row of terms that lie in three buffers by turns. An appender adds the length of its frame to the
-//! tail of the term and so owns what is between the two values; the one that trips over the end fills the rest with
-//! padding and begins the next term. A frame is committed by the store of its length: until then the reader waits
-//! there, also for a late committer. The reader clears a term that it has left, for the lap that comes.
-//! Four bugs are planted, one at a time. `cargo run --example log_buffer` prints the output at the end of this file.
+//! The log is an endless sequence of terms in three alternating buffers. An appender adds its frame length to the
+//! term's tail, and owns the space between the old and the new value. The appender that crosses the end fills the rest
+//! with padding and begins the next term. The store of its length commits a frame. The reader waits for this store,
+//! even if later frames are committed. When the reader leaves a term, it clears the buffer for the next lap. Four bugs
+//! are planted, one at a time. `cargo run --example log_buffer` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -24,21 +24,21 @@ mod shared;
 enum Bug {
     /// The length is stored before the payload.
     CommittedEarly,
-    /// Two appenders that trip over the same end begin one term each.
+    /// Two appenders that cross the same end begin one term each.
     RotatedTwice,
     /// A term is not cleared before its buffer is used again.
     NotCleared,
-    /// The id of the term is read first, and its tail later.
+    /// The id of the term and its tail are read separately.
     IdReadApart,
 }
 
 /// The number of buffers.
 const BUFFERS: i64 = 3;
 
-/// The header of a frame that fills the end of a term: no length is as great.
+/// The header of a frame that fills the end of a term. It is greater than any length.
 const PADDING: i64 = 1 << 32;
 
-/// A place in the log: a term, and a word in it. Both in one word of memory, so that they are read together.
+/// A position in the log: a term, and a word in the term. Both share one word of memory, so they are read together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tail {
     term: i64,
@@ -56,18 +56,18 @@ impl Tail {
 }
 
 struct Buffer {
-    /// A [`Tail`]. Its term is the one that the buffer has or had last.
+    /// A [`Tail`]. Its term is the current or last term of the buffer.
     tail: Atomic<i64>,
-    /// Frames: a header, then the payload. A header is 0 if nothing is committed there.
+    /// The frames: a header, then the payload. A header is 0 if nothing is committed there.
     words: Vec<Atomic<i64>>,
 }
 
 struct Log {
     bug: Option<Bug>,
-    /// The words of a term.
+    /// The number of words in a term.
     length: i64,
     buffers: Vec<Buffer>,
-    /// The term that is appended to.
+    /// The current term, to which frames are appended.
     active: Atomic<i64>,
     /// The position of the reader, in words from the beginning of the log.
     position: Atomic<i64>,
@@ -76,7 +76,7 @@ struct Log {
 impl Log {
     fn new(length: i64, bug: Option<Bug>) -> Log {
         let buffer = |number: i64| {
-            // As if the buffers had been used in the lap before.
+            // The buffers begin in the state that a previous lap would leave.
             let term = if number == 0 { 0 } else { number - BUFFERS };
             let words = (0..length).map(|_| Atomic::new(0).named("word"));
             let tail = Atomic::new(Tail { term, offset: 0 }.word()).named("tail");
@@ -91,22 +91,22 @@ impl Log {
         }
     }
 
-    /// The buffer of a term.
+    /// Returns the buffer of a term.
     fn buffer(&self, term: i64) -> &Buffer {
         &self.buffers[term.rem_euclid(BUFFERS) as usize]
     }
 
-    /// The word of a position.
+    /// Returns the word at a position.
     fn word(&self, position: i64) -> &Atomic<i64> {
         let (term, offset) = (position / self.length, position % self.length);
         &self.buffer(term).words[offset as usize]
     }
 
-    /// Appends a frame of so many words of payload: each is its position + 1.
+    /// Appends a frame with this many words of payload: each word is its position + 1.
     async fn append(&self, payload: i64) {
         let frame = 1 + payload;
         loop {
-            // Back pressure: the reader has left all terms but the last two, and cleared them.
+            // Back pressure: waits until the reader has left and cleared all terms except the last two.
             sim::spin_until(async || {
                 let active = self.active.load(SeqCst).await;
                 active * self.length < self.position.load(SeqCst).await + self.length
@@ -116,7 +116,7 @@ impl Log {
             let word = self.buffer(active).tail.fetch_add(frame, SeqCst).await;
             let claimed = match self.bug {
                 Some(Bug::IdReadApart) => Tail { term: active, ..Tail::of_word(word) },
-                // Meanwhile the buffer may have another term.
+                // The buffer may belong to another term by now.
                 _ => Tail::of_word(word),
             };
             let position = claimed.term * self.length + claimed.offset;
@@ -142,13 +142,13 @@ impl Log {
         }
     }
 
-    /// Begins a term, unless another appender has done it.
+    /// Begins a term, unless another appender has begun it.
     async fn begin_term(&self, term: i64) {
         let tail = &self.buffer(term).tail;
         let new = Tail { term, offset: 0 }.word();
         loop {
             let old = tail.load(SeqCst).await;
-            // An exchange can also fail because of an appender that slept for a lap and adds to the old tail.
+            // An exchange can also fail because an appender slept for a lap and then adds to the old tail.
             if Tail::of_word(old).term != term - BUFFERS
                 || tail.compare_exchange(old, new, SeqCst, SeqCst).await.is_ok()
             {
@@ -158,12 +158,12 @@ impl Log {
         if self.bug == Some(Bug::RotatedTwice) {
             self.active.fetch_add(1, SeqCst).await;
         } else {
-            // An error: another one did it.
+            // An error means that another appender has advanced the term.
             let _ = self.active.compare_exchange(term - 1, term, SeqCst, SeqCst).await;
         }
     }
 
-    /// Reads so many frames.
+    /// Reads this many frames.
     async fn read(&self, frames: usize) {
         let mut position = 0;
         let mut read = 0;
@@ -194,15 +194,15 @@ impl Log {
     }
 }
 
-/// The parts of a program.
+/// The size of a program.
 #[derive(Clone, Copy)]
 struct Size {
-    /// The words of a term.
+    /// The number of words in a term.
     term: i64,
     appenders: usize,
-    /// The frames of each appender.
+    /// The number of frames of each appender.
     frames: usize,
-    /// The words of payload in a frame.
+    /// The number of payload words in a frame.
     payload: i64,
 }
 
@@ -236,7 +236,7 @@ fn main() -> ExitCode {
     example.find("log_buffer_clearing", async || program(one, Some(Bug::NotCleared)).await);
     example.find("log_buffer_id", async || program(long, Some(Bug::IdReadApart)).await);
     example.pass_too("log_buffer_long", async || program(long, None).await);
-    // All interleavings of small ones: three appenders begin two terms; one goes through the buffers twice.
+    // Explores all interleavings of small programs: three appenders begin two terms; one uses the buffers twice.
     example.prove("log_buffer_appenders", async || program(size(2, 3, 1), None).await);
     example.prove("log_buffer_laps", async || program(one, None).await);
     example.end()

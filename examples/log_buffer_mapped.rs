@@ -1,12 +1,12 @@
-//! A log buffer over a mapped file, whose power fails at any moment.
+//! A log buffer over a mapped file. The power may fail at any moment.
 //!
-//! As in `log_buffer`, an appender claims space by an addition to the tail, and commits its frame by the store of its
-//! length. Here both are words of a mapped file. A flusher follows the committed frames, makes them durable in order,
-//! and moves the mark up to which appends are told to the test. A power failure leaves of each sector any state that it
-//! had between two stores, each by itself: the tail may survive without the frame, and a frame without the one before
-//! it. Recovery therefore takes the frames from the beginning on, up to the first that is not committed, sets the tail
-//! to their end and clears what is behind. Three bugs are planted, one at a time.
-//! `cargo run --example log_buffer_mapped` prints the output at the end of this file.
+//! Like in `log_buffer`, an appender claims space by an addition to the tail, and commits its frame by a store of its
+//! length. Here, the tail and the lengths are words of a mapped file. A flusher follows the committed frames and makes
+//! them durable in order. An append is acknowledged only when it is durable. A power failure leaves each sector in any
+//! state that it had between two stores, independently of other sectors. So the tail may survive without the frame, and
+//! a frame may survive without the previous frame. Recovery keeps the frames before the first uncommitted frame, sets
+//! the tail to their end, and clears the rest. Three bugs are planted, one at a time. `cargo run --example
+//! log_buffer_mapped` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -26,17 +26,17 @@ mod shared;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
-    /// Recovery takes all frames below the tail.
+    /// Recovery accepts all frames below the tail.
     TailTrusted,
-    /// An append is told when it is committed, and is not durable yet.
+    /// An append is acknowledged once it is committed, although it is not durable yet.
     ToldEarly,
-    /// Recovery leaves what is behind the frames that it takes.
+    /// Recovery does not clear the words after the recovered frames.
     RestKept,
 }
 
-/// The bytes of a frame: its length, and a number. Both are in one sector, so a length is durable only with its number.
+/// The bytes of a frame: its length and a number. Both are in one sector, so a durable length implies a durable number.
 const FRAME: u64 = 16;
-/// The frames of the log.
+/// The number of frames in the log.
 const FRAMES: u64 = 4;
 /// The tail has a sector of its own.
 const START: u64 = 512;
@@ -45,14 +45,14 @@ const END: u64 = START + FRAMES * FRAME;
 struct Log {
     bug: Option<Bug>,
     map: Map,
-    /// The bytes that are claimed.
+    /// The number of claimed bytes.
     tail: MapWord<u64>,
-    /// The bytes that are durable, as this life knows.
+    /// The number of bytes that the current life of the node has made durable or recovered.
     durable: Atomic<u64>,
 }
 
 impl Log {
-    /// Opens the log, and recovers the numbers of its frames.
+    /// Opens the log. Returns it with the numbers of its recovered frames.
     async fn open(bug: Option<Bug>) -> (Log, Vec<u64>) {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true);
@@ -83,7 +83,7 @@ impl Log {
         (log, numbers)
     }
 
-    /// The length of the frame at a place in the log, 0 if it is not committed.
+    /// Returns the length of the frame at a position in the log, 0 if it is not committed.
     fn length(&self, at: u64) -> MapWord<u64> {
         self.map.word(START + at).named("length")
     }
@@ -92,7 +92,7 @@ impl Log {
         self.map.word(START + at + 8).named("number")
     }
 
-    /// The end of the frames from the beginning on that are committed.
+    /// Returns the end of the longest run of committed frames that starts at the first frame.
     async fn committed(&self) -> u64 {
         let mut end = 0;
         while end < END - START && self.length(end).load(SeqCst).await > 0 {
@@ -101,7 +101,7 @@ impl Log {
         end
     }
 
-    /// Appends a number. It is durable when this is done.
+    /// Appends a number. The number is durable when this function returns.
     async fn append(&self, number: u64) {
         let at = self.tail.fetch_add(FRAME, SeqCst).await;
         self.number(at).store(number, SeqCst).await;
@@ -111,7 +111,7 @@ impl Log {
         }
     }
 
-    /// Makes so many bytes of frames durable, in order.
+    /// Makes this many bytes of frames durable, in order.
     async fn follow(&self, bytes: u64) {
         let mut at = self.durable.load(SeqCst).await;
         let end = at + bytes;
@@ -125,7 +125,7 @@ impl Log {
     }
 }
 
-/// The directory of the log. A run has disks of its own.
+/// Returns the directory of the log. Each run has its own disks.
 fn dir() -> PathBuf {
     match sim::SIMULATED {
         true => "/".into(),
@@ -133,7 +133,7 @@ fn dir() -> PathBuf {
     }
 }
 
-/// Work of the node on its log: an appender for each of `numbers` appends it, and tells it by a bit.
+/// Performs the work of the node: one appender for each of `numbers` appends it, and then sets its bit in `told`.
 async fn work(log: Arc<Log>, numbers: &'static [u64], told: Arc<Atomic<u64>>) {
     let appenders = numbers.iter().map(|number| {
         let (log, told) = (log.clone(), told.clone());
@@ -149,7 +149,7 @@ async fn work(log: Arc<Log>, numbers: &'static [u64], told: Arc<Atomic<u64>>) {
     }
 }
 
-/// Cuts the power of a node at any point of its life, or after it, and starts it again.
+/// Cuts the power of a node at any point of its life, or after it, and restarts it.
 async fn crash(db: &Node) {
     let db = db.clone();
     let crashing = sim::spawn(async move {
@@ -159,11 +159,11 @@ async fn crash(db: &Node) {
     crashing.await.unwrap();
 }
 
-/// The power fails at any point of the work. Then the node recovers, appends the numbers of `next`, loses its power and
-/// recovers again.
+/// Lets the power fail at any point of the work. Then the node recovers, appends the numbers of `next`, loses its power
+/// and recovers again.
 async fn program(bug: Option<Bug>, numbers: &'static [u64], next: &'static [u64]) {
     if !sim::SIMULATED {
-        // The disk of the machine has the log of the run before.
+        // The disk of the machine contains the log of the previous run.
         let _ = std::fs::remove_dir_all(dir());
         std::fs::create_dir_all(dir()).unwrap();
     }
@@ -202,7 +202,7 @@ fn main() -> ExitCode {
         program(Some(Bug::RestKept), three, &[4]).await;
     });
     example.pass_too("log_buffer_mapped_three", async || program(None, three, &[4]).await);
-    // A power failure at each point, and each state of the disk.
+    // Explores a power failure at each point, and each state of the disk.
     example.prove("log_buffer_mapped_proved", async || program(None, &[1], &[4]).await);
     example.end()
 }

@@ -1,9 +1,9 @@
-//! A counter behind datagrams that get lost: the client sends again, the server counts again.
+//! A counter behind datagrams that get lost: the client resends, and the server counts twice.
 //!
-//! `parallel_link` has the same bug with a loss that the program draws itself; here nodes exchange datagrams, and the net
-//! loses some. A client that gets no answer in time cannot know if its request was lost or the answer, so it sends the
-//! request once more, and the server must recognize it by its identity. In the second act the server is restarted, too:
-//! the identities must survive as the count does. `cargo run --example lossy_link` prints the output at the end of this file.
+//! `parallel_link` has the same bug, but its program draws the losses. Here nodes exchange datagrams, and the network
+//! loses some. After a timeout, a client cannot know whether the request or the answer was lost. It resends the
+//! request, and the server must recognize the request by its id. In a second program, the server is also restarted, so
+//! the ids must survive like the count. `cargo run --example lossy_link` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -20,33 +20,33 @@ use shared::Version::Buggy;
 
 mod shared;
 
-/// The time that a client waits for an answer.
+/// The time for which a client waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
-    /// Each request counts, also one that is sent again.
+    /// Each request counts, including resent requests.
     CountsTwice,
-    /// The server has the identities in its memory only.
+    /// The server keeps the ids only in its memory.
     ForgetsIds,
 }
 
-/// Survives the server.
+/// The state that survives a restart of the server.
 #[derive(Default)]
 struct Disk {
     count: u64,
     ids: BTreeSet<u64>,
 }
 
-/// The state that the server and its client have in common: it belongs to no node.
+/// The state shared by the server and its client. It belongs to no node.
 #[derive(Default)]
 struct World {
     disk: Mutex<Disk>,
-    /// The port at which the server of the current life receives requests.
+    /// The channel on which the current life of the server receives requests.
     address: Mutex<Option<Sender<u64>>>,
 }
 
-/// One life of the server.
+/// Runs one life of the server.
 async fn serve(
     world: Arc<World>,
     [client, server]: [Node; 2],
@@ -64,12 +64,12 @@ async fn serve(
                 disk.ids.insert(id);
             }
         }
-        // No error: datagrams get lost.
+        // The result is ignored, because datagrams may get lost.
         let _ = answers.send(id).await;
     }
 }
 
-/// A client: sends a request until it gets its answer.
+/// Sends a request until its answer arrives.
 async fn ask(world: &World, id: u64, answers: &mut Receiver<u64>) {
     loop {
         let server = world.address.lock().await.clone();
@@ -82,7 +82,7 @@ async fn ask(world: &World, id: u64, answers: &mut Receiver<u64>) {
     }
 }
 
-/// So many requests, so many losses of each node, and perhaps a restart of the server.
+/// Runs this many requests, with this many losses per node, and perhaps a restart of the server.
 async fn program(requests: u64, losses: u8, is_restarted: bool, bug: Option<Bug>) {
     net::faults(Faults::none().loss(losses));
     let nodes = ["client", "server"].map(node);
@@ -96,7 +96,7 @@ async fn program(requests: u64, losses: u8, is_restarted: bool, bug: Option<Bug>
     if is_restarted {
         let server = server.clone();
         sim::spawn(async move {
-            // At once, or while the client waits for an answer that is lost.
+            // The restart happens at once, or while the client waits for a lost answer.
             sleep(PATIENCE / 2 * sim::rand::below(2) as u32).await;
             server.restart();
         })
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     });
     example.find("lossy_link_restart", async || program(2, 1, true, Some(Bug::ForgetsIds)).await);
     example.pass_too("lossy_link_restart_fixed", async || program(2, 1, true, None).await);
-    // A restart at each point.
+    // Explores a restart at each point.
     example.prove("lossy_link_small", async || program(2, 0, true, None).await);
     example.end()
 }

@@ -1,8 +1,8 @@
 //! Two tasks increment a counter; one increment is lost.
 //!
-//! `cargo run --example lost_update` finds the interleaving that loses it, twice: with a plain
-//! assertion about the end, and with a history of the calls and results of the tasks, checked
-//! against the model of a counter. Its output is at the end of this file.
+//! `cargo run --example lost_update` finds the interleaving twice. First, a plain assertion checks the final value.
+//! Then a history of all calls and results is checked against the model of a counter. The output is at the end of this
+//! file.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ async fn increment(counter: &Atomic<i64>, version: Version) {
     match version {
         Buggy => {
             let value = counter.load(SeqCst).await;
-            // Another task may store here, and this one does not know.
+            // Another task may store here, unnoticed by this task.
             counter.store(value + 1, SeqCst).await;
         }
         Fixed => {
@@ -32,14 +32,14 @@ async fn increment(counter: &Atomic<i64>, version: Version) {
     }
 }
 
-/// The criterion for the program.
+/// The criterion by which a run is judged.
 #[derive(Clone, Copy)]
 enum Judge {
     Assertion,
     Model,
 }
 
-/// Two increments at the same time, then a get.
+/// Runs two increments at the same time, then a get.
 async fn program(version: Version, judge: Judge) {
     let counter = Arc::new(Atomic::new(0));
     let history = History::new(Counter::default());

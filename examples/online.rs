@@ -1,9 +1,9 @@
-//! A queue whose length is kept beside its lock, watched while it runs.
+//! A queue that keeps its length outside of its lock, checked while it runs.
 //!
-//! The program is that of `examples/queue.rs`, for longer. Here no history is recorded and checked at
-//! the end: an [`Online`] checker receives each call as it happens, and the run stops at the first
-//! event after which no explanation is left, with most calls still to come.
-//! `cargo run --example online` prints the output at the end of this file.
+//! The program is a longer version of `examples/queue.rs`. There, a history is recorded and checked at the end.
+//! Here, an [`Online`] checker receives each call as it happens. The run stops at the first event that cannot
+//! be explained, long before most calls. `cargo run --example online` prints the output at the end of this
+//! file.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ impl QuickQueue {
         let mut items = self.items.lock().await;
         items.push_back(item);
         match self.version {
-            // Unlocked too early: the item can be dequeued before it is counted.
+            // Unlocked too early: another task can dequeue the item before this task counts it.
             Buggy => {
                 drop(items);
                 self.len.fetch_add(1, SeqCst).await;
@@ -50,7 +50,7 @@ impl QuickQueue {
     }
 
     async fn dequeue(&self) -> Option<u64> {
-        // The quick way: nothing to do, no lock to wait for.
+        // The fast path: if the queue is empty, there is no need to wait for the lock.
         if self.len.load(SeqCst).await == 0 {
             return None;
         }
@@ -83,7 +83,7 @@ impl Client {
     }
 
     async fn begin(&self, op: QueueOp) {
-        // A point between the last return and this invocation: others may return in between.
+        // A point between the last return and this invocation: other calls may return in between.
         sim::task::yield_now().await;
         self.tell(ClientEvent::Invoke { client: self.number, op });
     }
@@ -94,7 +94,7 @@ impl Client {
 
     #[track_caller]
     fn tell(&self, event: ClientEvent<QueueOp, QueueRet>) {
-        // No await while it is held. It is poisoned by the panic that ends the run.
+        // No await while the lock is held. The panic that ends the run poisons it.
         let mut checker = self.checker.lock().unwrap_or_else(sync::PoisonError::into_inner);
         let text = match &event {
             ClientEvent::Return { ret, .. } => Queue::<u64>::ret_text(ret),
@@ -117,7 +117,7 @@ impl Client {
     }
 }
 
-/// Two clients enqueue something and empty the queue again, over and over.
+/// Two clients enqueue an item and empty the queue again, over and over.
 async fn program(version: Version) {
     let queue = Arc::new(QuickQueue::new(version));
     let checker = Arc::new(sync::Mutex::new(Online::new(Queue::new())));

@@ -1,6 +1,6 @@
-//! A bank: the prefix opens accounts, the branches move money between them.
+//! A bank: the prefix opens accounts, and the branches move money between them.
 //!
-//! A transfer checks the balance, and takes the money later.
+//! The buggy transfer checks the balance first, and takes the money later.
 //! `cargo run --example parallel_bank` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
@@ -125,7 +125,7 @@ async fn transfer(
         return Ret::Refused;
     }
     if version == Buggy {
-        // Another one may take the money here.
+        // Another transfer may take the money here.
         drop(accounts);
         accounts = bank.lock().await;
     }

@@ -1,8 +1,8 @@
 //! A counter, tested from its model: a read followed by a write loses an update.
 //!
-//! No tasks are written by hand. The model specifies a counter and its commands, the closure runs a
-//! command on the real one; the programs are generated.
-//! `cargo run --example parallel_counter` prints the output at the end of this file.
+//! No tasks are written by hand. The model specifies a counter and its commands, the closure executes a command on the
+//! real counter, and the programs are generated. `cargo run --example parallel_counter` prints the output at the end of
+//! this file.
 
 #![forbid(unsafe_code)]
 

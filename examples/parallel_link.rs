@@ -1,9 +1,9 @@
-//! A counter behind a link that loses messages: the client sends again, the server counts again.
+//! A counter behind a link that loses messages: the client resends, and the server counts twice.
 //!
-//! A client cannot know whether its request or the answer was lost, so it sends the same request once
-//! more; the server must recognize it by its identity. The link also delivers a request twice
-//! (`stutter`), and clients die before an answer (`crash`): for the check their request may or may not
-//! have taken effect. `cargo run --example parallel_link` prints the output at the end of this
+//! A client cannot know whether its request or the answer was lost, so it resends the same request. The
+//! server must recognize the request by its id. The link also delivers some requests twice (`stutter`), and
+//! some clients crash before they get an answer (`crash`). The check allows that the request of a crashed
+//! client took effect or not. `cargo run --example parallel_link` prints the output at the end of this
 //! file.
 
 #![forbid(unsafe_code)]
@@ -19,7 +19,7 @@ use shared::Version::{self, Fixed};
 
 mod shared;
 
-/// Maximum number of lost messages of one request.
+/// The maximum number of lost messages of one request.
 const LOSSES_MAX: u32 = 2;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -27,7 +27,7 @@ struct Counter(u64);
 
 #[derive(Clone, PartialEq, Debug)]
 enum Op {
-    /// With its identity.
+    /// Adds one. The command id identifies the request.
     Add(CommandId),
     Get,
 }
@@ -85,7 +85,7 @@ impl Server {
     }
 }
 
-/// A client: sends until it gets an answer.
+/// Sends a request until its answer arrives.
 async fn ask(server: &Server, op: Op, version: Version) -> Option<u64> {
     let mut losses = 0;
     let mut is_lost = || {

@@ -1,9 +1,9 @@
-//! A bounded queue with room for one: a task waits while it is full, or empty.
+//! A bounded queue with room for one item: a task waits while the queue is full, or empty.
 //!
-//! The model declares the commands that wait, so no program is generated in which all of them might
-//! wait for ever; if one does, the queue has a deadlock. A task that finds no room registers as a
-//! waiter, and then waits; a task that makes room in between does not notify it.
-//! `cargo run --example parallel_queue` prints the output at the end of this file.
+//! The model declares the commands that wait. So no program is generated in which all commands might wait for ever. If
+//! a program still does so, the queue has a deadlock. A task that cannot continue registers as a waiter, and then
+//! waits. In the buggy version, a change in between does not notify this task. `cargo run --example parallel_queue`
+//! prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -70,12 +70,12 @@ impl Program for BoundedQueue {
 #[derive(Default)]
 struct Queue {
     items: Mutex<VecDeque<u32>>,
-    /// The tasks that wait for a change.
+    /// The tasks that wait for a change of the queue.
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 impl Queue {
-    /// Does `act` as soon as it can.
+    /// Performs `act` as soon as it is possible.
     async fn when_possible<T>(
         &self,
         version: Version,
@@ -92,7 +92,7 @@ impl Queue {
                 return done;
             }
             if version == Buggy {
-                // A change from here on notifies no task.
+                // A change from here on does not notify this task.
                 drop(items);
                 self.wait().await.await.ok();
             } else {

@@ -1,8 +1,8 @@
-//! A key-value store with versions: a replacement that checks first and writes later.
+//! A key-value store with versions, whose replacement checks first and writes later.
 //!
-//! `Replace` names the version that an earlier `Put` or `Get` returned: it holds the name of that
-//! command, and gets the version when it is run.
-//! `cargo run --example parallel_store` prints the output at the end of this file.
+//! `Replace` names the version that an earlier `Put` or `Get` returned. `Replace` holds the id of the earlier
+//! command, and gets the version when it runs. `cargo run --example parallel_store` prints the output at the end of
+//! this file.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ struct Store(Entries);
 enum Op {
     Put(usize, u64),
     Get(usize),
-    /// Writes the value if the version is still this.
+    /// Writes the value if this is still the current version.
     Replace(usize, Version, u64),
 }
 
@@ -95,7 +95,7 @@ async fn replace(store: &Mutex<Entries>, which: Which, key: usize, seen: u64, va
         return Ret::Stale;
     }
     if which == Buggy {
-        // Another one may replace the entry here.
+        // Another command may replace the entry here.
         drop(entries);
         entries = store.lock().await;
     }

@@ -1,7 +1,7 @@
 //! A ticket dispenser: two clients take the same number.
 //!
-//! Here no check of the dispenser afterwards is needed: the results of the commands themselves cannot
-//! be explained. `cargo run --example parallel_tickets` prints the output at the end of this file.
+//! The state of the dispenser need not be checked at the end: the results of the commands alone cannot be explained.
+//! `cargo run --example parallel_tickets` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! A queue that keeps its length beside its lock, so that a dequeue need not wait to find it empty.
+//! A queue that keeps its length outside of its lock, so a dequeue of an empty queue need not wait.
 //!
-//! The length lags behind, and so a task finds the queue empty although an item that it enqueued
-//! itself is still there. No assertion about the end would see it: everything is dequeued in the
-//! end. The history does. `cargo run --example queue` prints the output at the end of this file.
+//! The length lags behind, so a task may find the queue empty although an item that it enqueued itself is still in the
+//! queue. An assertion about the final state would not detect this, because everything is dequeued in the end. The
+//! history does. `cargo run --example queue` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ impl QuickQueue {
         let mut items = self.items.lock().await;
         items.push_back(item);
         match self.version {
-            // Unlocked too early: the item can be dequeued before it is counted.
+            // Unlocked too early: another task can dequeue the item before this task counts it.
             Buggy => {
                 drop(items);
                 self.len.fetch_add(1, SeqCst).await;
@@ -47,7 +47,7 @@ impl QuickQueue {
     }
 
     async fn dequeue(&self) -> Option<u64> {
-        // The quick way: nothing to do, no lock to wait for.
+        // The fast path: if the queue is empty, there is no need to wait for the lock.
         if self.len.load(SeqCst).await == 0 {
             return None;
         }
@@ -58,7 +58,7 @@ impl QuickQueue {
     }
 }
 
-/// One client of the queue, with the record of its calls and their results.
+/// One client of the queue. It records its calls and their results.
 #[derive(Clone)]
 struct Client {
     queue: Arc<QuickQueue>,
@@ -80,7 +80,7 @@ impl Client {
     }
 }
 
-/// One client enqueues; another enqueues, then dequeues twice.
+/// Runs two clients: one enqueues; the other enqueues, then dequeues twice.
 async fn program(version: Version) {
     let queue = Arc::new(QuickQueue::new(version));
     let client = Client { queue, history: History::new(Queue::new()) };

@@ -1,12 +1,12 @@
-//! Raft: an elected leader has the others keep a log, over a net that loses messages, and on nodes that restart.
+//! Raft: an elected leader replicates its log, over a network that loses messages, to nodes that restart.
 //!
-//! Each node keeps its term, its vote and its log in a [`Store`], which survives its death. However nodes are cut off and
-//! restarted, after each step a term has one leader at most, and committed entries stay. Three bugs of real
-//! implementations are planted: a vote that a restart forgets, logs compared by their length, and figure 8 of the paper
-//! (Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, 2014): a leader counts the replicas of
-//! an entry of an earlier term, commits it, and a later leader overwrites it. Faults are guided: a leader is cut off while
-//! it has an entry that is not committed, and a node is restarted when it has voted. `cargo run --example raft` prints the
-//! output at the end of this file; with `UNPAUSE_LONG` it runs 100000 seeds of the fixed version, too.
+//! Each node keeps its term, its vote and its log in a [`Store`], which survives restarts. After each step, the example
+//! checks that a term has at most one leader, and that committed entries remain. Three bugs of real implementations are
+//! planted: a restart forgets a vote, logs are compared by length, and figure 8 of the paper (Ongaro and Ousterhout,
+//! *In Search of an Understandable Consensus Algorithm*, 2014). In figure 8, a leader commits an entry of an earlier
+//! term once a majority has it, and a later leader overwrites it. Faults are guided: they cut off leaders with
+//! uncommitted entries, and restart nodes that have voted. `cargo run --example raft` prints the output at the end of
+//! this file. With `UNPAUSE_LONG`, it also runs 100000 seeds of the fixed version.
 
 #![forbid(unsafe_code)]
 
@@ -24,25 +24,25 @@ use shared::{Example, locked};
 mod shared;
 
 const NODES: usize = 3;
-/// The time that a message takes.
+/// The latency of a message.
 const TICK: Duration = Duration::from_millis(1);
-/// Ticks between two messages of a leader.
+/// The number of ticks between two messages of a leader.
 const HEARTBEAT: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
-    /// A leader commits entries of earlier terms by the number of their replicas.
+    /// A leader commits entries of earlier terms by their number of replicas.
     Figure8,
-    /// A vote is not in the store when it is given.
+    /// A node votes before it saves its vote.
     VoteNotKept,
-    /// The longer log wins, whatever its terms.
+    /// The longer log wins, whatever its terms are.
     LengthFirst,
 }
 
-/// A term, and a value.
+/// A term and a value.
 type Entry = (u64, u64);
 
-/// The state that a node must not forget.
+/// The state that a node must not lose.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     term: u64,
@@ -50,13 +50,13 @@ struct Kept {
     log: Vec<Entry>,
 }
 
-/// The store that keeps it.
+/// The store for this state.
 trait Store: Send + Sync {
     fn load(&self) -> Kept;
     fn save(&self, kept: &Kept);
 }
 
-/// A store that is in no node.
+/// A store in memory that belongs to no node.
 #[derive(Default)]
 struct Memory(Mutex<Kept>);
 
@@ -70,22 +70,22 @@ impl Store for Memory {
     }
 }
 
-/// A message of a term.
+/// A message with its term.
 type Message = (u64, Body);
 
 #[derive(Clone, Debug)]
 enum Body {
-    /// Asks for a vote, with the term of the last entry and the length of the log.
+    /// Requests a vote, with the term of the last entry and the length of the log.
     Ask {
         last: (u64, usize),
     },
     Vote,
-    /// The log, whole to keep the program short, and the number of committed entries.
+    /// The whole log, to keep the program short, and the number of committed entries.
     Append {
         log: Vec<Entry>,
         committed: usize,
     },
-    /// So many entries are as the leader has them.
+    /// The sender's first `length` entries equal the leader's.
     Holds {
         length: usize,
     },
@@ -107,13 +107,13 @@ struct Raft {
     role: Role,
     committed: usize,
     votes: BTreeSet<usize>,
-    /// As a leader: the number of entries that each node is known to hold.
+    /// For a leader: the number of entries that each node is known to hold.
     held: [usize; NODES],
-    /// When it asks for votes, and the time without a leader before that.
+    /// The time at which it requests votes. `patience` is its election timeout.
     due: Instant,
     patience: Duration,
     ticked: Instant,
-    /// Messages to be sent, each with its receiver.
+    /// Messages to send, each with its receiver.
     outbox: Vec<(usize, Message)>,
 }
 
@@ -141,13 +141,13 @@ impl Raft {
         self.outbox.extend(others.map(|other| (other, (self.kept.term, body.clone()))));
     }
 
-    /// The term of the last entry, and the number of entries.
+    /// Returns the term of the last entry, and the number of entries.
     fn last(&self) -> (u64, usize) {
         let log = &self.kept.log;
         (log.last().map_or(0, |(term, _)| *term), log.len())
     }
 
-    /// Keeps the term and the vote.
+    /// Saves the term and the vote.
     fn keep_vote(&self) {
         if self.bug != Some(Bug::VoteNotKept) {
             self.store.save(&self.kept);
@@ -185,7 +185,7 @@ impl Raft {
                 self.held[from] = self.held[from].max(length);
                 self.commit();
             }
-            // Of a term that is over.
+            // The message belongs to an old term.
             _ => {}
         }
     }
@@ -199,7 +199,7 @@ impl Raft {
         self.role == Role::Follower && is_free && is_up_to_date
     }
 
-    /// Takes the log of the leader, but no end of its own: the message may be an old one.
+    /// Adopts the leader's log. Keeps additional entries of its own, because the message may be old.
     fn take(&mut self, log: Vec<Entry>) {
         for (at, entry) in log.into_iter().enumerate() {
             if self.kept.log.get(at) != Some(&entry) {
@@ -210,10 +210,10 @@ impl Raft {
         self.store.save(&self.kept);
     }
 
-    /// As a leader: commits what a majority holds, up to the last entry of its term.
+    /// For a leader: commits the entries that a majority holds, up to the last such entry of its term.
     fn commit(&mut self) {
         let is_held = |length: &usize| {
-            // Its own place in `held` is 0.
+            // Its own entry in `held` is 0.
             let holders = 1 + self.held.iter().filter(|held| *held >= length).count();
             let is_own = self.kept.log[length - 1].0 == self.kept.term;
             holders > NODES / 2 && (is_own || self.bug == Some(Bug::Figure8))
@@ -231,7 +231,7 @@ impl Raft {
         if self.role == Role::Leader {
             let (log, committed) = (self.kept.log.clone(), self.committed);
             self.send_all(Body::Append { log, committed });
-            // A client asks; its write is sent with the next message.
+            // A client sends a write, which the next message replicates.
             if sim::rand::below(3) == 0 {
                 self.kept.log.push((self.kept.term, self.kept.log.len() as u64));
                 self.store.save(&self.kept);
@@ -248,21 +248,21 @@ impl Raft {
     }
 }
 
-/// The time without a leader after which a node asks for votes.
+/// Draws the time without a leader after which a node requests votes.
 fn patience(number: usize) -> Duration {
     TICK * (10 + number as u32 + 3 * sim::rand::below(3) as u32)
 }
 
-/// Facts about all nodes, kept in none of them: for the invariants, and for the faults.
+/// Facts about all nodes, for the invariants and the faults. They belong to no node.
 #[derive(Default)]
 struct Watch {
     leaders: BTreeMap<u64, usize>,
     committed: Vec<Entry>,
-    /// By sender and receiver.
+    /// The channels, by sender and receiver.
     senders: BTreeMap<(usize, usize), Sender<Message>>,
-    /// The leader of the last term, and the number of its entries that are not committed.
+    /// The leader of the last term, and the number of its uncommitted entries.
     leader: Option<(usize, usize)>,
-    /// One that has voted for another.
+    /// A node that has voted for another node.
     voter: Option<usize>,
 }
 
@@ -287,7 +287,7 @@ impl Watch {
     }
 }
 
-/// A life of a node.
+/// One life of a node.
 struct Server {
     raft: Mutex<Raft>,
     watch: Arc<Mutex<Watch>>,
@@ -315,7 +315,7 @@ impl Server {
         }
     }
 
-    /// Ends a step: checks the invariants, then sends what there is to send.
+    /// Ends a step: checks the invariants, then sends all pending messages.
     async fn send(&self, number: usize) {
         locked(&self.watch).check(&locked(&self.raft));
         let outbox = std::mem::take(&mut locked(&self.raft).outbox);
@@ -330,13 +330,13 @@ impl Server {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
-    /// Cuts off a leader that has entries that are not committed, and heals the one before.
+    /// Cuts off a leader with uncommitted entries, and heals the previously cut node.
     CutLeader,
     /// Restarts a node that has voted.
     Restart,
 }
 
-/// Three nodes under faults, for so many ticks.
+/// Runs three nodes under faults, for this many ticks.
 async fn program(ticks: u32, bug: Option<Bug>, fault: Fault) {
     net::faults(Faults::none().latency(Latency::exact(TICK)));
     let nodes: Vec<Node> = (1..=NODES).map(|number| node(format!("n{number}"))).collect();

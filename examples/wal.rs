@@ -1,9 +1,9 @@
-//! A write-ahead log, whose power fails at any moment.
+//! A write-ahead log. The power may fail at any moment.
 //!
-//! A node appends records to a log, and tells the test of each when it is safe. A task of the test cuts the power of
-//! the node at some point, and starts it again. Recovery must then find, for each loss of the disk, all records that
-//! were told. `cargo run --example wal` shows four bugs that break this; the fixed log is proved to have none of them, by
-//! a search that tries a power failure at each point and each state of the disk. Its output is at the end of this file.
+//! A node appends records, and acknowledges each record to the test when it is durable. A task of the test cuts the
+//! power of the node at some point, and restarts it. Whatever the disk loses, recovery must then find all acknowledged
+//! records. `cargo run --example wal` shows four bugs that break this rule. A search of all power failures and all disk
+//! states proves that the fixed log has no such bug. The output is at the end of this file.
 
 #![forbid(unsafe_code)]
 
@@ -21,20 +21,20 @@ use shared::Version::{self, Buggy};
 
 mod shared;
 
-/// A bug of the log.
+/// A bug of the log implementation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// The directory is not synced: the name of the log is lost, and all records with it.
+    /// The directory is not synced, so the name of the log is lost, and all records with it.
     NameNotSynced,
-    /// A record is told before it is synced.
+    /// A record is acknowledged before it is synced.
     ToldEarly,
-    /// A record that recovery cannot read is not cut off: those behind it are never found.
+    /// A record that recovery cannot read is not cut off, so records behind it are never found.
     TailKept,
-    /// A sync that failed is tried again. The second one succeeds, and writes nothing.
+    /// A failed sync is retried. The second sync succeeds, but writes nothing.
     SyncRetried,
 }
 
-/// The bytes of a record: its number, a byte of content, their sum.
+/// The size of a record in bytes: its number, a byte of content, and a checksum.
 const RECORD: usize = 4;
 
 fn encode(number: u8) -> [u8; RECORD] {
@@ -44,7 +44,7 @@ fn encode(number: u8) -> [u8; RECORD] {
     [number, content, low, high]
 }
 
-/// The number of records from the beginning on that are whole.
+/// Returns the number of intact records at the beginning.
 fn whole(bytes: &[u8]) -> u8 {
     let records = (0..).zip(bytes.chunks(RECORD));
     records.take_while(|(number, bytes)| **bytes == encode(*number)).count() as u8
@@ -52,18 +52,18 @@ fn whole(bytes: &[u8]) -> u8 {
 
 struct Log {
     file: File,
-    /// The number of its records.
+    /// The number of records.
     records: u8,
     bug: Option<Bug>,
 }
 
 impl Log {
-    /// Opens the log, and recovers what is in it.
+    /// Opens the log, and recovers its records.
     async fn open(bug: Option<Bug>) -> io::Result<Log> {
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(dir().join("log")).await?;
         if bug != Some(Bug::NameNotSynced) {
-            // Also if the log was there: it may be the page cache that has its name.
+            // This is necessary even if the log exists, because its name may be only in the page cache.
             File::open(dir()).await?.sync_all().await?;
         }
         let mut bytes = Vec::new();
@@ -77,8 +77,8 @@ impl Log {
         Ok(Log { file, records, bug })
     }
 
-    /// Appends a record, which is durable when this is done. After an error the log must be opened again, by a process
-    /// whose machine was restarted.
+    /// Appends a record, which is durable when this function returns. After an error, the log must be opened again, by
+    /// a process on a restarted machine.
     async fn append(&mut self) -> io::Result<()> {
         self.file.write_all(&encode(self.records)).await?;
         self.records += 1;
@@ -91,7 +91,7 @@ impl Log {
     }
 }
 
-/// The directory of the log. A run has disks of its own.
+/// Returns the directory of the log. Each run has its own disks.
 fn dir() -> PathBuf {
     match sim::SIMULATED {
         true => "/".into(),
@@ -99,7 +99,7 @@ fn dir() -> PathBuf {
     }
 }
 
-/// One life of the node: it recovers, and appends a record.
+/// Runs one life of the node, which recovers the log and appends a record.
 async fn live(bug: Option<Bug>, told: Arc<Atomic<u8>>) {
     let Ok(mut log) = Log::open(bug).await else { return };
     if log.append().await.is_ok() {
@@ -107,7 +107,7 @@ async fn live(bug: Option<Bug>, told: Arc<Atomic<u8>>) {
     }
 }
 
-/// Cuts the power of a node at any point of its life, or after it, and starts it again.
+/// Cuts the power of a node at any point of its life, or after it, and restarts it.
 async fn crash(db: &Node) {
     let db = db.clone();
     let crashing = sim::spawn(async move {
@@ -117,10 +117,10 @@ async fn crash(db: &Node) {
     crashing.await.unwrap();
 }
 
-/// A life that ends at any point, and one that ends when its work is done. Then recovery must find what was told.
+/// Runs a life that ends at any point, then a complete life. Then recovery must find all acknowledged records.
 async fn program(version: Version, bug: Bug) {
     if !sim::SIMULATED {
-        // The disk of the machine loses nothing, and has the log of the run before.
+        // The real disk loses nothing, and contains the log of the previous run.
         let _ = std::fs::remove_dir_all(dir());
         std::fs::create_dir_all(dir()).unwrap();
     }

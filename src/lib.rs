@@ -1,6 +1,6 @@
-//! Deterministic testing of concurrent Rust. A test runs under a scheduler of the library, and each seed is one
-//! interleaving. A bug that shows up once in a million runs is found in seconds, shrunk to the steps that matter,
-//! explained on one screen and replayed at will.
+//! Deterministic testing of concurrent Rust. A test runs under the scheduler of this library, and each seed is one
+//! interleaving. The library finds a bug that shows up once in a million runs within seconds. It shrinks the failure to
+//! the steps that matter, explains it on one screen, and replays it at will.
 //!
 //! # Two doors
 //!
@@ -8,20 +8,19 @@
 //! |---|---|---|
 //! | async code over the primitives of this crate | `#[sim::test] async fn` | `cargo test`: each await on a primitive is a point |
 //! | plain threads, with std and any other crates | `#[sim::test(native)] fn` | `cargo unpause test`: each atomic operation, lock and socket is a point |
-//! | plain threads of a crate that does not depend on this crate | its own `#[test] fn` | `cargo unpause test --any` |
+//! | plain threads of a crate without a dependency on this crate | its own `#[test] fn` | `cargo unpause test --any` |
 //!
-//! Both doors have the same seeds, strategies, searches, traces, histories and screens. Applications over tokio take
-//! the first door with the package `unpause-tokio`, and the second door without a change. This page is about the first
-//! door. `docs/native.md` of the repository is about the second door, and `docs/method.md` leads from a crate to a bug
-//! or a bound. The package `unpause-histories` and `cargo unpause check` check histories that another system has
-//! recorded.
+//! Both doors share seeds, strategies, searches, traces, histories and screens. Applications on tokio use the first
+//! door with the package `unpause-tokio`, and the second door without changes. This page is about the first door.
+//! `docs/native.md` of the repository is about the second door, and `docs/method.md` leads from a crate to a bug or a
+//! bound. The package `unpause-histories` and `cargo unpause check` check histories recorded by other systems.
 //!
 //! The first door in five links:
 //!
-//! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] is the same as a function.
-//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives of tests and of the code under test.
+//! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] does the same as a plain function.
+//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives for tests and for the code under test.
 //!   Without the feature `sim` they are the real primitives.
-//! - [`History`] and [`check`]: record the calls of clients and their results, and check them against a model.
+//! - [`History`] and [`check`]: record client calls and their results, and check them against a model.
 //! - [`parallel()`]: concurrent programs generated from a model.
 //! - [`mod@strategy`]: random walks, PCT, POS and others. The [`exhaustive`](runner#proofs) search proves that no
 //!   interleaving fails.
@@ -99,47 +98,47 @@
 //! replay:  SIM_REPLAY=sim2:0,0.0x2,0.1x3,0.0,0x3 cargo test -p counter --lib tests::increments_are_not_lost -- --exact
 //! ```
 //!
-//! A task is a column; time goes down. The body of the test is `main`, its first child `0.0`. The last line is a
-//! command: it runs these ten steps again.
+//! Each column is a task, and time runs downward. The test body is `main`, and its first child is `0.0`. The last line
+//! is a command that replays these ten steps.
 //!
 //! # Points, steps and runs
 //!
 //! A **point** is an await on a primitive of this library: [`Atomic`], [`Cell`], [`Mutex`], a [`JoinHandle`],
-//! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may go first. A
+//! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may run first. A
 //! **step** is the code from one point to the next, without interruption. Spawning a task and dropping a guard take
-//! effect at once and are not points. A task that waits for a lock or another task is blocked. When a lock is freed,
-//! all waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until
-//! the memory that it read has changed.
+//! effect at once and are not points. A task is blocked while it waits for a lock or for another task. When a lock is
+//! freed, all waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked
+//! until the memory that its condition read has changed.
 //!
-//! A **run** is one execution of the body. Its **decisions** determine it: the task that steps next, and the value that
-//! [`mod@rand`] draws. A **trace** is the list of these decisions, and replays the run without seed and strategy. A run
+//! A **run** is one execution of the body. **Decisions** determine the run: which task steps next, and which value
+//! [`mod@rand`] draws. A **trace** is the list of these decisions. It replays the run without seed or strategy. A run
 //! fails if
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
-//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value (a run of
-//!   plain threads continues after that limit, and fails if it does not end);
+//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value; a run of
+//!   plain threads continues past the limit, and fails only if it never ends;
 //! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the
-//!   checker runs out of its budget (a note names a history that was recorded and never checked);
-//! - it differs from the trace that it replays;
-//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics while a panic unwinds; that ends
-//!   the process, after the trace is written.
+//!   checker exceeds its budget (a note names each history that was recorded but never checked);
+//! - it diverges from the trace that it replays;
+//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics during unwinding; both end the
+//!   process, after the trace is written.
 //!
 //! Create everything in the body: state that survives a run, such as a `static` of std, makes later runs differ. The
-//! first seed and every failing seed run twice, and the first step that differs is
-//! [reported](run::Failure::NonDeterminism).
+//! library runs the first seed and every failing seed twice, and [reports](run::Failure::NonDeterminism) the first step
+//! that differs.
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix the next start makes
-//! the test in a new process first, which notes each run before it begins. If that process ends, too, the seed of its
-//! last run fails, with the command that repeats it, and other tests of the first process continue. (The notes are in
-//! `target/sim/<package>/underway/`. Hermetic runners and replays write none.) In a test with plain threads they are
-//! failures of a seed at once, as a hang is: see `docs/native.md`.
+//! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix, the next start runs
+//! the test first in a new process, which notes each run before it begins. If that process also ends, the seed of its
+//! last run fails with the command that repeats it, and the other tests of the first process continue. (The notes are
+//! in `target/sim/<package>/underway/`. Hermetic runners and replays write no notes.) In a test with plain threads,
+//! such an end fails the seed at once, like a hang: see `docs/native.md`.
 //!
 //! # Programs from a model
 //!
-//! With a model you need not write the concurrent test: [`Program`] adds the generation of commands to it, [`Shape`]
-//! sets the concurrency, and [`parallel()`] generates a program for each seed, runs it, records it and checks the
-//! history. A failing program is shrunk together with its schedule.
+//! With a model you need not write the concurrent test. [`Program`] adds command generation to the model, and [`Shape`]
+//! sets the concurrency. For each seed, [`parallel()`] generates a program, runs it, and checks the recorded history. A
+//! failing program is shrunk together with its schedule.
 //!
 //! ```
 //! use sim::check::Model;
@@ -174,53 +173,54 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`sync`] | atomics, locks, cells that are set once: std's names for tasks |
+//! | [`sync`] | atomics, locks, cells that are set once: std's primitives for tasks |
 //! | [`task`] | tasks, their handles, `select!` and `join!`, cancellation, parking |
-//! | [`mod@rand`] | random values that are decisions of the run |
-//! | [`time`] | sleeps, time-outs, intervals; a virtual clock |
+//! | [`mod@rand`] | random values, drawn as decisions of the run |
+//! | [`time`] | sleeps, timeouts, intervals; a virtual clock |
 //! | [`tokio`](https://docs.rs/unpause/latest/sim/tokio/) | tokio's names, with the feature `tokio` |
-//! | [`mod@node`] | nodes: processes on machines of their own, which die and restart |
+//! | [`mod@node`] | nodes: simulated processes, each on its own machine, which may crash and restart |
 //! | [`net`] | links, datagrams and sockets between nodes, and their faults |
 //! | [`fs`] | files, and their contents after a power failure |
 //! | [`nemesis`] | faults of nodes, links, clocks and disks, drawn by the run |
 //! | [`recorder`], [`check`] | histories, models, checkers |
 //! | [`generate`], [`mod@parallel`] | programs from a model |
 //! | [`runner`] | settings of a test, coverage, proofs |
-//! | [`mod@strategy`] | strategies and searches, and the contract for a strategy of your own |
+//! | [`mod@strategy`] | strategies and searches, and the contract for your own strategies |
 //! | [`report`], [`run`], [`shrink`] | results as data: the report, the failing run, its [trace](run::trace), shrinking |
 //! | [`census`] | classes of interleavings |
 //!
 //! Properties are macros: [`always!`](macro@always), [`eventually!`](macro@eventually),
 //! [`sometimes!`](macro@sometimes), [`cover!`](macro@cover), and the function [`invariant`].
-//! [`buggify!`](macro@buggify) marks rare cases.
+//! [`buggify!`](macro@buggify) marks rare cases that the run may force.
 //!
 //! # Features
 //!
 //! | feature | brings |
 //! |---|---|
-//! | `sim`, the default | the scheduler. Without it each primitive is the real one: see [the two builds](#the-two-builds) |
+//! | `sim`, the default | the scheduler. Without this feature each primitive is the real one: see [the two builds](#the-two-builds) |
 //! | `tokio` | the module `tokio`, the sockets of [`net`], and tokio's traits for the files of [`fs`] |
 //! | `proptest` | arguments of generated commands from strategies of proptest: `Gen::strategy` |
-//! | `arbitrary` | arguments of generated commands from types that fuzzers know: `Gen::arbitrary` |
+//! | `arbitrary` | arguments of generated commands from types that implement `Arbitrary`, as used by fuzzers: `Gen::arbitrary` |
 //!
 //! # The two builds
 //!
-//! With the feature `sim`, the default, a primitive is simulated inside a run and real outside one. Without it, or
-//! under `--cfg sim_real`, it is always the real one, at no cost, and a test or [`Runner`] becomes a stress test: the
-//! same body on real threads, the same checks, 100 seeds by default. The signatures are the same; [`SIMULATED`]
-//! distinguishes the builds. Libraries depend on it with `default-features = false`, and switch `sim` on in their
-//! dev-dependencies.
+//! With the default feature `sim`, a primitive is simulated inside a run and real outside of runs. Without the feature,
+//! or under `--cfg sim_real`, each primitive is always the real one, at no cost. A test or [`Runner`] then becomes a
+//! stress test: the same body on real threads, the same checks, 100 seeds by default. Both builds have the same
+//! signatures; [`SIMULATED`] distinguishes the builds. A library should depend on this crate with
+//! `default-features = false`, and enable `sim` in its dev-dependencies.
 //!
-//! A stress test starts tasks together with each other and with the task that spawned them. In builds with debug
-//! assertions it also disturbs their threads at each point, as the seed says, ends an aborted task at its next point,
-//! and gives each run its own value of a `static`. Without debug assertions a point is the bare operation, so races
-//! are hardly found, a task that never waits cannot be aborted, and the test notes that. `cargo test --release
-//! --config profile.release.package.unpause.debug-assertions=true` is optimised and has all of it. The settings of
-//! strategies, searches and traces have no effect on real threads; a replay is refused. A test in which no task moves
-//! for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
+//! A stress test starts spawned tasks at the same time as each other and as the spawning task. In builds with debug
+//! assertions, it also disturbs their threads at each point, driven by the seed. There, an aborted task ends at its
+//! next point, and each run has its own value of a `static`. Without debug assertions a point is the bare operation, so
+//! the test finds few races and cannot abort a task that never waits. The test prints a note about that.
+//! `cargo test --release --config profile.release.package.unpause.debug-assertions=true` is optimised and keeps all of
+//! these checks. The settings for strategies, searches and traces have no effect on real threads, and a replay is
+//! refused. The test ends the process if no task moves for 10 seconds ([`Runner::hang`]) or a run lasts for 60 seconds
+//! ([`Runner::limit`]).
 //!
-//! A run may give a lock to any waiter, however often other tasks had it meanwhile. The real [`Mutex`] is fairer: a
-//! task that waited for half a millisecond is next.
+//! A run may give a lock to any waiter, even if other tasks have acquired it many times meanwhile. The real [`Mutex`]
+//! is fairer: a task that has waited for half a millisecond gets the lock next.
 //!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
@@ -234,35 +234,34 @@
 //!
 //! # Limits
 //!
-//! - Memory is sequentially consistent in a run by default, for every [`Ordering`]. With [`Runner::memory`] loads see
-//!   the values that weaker orderings allow.
+//! - Memory is sequentially consistent in a run by default, for every [`Ordering`]. With [`Runner::memory`], loads may
+//!   return the stale values that weaker orderings allow.
 //! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so
 //!   are all operations of its branches in that poll.
-//! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
-//!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
-//!   Commands of [`parallel()`] begin when they are first polled.
-//! - Not controlled are random generators, real threads, clocks other than [`mod@time`], files
-//!   other than [`fs`], and sockets other than [`net`]. The order of a `HashMap` is controlled
-//!   under `cargo unpause test` only, where its keys belong to the run. The polling order of
-//!   another library's `select!` is not controlled: use [`select!`](macro@select). The first seed
-//!   and every failing seed are run twice, and the first step that differs is
-//!   [reported](run::Failure::NonDeterminism).
-//! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
-//!   ends the process. [`block_on`] in a run panics.
-//! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
-//!   only in builds with debug assertions, because it costs room. A [`OnceLock`], [`Once`] or [`LazyLock`] starts each
-//!   run afresh in simulated runs only. A [`Mutex`] in a `static` fails the second run
-//!   that meets it, and so does a [`Cell`] made in another run.
-//! - A test that passes is not a proof, unless its strategy was a search that came to its end.
+//! - A call of a [`History`] begins with its first access to an object of this library. An earlier effect, for example
+//!   on a std atomic or a channel, would be recorded too late. Begin such a call with [`task::yield_now`]. Commands of
+//!   [`parallel()`] begin when they are first polled.
+//! - The run does not control random generators, real threads, clocks other than [`mod@time`], files other than [`fs`],
+//!   or sockets other than [`net`]. It controls the order of a `HashMap` under `cargo unpause test` only, where the
+//!   hash keys belong to the run. The polling order of another library's `select!` is not controlled: use
+//!   [`select!`](macro@select). The library runs the first seed and every failing seed twice, and
+//!   [reports](run::Failure::NonDeterminism) the first step that differs.
+//! - A std lock held across a point, a blocking call, or a loop without an await stalls the run until the watchdog ends
+//!   the process. [`block_on`] in a run panics.
+//! - An atomic or cell in a `static` is created with `const_new`, and starts each run with its initial value. On real
+//!   threads it does so only in builds with debug assertions, because the reset costs memory. A [`OnceLock`], [`Once`]
+//!   or [`LazyLock`] starts each run empty in simulated runs only. A [`Mutex`] in a `static` fails the second run that
+//!   uses it. A [`Cell`] created in one run fails any other run that uses it.
+//! - A passing test is not a proof, unless its strategy was a search that completed.
 
 #![forbid(unsafe_code)]
 
-// L0 and L1: data of a run, and what is computed from it
+// L0 and L1: the data of a run, and computations on this data
 pub(crate) use unpause_run::disk;
 #[doc(inline)]
 pub use unpause_run::{census, report, run, shrink, strategy};
 
-// L1: two executors: one makes a run, one has real threads
+// L1: two executors: one computes a simulated run, the other uses real threads
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;
@@ -288,7 +287,7 @@ mod testing;
 pub mod time;
 #[cfg(all(feature = "tokio", feature = "sim", not(sim_real)))]
 pub mod tokio;
-/// tokio's names, for code that is written for tokio. In this build they are tokio's own.
+/// tokio's names, for code written for tokio. In this build they are tokio's own items.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
     mod names;
@@ -326,13 +325,13 @@ pub use unpause_check as check;
 #[doc(inline)]
 pub use unpause_macros::test;
 
-/// True if this build can simulate: a [`Runner`] then runs its body under the scheduler, and not on real threads.
+/// `true` if this build can simulate: a [`Runner`] then runs its body under the scheduler instead of on real threads.
 pub const SIMULATED: bool = seam::SIMULATED;
 
-/// For the expansion of macros.
+/// Items that the macros expand to.
 #[doc(hidden)]
 pub mod __private {
-    /// Tests of the bridge to plain threads.
+    /// Items for tests of the bridge to plain threads.
     #[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
     pub use crate::native::{CHECKS as NATIVE_CHECKS, Rule as OrderRule};
 
@@ -349,7 +348,7 @@ pub mod __private {
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};
 
-    /// Fails the run by the last panic of the current simulated thread.
+    /// Fails the run with the last panic of the current simulated thread.
     pub fn fail_by_panic() {
         crate::native::fail_by_panic();
     }
@@ -359,13 +358,13 @@ pub mod __private {
         crate::seam::in_run()
     }
 
-    /// From now on, a panic of the task is in the `JoinError` of its handle, as in the real build. The run then fails
-    /// only if no handle gets it.
+    /// From now on, stores a panic of the task in the `JoinError` of its handle, as in the real build. The run then
+    /// fails only if no handle receives the panic.
     pub fn give_panic(task: &crate::task::AbortHandle) {
         task.give_panic();
     }
 
-    /// Fails the run if two instants are of different clocks: of two nodes, or of two lives of one.
+    /// Fails the run if two instants come from different clocks: from two nodes, or from two lives of one node.
     #[inline]
     #[track_caller]
     pub fn of_one_clock(one: std::time::Instant, other: std::time::Instant) {
@@ -379,22 +378,22 @@ pub mod __private {
         crate::engine::invalid_setting(variables)
     }
 
-    /// Returns the warning about a variable that is named like a setting and is none.
+    /// Returns a warning if the name of a variable looks like a setting, but no such setting exists.
     pub fn unknown_setting(variable: &str) -> Option<String> {
         crate::engine::unknown_setting(variable)
     }
 
-    /// The variable of a setting.
+    /// Returns the environment variable of a setting.
     pub fn variable_of(setting: &str) -> Option<&'static str> {
         crate::engine::variable_of(setting)
     }
 
-    /// The error of a time-out.
+    /// Creates the error of a timeout.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()
     }
 
-    /// Ends the run as failed, as code at `place` misuses it. Outside of a simulated run, does nothing.
+    /// Fails the run because code at `place` misuses the library. Does nothing outside of a simulated run.
     pub fn refuse(message: &str, place: &'static std::panic::Location<'static>) {
         if crate::seam::in_run() {
             let (message, place) = (message.to_owned(), place.to_string());
@@ -402,7 +401,7 @@ pub mod __private {
         }
     }
 
-    /// Files of results, for `cargo unpause merge`.
+    /// Result files, for `cargo unpause merge`.
     pub mod results {
         pub use crate::engine::results::{
             EndRecord, Failed, Ledger, MustFail, ResultsFile, ResultsHeader, SearchLines, Segment,
@@ -411,7 +410,7 @@ pub mod __private {
     }
 }
 
-// Their code blocks are tests.
+// The code blocks of these pages are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
@@ -422,7 +421,8 @@ mod guide {}
 #[doc = include_str!("../docs/method.md")]
 mod method {}
 
-/// Returns `true` if tests use their large samples: the environment variable `UNPAUSE_LONG` is set, and not to 0.
+/// Returns `true` if tests use their large samples, because the environment variable `UNPAUSE_LONG` is set to something
+/// other than 0.
 #[cfg(test)]
 fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")

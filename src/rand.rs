@@ -1,14 +1,14 @@
-//! Random values that a run decides.
+//! Random values, drawn as decisions of the run.
 //!
-//! In a run these values are decisions like any other: drawn from the seed, part of the trace, replayed,
-//! and made small by shrinking. A draw is not a point. In a stress test the values come from the seed of the
-//! test; elsewhere they differ each time.
+//! In a run these values are decisions like any other: they come from the seed, belong to the trace, are replayed, and
+//! become smaller by shrinking. A draw is not a point. In a stress test the values come from the seed of the test;
+//! elsewhere they differ each time.
 
 use std::ops::Range;
 
 use crate::seam::{self, on_carrier};
 
-/// A number below `bound`, every one with the same probability. Shrinks to 0.
+/// Returns a random number below `bound`. All numbers have the same probability. Shrinks to 0.
 ///
 /// # Panics
 /// If `bound` is 0.
@@ -22,7 +22,7 @@ pub fn below(bound: u64) -> u64 {
     on_carrier(|| seam::draw(bound, "rand"))
 }
 
-/// A number of `range`. Shrinks to the start of the range.
+/// Returns a number in `range`. Shrinks to the start of the range.
 ///
 /// # Panics
 /// If the range is empty.
@@ -36,7 +36,7 @@ pub fn range(range: Range<u64>) -> u64 {
     range.start + below(range.end - range.start)
 }
 
-/// True or false. Shrinks to false.
+/// Returns `true` or `false`. Shrinks to `false`.
 ///
 /// ```
 /// let _: bool = sim::rand::bool();
@@ -45,7 +45,7 @@ pub fn bool() -> bool {
     below(2) == 1
 }
 
-/// Returns one of `items`; `None` if there are none. Shrinks to the first.
+/// Returns an element of `items`, or `None` if `items` is empty. Shrinks to the first element.
 ///
 /// ```
 /// assert_eq!(sim::rand::choose(&[7]), Some(&7));
@@ -58,7 +58,7 @@ pub fn choose<T>(items: &[T]) -> Option<&T> {
     }
 }
 
-/// Puts `items` in a random order. Shrinks to a fixed one.
+/// Puts `items` in a random order. Shrinks to a fixed order.
 ///
 /// ```
 /// let mut items = [1, 2, 3];

@@ -1,7 +1,7 @@
 //! Tasks: spawning, waiting, yielding.
 //!
-//! In a run, a task is one more thread of execution of the simulated program. Outside a run it goes to
-//! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
+//! In a run, a task is one more thread of execution of the simulated program. Outside a run, a task is run by the
+//! program's spawner (set once with [`set_spawner`]), or else by its own OS thread.
 
 mod abort;
 mod at_end;
@@ -41,7 +41,7 @@ pub use self::macros::{join, select, try_join};
 pub use self::park::{Unparker, park, unparker};
 pub use crate::seam::{Id, JoinError};
 
-/// Named types of futures.
+/// Named future types.
 pub mod futures {
     pub use super::locals::TaskLocalFuture;
 }
@@ -50,8 +50,8 @@ const YIELD: Op = Op::new("yield_now", Access::Yield);
 
 /// Spawns a task.
 ///
-/// Not a point: the task can step from the spawning task's next point on. If a task panics the run
-/// fails; outside a run the panic is in the [`JoinError`].
+/// Not a point: the new task can step from the next point of the spawning task on. If a task panics, the run fails.
+/// Outside a run, the [`JoinError`] contains the panic.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -76,10 +76,10 @@ where
     JoinHandle::of(seam::spawn(name, here, future), here)
 }
 
-/// Spawns a task that is one call of `work`, which may block its thread outside of runs.
+/// Spawns a task that calls `work` once. Outside of runs, `work` may block its thread.
 ///
 /// In a run it is a task of one step: `work` must not wait for another task, because all tasks of a run share a thread.
-/// Outside it has a thread of its own, whatever the [spawner](set_spawner) is. Not a point.
+/// Outside of runs it has its own thread, whatever the [spawner](set_spawner) is. Not a point.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -95,7 +95,8 @@ pub fn spawn_blocking<R: Send + 'static>(
     JoinHandle::of(seam::spawn_blocking(here, work), here)
 }
 
-/// Calls `work`, which may block its thread outside of runs. No other task is moved to another thread.
+/// Calls `work`, which may block its thread outside of runs. Unlike tokio's, it does not move other tasks to another
+/// thread.
 ///
 /// ```
 /// assert_eq!(sim::task::block_in_place(|| 1 + 1), 2);
@@ -104,7 +105,7 @@ pub fn block_in_place<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Spawns a task that has a name.
+/// Builder for a task with a name.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -118,12 +119,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A task without a name.
+    /// Creates a builder for a task without a name.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// The name that reports show beside the task's path. It need not be unique.
+    /// Sets the name, which reports show beside the task's path. It need not be unique.
     #[must_use]
     pub fn name(mut self, name: impl AsRef<str>) -> Builder {
         self.name = Some(name.as_ref().into());
@@ -141,19 +142,30 @@ impl Builder {
     }
 }
 
-/// Waits for a task and gives its result: tokio's `JoinHandle`.
+/// Waits for a task and returns its result: tokio's `JoinHandle`.
 ///
-/// The await is a point: even if the task has ended, others may step first. A poll [by
-/// hand](by_hand()) is not a point, and returns the result, if any. A poll after the result was
-/// returned panics.
+/// The await is a point: even if the task has ended, other tasks may step first. A poll [by hand](by_hand()) is not a
+/// point, and returns the result if the task has ended. A poll after the result was returned panics.
 ///
-/// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,
-/// unless they were detached before.
+/// Dropping the handle detaches the task. A run reports tasks still running when the test body ends, unless they were
+/// detached before.
+///
+/// ```
+/// use sim::time::{Duration, timeout};
+///
+/// # sim::block_on(async {
+/// let mut task = sim::spawn(async { sim::task::park().await });
+/// // A dropped wait does not end the task.
+/// assert!(timeout(Duration::from_millis(1), &mut task).await.is_err());
+/// task.unparker().unpark();
+/// assert!(task.await.is_ok());
+/// # });
+/// ```
 #[must_use = "dropping the handle detaches the task"]
 pub struct JoinHandle<T> {
-    /// Taken out by `detach`.
+    /// `None` once `detach` has taken it.
     handle: Option<seam::Handle<T>>,
-    /// True if it gave the result of the task.
+    /// `true` if this handle has returned the result of the task.
     joined: bool,
     here: Here,
 }
@@ -163,7 +175,7 @@ impl<T> JoinHandle<T> {
         JoinHandle { handle: Some(handle), joined: false, here }
     }
 
-    /// The handle of a task that it spawns.
+    /// Spawns a task and returns its handle.
     pub(crate) fn spawned<F>(name: Option<Arc<str>>, future: F, here: Here) -> JoinHandle<T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -172,8 +184,16 @@ impl<T> JoinHandle<T> {
         spawn_at(name, future, here)
     }
 
-    /// Aborts the task before its next step. Not a point; waiting for the task then gives an error
-    /// that [is an abort](JoinError::is_cancelled), unless it ended first.
+    /// Aborts the task before its next step. Not a point. Waiting for the task then returns an error that [is an
+    /// abort](JoinError::is_cancelled), unless the task ended first.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let task = sim::spawn(std::future::pending::<()>());
+    /// task.abort();
+    /// assert!(task.await.unwrap_err().is_cancelled());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn abort(&self) {
         if let Some(handle) = &self.handle {
@@ -181,28 +201,54 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// The identity of the task.
+    /// Returns the id of the task.
     pub fn id(&self) -> Id {
         self.handle.as_ref().expect("a detached task has no handle").id()
     }
 
-    /// A handle that can only end the task. It does not keep it from being [detached](Self::detach).
+    /// Returns a handle that can only end the task. This handle does not prevent the task from being
+    /// [detached](Self::detach).
     pub fn abort_handle(&self) -> AbortHandle {
         let handle = self.handle.as_ref().expect("a detached task has no handle");
         AbortHandle(handle.stopper())
     }
 
-    /// The handle that [unparks](Unparker::unpark) the task.
+    /// Returns the handle that [unparks](Unparker::unpark) the task.
     pub fn unparker(&self) -> Unparker {
         Unparker(self.handle.as_ref().expect("a detached task has no handle").unparker())
     }
 
     /// Returns `true` if the task has ended. Not a point.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let task = sim::spawn(std::future::pending::<()>());
+    /// assert!(!task.is_finished());
+    /// task.abort();
+    /// while !task.is_finished() {
+    ///     sim::task::yield_now().await;
+    /// }
+    /// assert!(task.await.is_err());
+    /// # });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.handle.as_ref().is_none_or(seam::Handle::is_finished)
     }
 
-    /// Detaches the task: it is not reported if it has not ended at the end of the run.
+    /// Detaches the task: the run does not report it if it is still running at the end of the run.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    /// use std::sync::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let is_done = Arc::new(Atomic::new(false));
+    /// let own = is_done.clone();
+    /// sim::spawn(async move { own.store(true, SeqCst).await }).detach();
+    /// sim::spin_until(|| is_done.load(SeqCst)).await;
+    /// assert!(is_done.load(SeqCst).await);
+    /// # });
+    /// ```
     pub fn detach(mut self) {
         if let Some(handle) = self.handle.take() {
             handle.detach();
@@ -232,10 +278,10 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// The identity of the current task.
+/// Returns the id of the current task.
 ///
 /// # Panics
-/// Outside of tasks; the body of a run and the future of [`block_on`] are none.
+/// Outside of tasks. The body of a run and the future of [`block_on`] are not tasks.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -249,12 +295,20 @@ pub fn id() -> Id {
     try_id().expect("there is no task here: call it in a task that was spawned")
 }
 
-/// The identity of the current task; none outside of tasks.
+/// Returns the id of the current task, or `None` outside of tasks.
+///
+/// ```
+/// # sim::block_on(async {
+/// let task = sim::spawn(async { sim::task::try_id() });
+/// assert_eq!(Some(task.id()), task.await.unwrap());
+/// assert_eq!(sim::task::try_id(), None);
+/// # });
+/// ```
 pub fn try_id() -> Option<Id> {
     seam::current_id()
 }
 
-/// Lets other tasks go first. A point that touches nothing.
+/// Lets other tasks run first. A point that touches nothing.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -266,8 +320,7 @@ pub fn yield_now() -> impl Future<Output = ()> + Send {
     seam::YieldPoint::new(&YIELD, here())
 }
 
-/// Does `work` for every item, each in a task of its own, and gives the results in the order of the
-/// items.
+/// Runs `work` for every item, each in its own task, and returns the results in the order of the items.
 ///
 /// The tasks are spawned when the future is first polled. Dropping it aborts the tasks that have not ended.
 ///
@@ -317,8 +370,8 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// Sets how tasks are spawned outside of runs, once for the whole program. Without it each task is
-/// an OS thread.
+/// Sets how tasks are spawned outside of runs, once for the whole program. Without a spawner, each task is an OS
+/// thread.
 ///
 /// ```
 /// sim::task::set_spawner(|task| drop(std::thread::spawn(|| sim::block_on(task))))?;
@@ -327,15 +380,14 @@ impl<T> Drop for AbortOnDrop<T> {
 /// ```
 ///
 /// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
-/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
-/// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that
-/// calls the [`Runner`](crate::Runner), and blocks it. The spawner must not need that thread to
-/// poll tasks, so call the runner from outside of the runtime. If no task is polled for half of
-/// [`Runner::hang`](crate::Runner::hang), the test fails and names the place of the body and this
-/// remedy.
+/// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the runtime handle,
+/// `set_spawner(move |task| { handle.spawn(task); })`. A stress test runs its body on the thread that calls the
+/// [`Runner`](crate::Runner), and blocks that thread. The spawner must not need that thread to poll tasks, so call the
+/// runner from outside of the runtime. If no task is polled for half of [`Runner::hang`](crate::Runner::hang), the test
+/// fails, and its message names the location of the body and this remedy.
 ///
 /// # Errors
-/// [`SpawnerSet`] if a spawner is already set; it stays set.
+/// [`SpawnerSet`] if a spawner is already set; the previous spawner stays set.
 pub fn set_spawner<S>(spawner: S) -> Result<(), SpawnerSet>
 where
     S: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static,
@@ -343,7 +395,15 @@ where
     if seam::set_spawner(Box::new(spawner)) { Ok(()) } else { Err(SpawnerSet) }
 }
 
-/// The spawner had been set before.
+/// The error of [`set_spawner`]: the spawner was already set.
+///
+/// ```
+/// use sim::task::{SpawnerSet, set_spawner};
+///
+/// let first = set_spawner(|task| drop(std::thread::spawn(|| sim::block_on(task))));
+/// let second = set_spawner(drop);
+/// assert_eq!((first, second), (Ok(()), Err(SpawnerSet)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpawnerSet;
 
@@ -357,12 +417,12 @@ impl fmt::Display for SpawnerSet {
 
 impl std::error::Error for SpawnerSet {}
 
-/// Runs a future to its end on the calling thread.
+/// Runs a future to completion on the calling thread.
 ///
 /// For programs and examples; a test body is run by a [`Runner`](crate::Runner).
 ///
 /// # Panics
-/// Inside a run: it would keep the scheduler from running the other tasks. Await the future instead.
+/// Inside a run, because it would keep the scheduler from running the other tasks. Await the future instead.
 ///
 /// ```
 /// assert_eq!(sim::block_on(async { 1 + 1 }), 2);

@@ -1,4 +1,5 @@
-//! `cargo unpause completions`: a script with which a shell completes commands, options and values.
+//! `cargo unpause completions`: prints a script with which a shell completes commands, options and
+//! values.
 
 use clap_complete::Shell;
 use lexopt::prelude::*;
@@ -32,7 +33,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         return Err(Usage("for which shell? `cargo unpause completions bash`".to_owned()));
     };
     let mut script = Vec::new();
-    // The script for bash confuses the hyphen of a name with the one before a command.
+    // The bash script confuses the hyphen in a name with the hyphen before a command.
     let name = if shell == Shell::Bash { "unpause" } else { PROGRAM };
     clap_complete::generate(shell, &mut program(), name, &mut script);
     terminal.print(&String::from_utf8_lossy(&script));
@@ -42,7 +43,8 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// Completes `cargo unpause …` in bash like `cargo-unpause …`, and all else of cargo as before.
+/// Completes `cargo unpause …` in bash like `cargo-unpause …`, and everything else of cargo as
+/// before.
 const OF_CARGO: &str = r#"
 _cargo_before_unpause=$(complete -p cargo 2>/dev/null | sed -n 's/.*-F \([^ ]*\).*/\1/p')
 _cargo_and_unpause() {
@@ -84,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// The words that bash offers for the last of these words.
+    /// Returns the words that bash offers as completions of the last word.
     fn completed(words: &str) -> String {
         let mut terminal = Terminal::silent();
         let asked = run(lexopt::Parser::from_args(["bash"]), &mut terminal);

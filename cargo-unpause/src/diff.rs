@@ -1,4 +1,4 @@
-//! `cargo unpause diff`: the first step in which two failing runs differ.
+//! `cargo unpause diff`: shows the first step in which two failing runs differ.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use sim::check::picture::screen::{Line, Paint, Screen, plural};
 use crate::failures::{Loaded, StepView, line_of, steps_of};
 use crate::{Exit, Terminal, Usage};
 
-/// The number of steps shown before the first difference, and from there on.
+/// The number of steps shown before the first difference, and the number shown from the difference on.
 const BEFORE: usize = 2;
 const AFTER: usize = 8;
 
@@ -93,7 +93,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(if is_equal { Exit::Good } else { Exit::Bad })
 }
 
-/// The comparison of two failures as JSON.
+/// Returns the comparison of two failures as JSON.
 pub(crate) fn compared(one: &Loaded, other: &Loaded) -> Json {
     let both = Compared::of(one, other);
     let shown = |loaded: &Loaded, steps: &[StepView]| {
@@ -122,13 +122,13 @@ pub(crate) fn compared(one: &Loaded, other: &Loaded) -> Json {
     })
 }
 
-/// Two failures side by side.
+/// A comparison of two failures.
 struct Compared {
     left: Vec<StepView>,
     right: Vec<StepView>,
-    /// The number of steps, from the first, that are the same in both.
+    /// The number of initial steps that are equal in both failures.
     same: usize,
-    /// The settings that differ, each with both values.
+    /// The settings that differ, each with the values in both failures.
     settings: Vec<(String, [String; 2])>,
     is_equal: bool,
 }
@@ -161,7 +161,7 @@ fn draw(screen: &mut Screen, name: &str, step: &StepView) {
     }
 }
 
-/// Returns `true` if two steps are the same: of the same task, with the same operations, values and places.
+/// Returns `true` if two steps have the same task, operations, values and places.
 fn is_same(one: &StepView, other: &StepView) -> bool {
     let operations = |step: &StepView| {
         step.operations.iter().map(|op| (op.text.clone(), op.place.clone())).collect::<Vec<_>>()
@@ -169,7 +169,7 @@ fn is_same(one: &StepView, other: &StepView) -> bool {
     one.path == other.path && one.draws == other.draws && operations(one) == operations(other)
 }
 
-/// The settings in which two failures differ, each with both values.
+/// Returns the settings that differ between two failures, each with the values in both failures.
 fn settings(one: &Loaded, other: &Loaded) -> Vec<(String, [String; 2])> {
     let mut all: BTreeMap<String, [String; 2]> = BTreeMap::new();
     for (at, loaded) in [one, other].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `cargo unpause drop`: removes the files of failures, by name, or of all that the sources have left behind.
+//! `cargo unpause drop`: removes failure files, by name, or all failure files that no longer match the sources.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         }
         (false, true) => return Err(Usage("name files, or --stale, and not both".to_owned())),
         (false, false) => {
-            // Nothing else than failures is removed, and nothing before all names are right.
+            // Only failures are removed, and only after all names have been checked.
             for path in paths {
                 Loaded::read(&path)?;
                 dropped.push((path, String::new()));
@@ -69,15 +69,15 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// The file of a failure and the files beside it.
+/// Returns the file of a failure and the related files beside it.
 fn files_of(path: &Path) -> Vec<PathBuf> {
     let endings = [TRACE, REPORT, PAGE, "rs", "jsonl"];
     let beside = endings.map(|ending| path.with_extension(ending));
     beside.into_iter().filter(|file| file == path || file.exists()).collect()
 }
 
-/// The reason why the run of a failure cannot come again as it was: its package or a place of it is gone. `None` if
-/// nothing says so.
+/// Returns the reason why the run of a failure can no longer be reproduced: its package, or a source place of the run,
+/// is gone. `None` if there is no sign of that.
 fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
     let package = loaded.package();
     let known = project.packages.iter().find(|(name, _)| name == package);
@@ -88,13 +88,13 @@ fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
     };
     let mut sources: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (file, line, source) in places_of(loaded) {
-        // Files of other packages and of the standard library are not judged.
+        // Files of other packages and of the standard library are not checked.
         if Path::new(&file).is_absolute() || file.starts_with('<') {
             continue;
         }
         let text = sources.entry(file.clone()).or_insert_with(|| read(&file, folder));
         let Some(text) = text else {
-            // A path of another crate begins with that crate's folder, so it may not be a file here.
+            // A path of another crate begins with that crate's folder, so it need not exist in this package.
             if source.is_some() {
                 return Some(format!("{file} is not there any more"));
             }
@@ -113,7 +113,7 @@ fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
     None
 }
 
-/// The places of the operations of a run: file, line, and the line's text if it is known.
+/// Returns the source places of a run's operations: file, line, and the text of the line if known.
 fn places_of(loaded: &Loaded) -> Vec<(String, u64, Option<String>)> {
     if let Some(report) = &loaded.report {
         let events = report.finding.iter().flat_map(|finding| &finding.run.events);
@@ -131,7 +131,7 @@ fn places_of(loaded: &Loaded) -> Vec<(String, u64, Option<String>)> {
     places.filter_map(place).collect()
 }
 
-/// The text of a source file, which the compiler names from the root of the workspace.
+/// Returns the text of a source file. The compiler names the file relative to the workspace root.
 fn read(file: &str, package: &Path) -> Option<String> {
     let manifest = std::path::absolute(package.join("Cargo.toml")).ok()?;
     let package = manifest.parent()?;

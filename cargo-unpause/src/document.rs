@@ -1,8 +1,8 @@
-//! The report of a test as its JSON file has it: what tests write beside their traces, and all that the commands which
-//! show failures read. docs/json.md describes the format.
+//! The report of a test in its JSON file. Tests write it beside their traces, and the commands that show failures read
+//! it. docs/json.md describes the format.
 //!
-//! [`Document::read`] checks the shape and names the field that is wrong. Fields that it does not know are ignored:
-//! a later version may add some without a new version number.
+//! [`Document::read`] checks the structure and names the wrong field, if any. It ignores unknown fields, because later
+//! versions may add fields without a new version number.
 
 mod fields;
 mod part;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 pub use self::fields::*;
 pub use self::part::{Maybe, Part, Word};
 
-/// The version of the format that this reads.
+/// The version of the format that this module reads.
 const VERSION: u64 = 1;
 /// The values of the field `format`.
 const FORMATS: [&str; 2] = ["unpause failure", "unpause pass"];
@@ -23,11 +23,11 @@ const FORMATS: [&str; 2] = ["unpause failure", "unpause pass"];
 /// The reason why a file is not a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unreadable {
-    /// It is no JSON: the text says where.
+    /// The file is not JSON. The text describes where.
     Syntax(String),
-    /// It is JSON of something else.
+    /// The file is JSON, but not a report.
     Foreign,
-    /// It has another version of the format.
+    /// The report has another version of the format.
     Version(u64),
     /// A field is missing or wrong.
     Field {
@@ -67,7 +67,7 @@ impl Document {
     /// Reads a report.
     ///
     /// # Errors
-    /// [`Unreadable`] names the place.
+    /// [`Unreadable`] names the problem and its place.
     pub fn read(text: &str) -> Result<Document, Unreadable> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| Unreadable::Syntax(error.to_string()))?;
@@ -89,7 +89,7 @@ impl Document {
         })
     }
 
-    /// The JSON schema of reports: docs/failure.schema.json.
+    /// Returns the JSON schema of reports: docs/failure.schema.json.
     pub fn schema() -> Value {
         let mut structs = Map::new();
         let root = <Document as Part>::schema(&mut structs);
@@ -102,7 +102,7 @@ impl Document {
         })
     }
 
-    /// The report as JSON.
+    /// Returns the report as JSON.
     pub fn value(&self) -> Value {
         Part::write(self).unwrap_or_default()
     }

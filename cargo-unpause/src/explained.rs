@@ -1,18 +1,18 @@
-//! The explanation of a failure as data that can be read alone: operations with their tasks, places and source lines.
-//! The report has numbers in their place.
+//! The explanation of a failure as self-contained data: operations with their tasks, places and source lines. The
+//! report itself refers to tasks and places by number.
 
 use serde_json::{Value as Json, json};
 
 use crate::document::{Document, Event, Object, PlaceIndex, Region, Run};
 
-/// A place in the source, with its line.
+/// Returns a place in the source, with its line.
 pub(crate) fn place(report: &Document, place: PlaceIndex) -> Json {
     report
         .place(place)
         .map_or(Json::Null, |place| json!({"at": place.text, "source": place.source}))
 }
 
-/// An operation with its task and place.
+/// Returns an operation with its task and place.
 pub(crate) fn event(report: &Document, run: &Run, event: &Event) -> Json {
     json!({
         "step": event.step,
@@ -22,21 +22,21 @@ pub(crate) fn event(report: &Document, run: &Run, event: &Event) -> Json {
     })
 }
 
-/// An object after a step.
+/// The state of an object after a step.
 pub(crate) struct Held<'a> {
     pub(crate) object: &'a Object,
-    /// Its value, if its operations have values.
+    /// The value of the object, if its operations have values.
     pub(crate) value: Option<&'a str>,
-    /// The last operation on it.
+    /// The last operation on the object.
     pub(crate) last: &'a Event,
-    /// The last operation that changed it.
+    /// The last operation that changed the object.
     pub(crate) last_change: Option<&'a Event>,
 }
 
-/// The objects that operations up to the step were about.
+/// Returns the objects used by the operations up to the step.
 pub(crate) fn held_after(run: &Run, step: u64) -> Vec<Held<'_>> {
     let before = &run.events[..run.events.partition_point(|event| event.step <= step)];
-    // Screens leave quiet operations out.
+    // Like screens, this function leaves quiet operations out.
     let held = |(at, object): (usize, _)| {
         let of = || {
             before.iter().rev().filter(move |event| event.object == Some(at as u64) && !event.quiet)
@@ -57,7 +57,7 @@ fn shown(run: &Run, task: u64) -> Option<&str> {
     run.tasks.get(at).map(|task| &task.shown[..])
 }
 
-/// The failure of a report, with its cause and remedy as far as they are known.
+/// Returns the failure of a report, with the cause and remedy if known.
 pub(crate) fn explained(report: &Document) -> Json {
     let Some(finding) = &report.finding else {
         return json!({"test": report.test, "failure": null});

@@ -1,4 +1,5 @@
-//! Failures in files: traces, and the reports beside them. For the commands that list, show, keep and compare them.
+//! Failure files: traces, and the reports beside them. The commands that list, show, keep and compare failures use this
+//! module.
 
 mod found;
 mod loaded;
@@ -10,11 +11,11 @@ pub(crate) use self::steps::{
     OperationView, StepView, line_of, object_named, steps_of, task_named,
 };
 
-/// The ending of trace files.
+/// The file extension of traces.
 pub(crate) const TRACE: &str = "simtrace";
-/// The ending of reports.
+/// The file extension of reports.
 pub(crate) const REPORT: &str = "json";
-/// The ending of pages.
+/// The file extension of pages.
 pub(crate) const PAGE: &str = "html";
 /// The folder of kept traces, beside a package's manifest.
 pub(crate) const KEPT: &str = "sim-regressions";

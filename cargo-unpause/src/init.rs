@@ -1,6 +1,6 @@
-//! `cargo unpause init`: writes the lines of the README into a manifest, after it has shown them.
+//! `cargo unpause init`: shows the manifest lines of the README, and then writes them into a manifest.
 //!
-//! Only lines are added. All lines of the manifest stay as they are.
+//! It only adds lines. All existing lines of the manifest stay unchanged.
 
 use std::fs;
 use std::io::{BufRead, IsTerminal, stdin};
@@ -14,12 +14,12 @@ use crate::failures::Project;
 use crate::test::checkout;
 use crate::{Exit, Terminal, Usage};
 
-/// The place of the tests.
+/// The kind of tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Door {
-    /// Async code over `sim`: its binaries have the real primitives.
+    /// Async code over `sim`: its binaries use the real primitives.
     Async,
-    /// Tests with plain threads: only they depend on the library.
+    /// Tests with plain threads: only the tests depend on the library.
     Threads,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     }
     let folder = folder_of(package.as_deref())?;
     let manifest = folder.join("Cargo.toml");
-    // Profiles count in the manifest of the workspace only.
+    // Cargo reads profiles only from the manifest of the workspace.
     let root = root_of(&manifest)?.join("Cargo.toml");
     let mut changes = vec![Change::read(&manifest)?];
     add_dependencies(&mut changes[0].new, door, &library())?;
@@ -81,7 +81,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// Asks on a terminal. Elsewhere nobody can answer.
+/// Asks the user on a terminal. Returns `false` elsewhere, because no user can answer.
 fn is_wanted(terminal: &mut Terminal) -> bool {
     if !stdin().is_terminal() || !terminal.is_watched() {
         return false;
@@ -91,7 +91,7 @@ fn is_wanted(terminal: &mut Terminal) -> bool {
     stdin().lock().read_line(&mut line).is_ok() && ["y", "yes"].contains(&line.trim())
 }
 
-/// A manifest, before and after.
+/// A manifest before and after the change.
 struct Change {
     path: PathBuf,
     old: String,
@@ -109,7 +109,7 @@ impl Change {
         Ok(Change { path: path.to_owned(), old, new })
     }
 
-    /// The lines that are added, each with the line before it; nothing if there are none.
+    /// Returns the added lines, each with the line before it. Empty if no lines are added.
     fn shown(&self, terminal: &Terminal) -> String {
         let new = self.new.to_string();
         let mut screen = Screen::new(terminal.style());
@@ -134,7 +134,8 @@ impl Change {
     }
 }
 
-/// The library as a manifest names it: its version, or the folder of the checkout that this command was built from.
+/// Returns the manifest entry for the library: its version, or the folder of the checkout from which this command was
+/// built.
 fn library() -> InlineTable {
     let mut table = InlineTable::new();
     match checkout() {
@@ -148,7 +149,7 @@ fn library() -> InlineTable {
     table
 }
 
-/// Adds the dependency, and for async code the feature.
+/// Adds the dependency, and, for async code, the feature.
 fn add_dependencies(
     manifest: &mut DocumentMut,
     door: Door,
@@ -185,16 +186,16 @@ fn add(table: &mut Table, name: &str, value: Toml) {
     }
 }
 
-/// The table of this path, a new one if there is none.
+/// Returns the table at this path, and creates it if it is missing.
 ///
 /// # Errors
-/// If something of the path is no table.
+/// If an item on the path is not a table.
 fn table<'a>(manifest: &'a mut DocumentMut, path: &[&str]) -> Result<&'a mut Table, Usage> {
     let mut table = manifest.as_table_mut();
     for (at, name) in path.iter().enumerate() {
         let new = || {
             let mut new = Table::new();
-            // A table that only has tables needs no line.
+            // A table that contains only tables needs no header line.
             new.set_implicit(at + 1 < path.len());
             Item::Table(new)
         };
@@ -206,7 +207,7 @@ fn table<'a>(manifest: &'a mut DocumentMut, path: &[&str]) -> Result<&'a mut Tab
     Ok(table)
 }
 
-/// The folder of the package.
+/// Returns the folder of the package.
 fn folder_of(package: Option<&str>) -> Result<PathBuf, Usage> {
     let project = Project::here();
     let names =
@@ -240,7 +241,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 fn root_of(manifest: &Path) -> Result<PathBuf, Usage> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = std::process::Command::new(cargo);
@@ -299,7 +300,7 @@ mod tests {
         Ok(document.to_string())
     }
 
-    /// The manifest of the README, without its remark.
+    /// Returns the manifest in the README, without its comment.
     fn of_the_readme() -> DocumentMut {
         let readme =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();

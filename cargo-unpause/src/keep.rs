@@ -1,4 +1,4 @@
-//! `cargo unpause keep`: puts the trace of a failure among the kept traces of its package.
+//! `cargo unpause keep`: copies the trace of a failure into the kept traces of its package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,10 +44,11 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// Keeps the trace of a failure, under a name that says what failed if none is given.
+/// Keeps the trace of a failure, under the given name, or else under a name that describes the
+/// failure.
 ///
 /// # Errors
-/// If it has no trace, its package is not in this project, or the file cannot be written.
+/// If the failure has no trace, its package is not in this project, or the file cannot be written.
 pub(crate) fn keep(loaded: &Loaded, name: Option<String>) -> Result<Placed, Usage> {
     let Some(trace) = loaded.trace_file() else {
         return Err(Usage(format!(
@@ -68,11 +69,11 @@ pub(crate) fn keep(loaded: &Loaded, name: Option<String>) -> Result<Placed, Usag
 /// The place of a kept trace.
 pub(crate) enum Placed {
     New(PathBuf),
-    /// The same trace was there.
+    /// The same trace already existed.
     There(PathBuf),
 }
 
-/// Copies the trace, under this name or, if it is taken, this name with a number.
+/// Copies the trace, under this name or, if the name is taken, under the name with a number.
 fn place(trace: &Path, folder: &Path, name: &str) -> Result<Placed, Usage> {
     let cannot =
         |path: &Path, error| Usage(format!("{} cannot be written: {error}", path.display()));
@@ -93,14 +94,15 @@ fn place(trace: &Path, folder: &Path, name: &str) -> Result<Placed, Usage> {
     Ok(Placed::New(file))
 }
 
-/// A name that says what failed: `deadlock-17`.
+/// Returns a name that describes the failure: `deadlock-17`.
 fn name_of(loaded: &Loaded) -> String {
     let kind: String =
         loaded.kind().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     loaded.seed().map_or_else(|| kind.clone(), |seed| format!("{kind}-{seed}"))
 }
 
-/// The folder with the kept traces of the test. It has the name of the folder that the trace is in.
+/// Returns the folder of the test's kept traces. It has the same name as the folder that contains
+/// the trace.
 fn folder_of(loaded: &Loaded, trace: &Path) -> Result<PathBuf, Usage> {
     let package = loaded.package();
     let project = Project::here();
@@ -117,7 +119,7 @@ fn folder_of(loaded: &Loaded, trace: &Path) -> Result<PathBuf, Usage> {
     let test = absolute.parent().and_then(Path::file_name);
     let test =
         test.ok_or_else(|| Usage(format!("{} is in no folder of a test", trace.display())))?;
-    // Another folder would not be replayed.
+    // Traces in any other folder would not be replayed.
     let last = loaded.test().rsplit("::").next().unwrap_or_default().to_owned();
     if !test.to_string_lossy().contains(&last) {
         return Err(Usage(format!(

@@ -1,8 +1,7 @@
-//! The command line of unpause, `cargo unpause`: one file for each subcommand, and one row of
-//! [`COMMANDS`].
+//! The command line of unpause, `cargo unpause`: each subcommand has one file and one row in [`COMMANDS`].
 //!
-//! A library, so that tests can call it; the program around it hands over the arguments and the
-//! streams. A subcommand returns an [`Exit`], and the process ends with its code.
+//! It is a library, so that tests can call it. The binary passes the arguments and the streams to it. A subcommand
+//! returns an [`Exit`], and the process exits with that code.
 
 #![forbid(unsafe_code)]
 
@@ -64,18 +63,18 @@ use usage::Usage;
 /// The outcome of a command. Calling programs rely on its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// 0: it is as it should be.
+    /// 0: success.
     Good,
-    /// 1: it is not: the history is violated, a seed failed.
+    /// 1: failure, for example a violated history or a failed seed.
     Bad,
-    /// 2: the command line or the file is invalid; an error says why.
+    /// 2: the command line or the file is invalid; an error message gives the reason.
     Usage,
-    /// 3: it could not be decided within the limits. Never a pass.
+    /// 3: no decision within the limits. Never a pass.
     Undecided,
 }
 
 impl Exit {
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     ///
     /// ```
     /// assert_eq!(cargo_unpause::Exit::Undecided.code(), 3);
@@ -93,7 +92,7 @@ impl Exit {
 /// A subcommand.
 #[derive(Clone, Copy, Debug)]
 pub struct Subcommand {
-    /// Its name.
+    /// The name of the subcommand.
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
@@ -176,8 +175,8 @@ pub const COMMANDS: &[Subcommand] = &[
     Subcommand { name: "man", summary: "writes these pages for man", run: man::run },
 ];
 
-/// Runs the command that the arguments name and returns the exit code. The name of the program is
-/// not among the arguments; the word `sim`, which cargo puts first, may be.
+/// Runs the command named by the arguments, and returns the exit code. The arguments do not contain the program name.
+/// They may start with the word `sim` or `unpause`, which cargo adds.
 ///
 /// ```
 /// let mut terminal = cargo_unpause::Terminal::silent();
@@ -201,12 +200,12 @@ pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
     }
 }
 
-/// The process around [`run`]: its arguments, its streams, its exit code.
+/// Runs the command for this process: its arguments, its streams, its exit code.
 ///
 /// If `cargo unpause test` made cargo call this program in place of the compiler, the program calls the compiler.
 pub fn main() -> std::process::ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // A test in such a build may call the command.
+    // A test in such a build may call the command itself.
     let linked = std::env::var_os(test::wrapper::VARIABLE).filter(|_| !is_by_cargo(&arguments));
     match linked {
         Some(linked) => test::wrapper::compile(arguments, &linked),
@@ -214,7 +213,7 @@ pub fn main() -> std::process::ExitCode {
     }
 }
 
-/// Returns `true` if cargo has called this program as its subcommand.
+/// Returns `true` if cargo called this program as a subcommand.
 fn is_by_cargo(arguments: &[OsString]) -> bool {
     arguments.first().is_some_and(|first| first == "sim" || first == "unpause")
 }
@@ -248,7 +247,7 @@ fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit,
     }
 }
 
-/// The command of this name.
+/// Returns the command with this name.
 fn command(name: &str) -> Result<&'static Subcommand, Usage> {
     COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let names = COMMANDS.iter().map(|command| command.name);

@@ -1,4 +1,4 @@
-//! `cargo unpause ls`: the failures in files, newest first.
+//! `cargo unpause ls`: lists the failure files, newest first.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -105,7 +105,7 @@ fn json_of(found: &Found, loaded: &Result<Loaded, Usage>) -> Json {
     }
 }
 
-/// A time in one unit: `3m`.
+/// Formats a duration in one unit: `3m`.
 fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [(86_400, "d"), (3600, "h"), (60, "m")];

@@ -1,4 +1,4 @@
-//! `cargo unpause man`: the help as pages of `man`.
+//! `cargo unpause man`: writes the help as `man` pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -41,14 +41,14 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// The page about all commands.
+/// Returns the page about all commands.
 fn of_program() -> Vec<u8> {
     let mut page = Vec::new();
     Man::new(program()).render(&mut page).expect("memory takes what is written");
     page
 }
 
-/// The page of a command: its help, with the options as `man` shows them.
+/// Returns the page of a command: its help, with the options in the layout of `man`.
 fn of_command(command: &Subcommand) -> Vec<u8> {
     let page = Page::of(&help_of(command));
     let name = format!("{PROGRAM}-{}", command.name);
@@ -60,7 +60,7 @@ fn of_command(command: &Subcommand) -> Vec<u8> {
     page.usage.iter().for_each(|line| _ = roff.text([bold(line.as_str())]));
     roff.control("fi", []).control("SH", ["DESCRIPTION"]);
     roff.text([roman(page.summary.replace('\n', " "))]);
-    // Lists and examples have columns of their own.
+    // Lists and examples have their own columns, so their layout is kept.
     roff.control("nf", []);
     page.rest.lines().for_each(|line| _ = roff.text([roman(line)]));
     roff.control("fi", []);
@@ -96,7 +96,7 @@ mod tests {
             assert!(page.contains(".SH SYNOPSIS") && page.contains("cargo unpause"), "{page}");
         }
         fs::remove_dir_all(&folder).unwrap();
-        // A file is no folder.
+        // A file is not a folder, so writing the pages into it fails.
         fs::write(&folder, "").unwrap();
         let asked = run(lexopt::Parser::from_args([&name]), &mut Terminal::silent());
         assert!(asked.unwrap_err().to_string().contains("cannot be written"));

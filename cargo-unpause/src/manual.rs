@@ -1,8 +1,7 @@
-//! The help pages as data: what completions of shells and pages of `man` are made from.
+//! The help pages as data: the source of shell completions and `man` pages.
 //!
-//! A page is the help of a command as the user sees it, so there is one text for all three. Its form: a line that says
-//! what the command does, usage, options with two blanks before their text, and lists below a line that ends with a
-//! colon.
+//! A page is parsed from the help text of a command, so help, completions and `man` pages share one text. Its layout: a
+//! summary line, the usage, options with two spaces before their text, and lists below a line that ends with a colon.
 
 use clap::builder::{PossibleValuesParser, ValueHint};
 use clap::{Arg, ArgAction, Command};
@@ -12,15 +11,15 @@ use crate::{COMMANDS, Subcommand, Terminal};
 /// The name of the program.
 pub(crate) const PROGRAM: &str = "cargo-unpause";
 
-/// The help of a command, taken apart.
+/// The parsed help of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The lines before the usage.
+    /// The lines before the usage lines.
     pub(crate) summary: String,
-    /// The lines of the usage, without `usage:`.
+    /// The usage lines, without `usage:`.
     pub(crate) usage: Vec<String>,
     pub(crate) options: Vec<Choice>,
-    /// The text below, as it is.
+    /// The remaining text, unchanged.
     pub(crate) rest: String,
 }
 
@@ -29,12 +28,12 @@ pub(crate) struct Page {
 pub(crate) struct Choice {
     pub(crate) long: Option<String>,
     pub(crate) short: Option<char>,
-    /// The word for its value, or the possible values with bars between them.
+    /// The placeholder of the option's value, or the possible values separated by bars.
     pub(crate) value: Option<String>,
     pub(crate) text: String,
 }
 
-/// The help of a command.
+/// Returns the help of a command.
 pub(crate) fn help_of(command: &Subcommand) -> String {
     let mut terminal = Terminal::silent();
     let asked = (command.run)(lexopt::Parser::from_args(["--help"]), &mut terminal);
@@ -53,7 +52,7 @@ impl Page {
             .collect();
         let rest: Vec<&str> = lines.collect();
         let mut options: Vec<Choice> = Vec::new();
-        // The column of the text of the last option, as long as its lines go on.
+        // The text column of the last option, while its text continues on further lines.
         let mut column = None;
         for line in &rest {
             let indent = line.len() - line.trim_start().len();
@@ -77,14 +76,14 @@ impl Page {
         Page { summary: summary.trim().to_owned(), usage, options, rest: rest.join("\n") }
     }
 
-    /// The first words of the lines of a list.
+    /// Returns the first word of each line in a list.
     pub(crate) fn list(&self, title: &str) -> Vec<String> {
         let lines = self.rest.lines().skip_while(|line| *line != format!("{title}:")).skip(1);
         let items = lines.take_while(|line| line.starts_with("  "));
         items.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     }
 
-    /// The words of the usage for what is no value of an option: `FILE`, `SHELL`.
+    /// Returns the placeholders in the usage that are not option values: `FILE`, `SHELL`.
     fn places(&self) -> Vec<&str> {
         let words = self.usage.iter().flat_map(|line| line.split(['[', ']', ' ', '|', '@']));
         let (mut places, mut before) = (Vec::new(), "");
@@ -105,7 +104,7 @@ impl Choice {
             || self.short.is_some() && self.short == other.short
     }
 
-    /// An option from its names, as `-m, --model MODEL`.
+    /// Parses the names of an option, such as `-m, --model MODEL`.
     fn named(names: &str) -> Option<Choice> {
         let (mut long, mut short, mut value) = (None, None, None);
         for word in names.split([' ', ',']).filter(|word| !word.is_empty()) {
@@ -125,14 +124,14 @@ impl Choice {
         })
     }
 
-    /// The option of a line of a list.
+    /// Parses an option from a list line.
     fn of(line: &str) -> Option<Choice> {
         let line = line.strip_prefix("  ")?.trim();
         if !line.starts_with('-') {
             return None;
         }
         let (names, text) = line.split_once("  ").unwrap_or((line, ""));
-        // One blank is enough behind a long name: `--nil nothing|anything what a completed read saw`.
+        // One space is enough after a long name: `--nil nothing|anything what a completed read saw`.
         let words: Vec<&str> = names.split(' ').collect();
         let named = words.iter().take_while(|word| word.starts_with('-')).count();
         let is_value = |word: &&str| word.contains('|') || word.chars().all(|c| c.is_uppercase());
@@ -142,7 +141,7 @@ impl Choice {
         Some(Choice { text: text.trim().to_owned(), ..Choice::named(&words[..names].join(" "))? })
     }
 
-    /// The options in a line of the usage.
+    /// Returns the options in a usage line.
     fn in_usage(line: &str) -> Vec<Choice> {
         let groups = line.split(['[', ']', '|']);
         let mut choices = Vec::new();
@@ -182,7 +181,7 @@ impl Choice {
     }
 }
 
-/// The description of all commands for shells and `man`.
+/// Returns the description of all commands, for shells and `man`.
 pub(crate) fn program() -> Command {
     let commands = COMMANDS.iter().map(described);
     Command::new(PROGRAM)
@@ -192,7 +191,7 @@ pub(crate) fn program() -> Command {
         .subcommands(commands)
 }
 
-/// The description of one command.
+/// Returns the description of one command.
 fn described(command: &Subcommand) -> Command {
     let page = Page::of(&help_of(command));
     let is_help = |choice: &&Choice| choice.long.as_deref() == Some("help");
@@ -246,7 +245,7 @@ mod tests {
         assert_eq!(page.places(), ["FILE"]);
     }
 
-    /// An option of a page that its command does not have would be completed, and refused.
+    /// An option that the page lists but the command does not accept would be completed and then refused.
     #[test]
     fn each_option_of_a_page_is_one_of_its_command() {
         for command in COMMANDS {

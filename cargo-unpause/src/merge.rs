@@ -1,4 +1,4 @@
-//! `cargo unpause merge`: the verdict on the results of all shards.
+//! `cargo unpause merge`: computes the verdict on the results of all shards.
 
 mod merged;
 mod search;
@@ -44,7 +44,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         by_subject.entry(part.header.subject.clone()).or_default().push(part);
     }
     let subjects: Vec<Subject> = by_subject.keys().cloned().collect();
-    // A file that was only begun has seeds that are left.
+    // An incomplete file has remaining seeds.
     let (mut programs, mut left) = (false, exits.contains(&Exit::Undecided.code()));
     for (subject, parts) in by_subject {
         let several = subjects.iter().filter(|other| same_but_for_the_program(other, &subject));
@@ -94,7 +94,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             ));
         }
     }
-    // An error counts before a failure, and that before seeds that are left.
+    // An error takes precedence over a failure, and a failure over remaining seeds.
     let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
     let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
     if left {
@@ -103,13 +103,13 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(worst.unwrap_or(Exit::Good))
 }
 
-/// True if two subjects differ at most in the program.
+/// Returns `true` if two subjects differ at most in the program.
 fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
     Subject { binary: String::new(), ..one.clone() }
         == Subject { binary: String::new(), ..other.clone() }
 }
 
-/// True if two subjects differ in the settings and in nothing else.
+/// Returns `true` if two subjects differ only in the settings.
 fn same_but_for_the_settings(one: &Subject, other: &Subject) -> bool {
     Subject { settings: Vec::new(), ..one.clone() }
         == Subject { settings: Vec::new(), ..other.clone() }
@@ -118,7 +118,7 @@ fn same_but_for_the_settings(one: &Subject, other: &Subject) -> bool {
 /// A candidate for a result file.
 struct FileCandidate {
     path: PathBuf,
-    /// True if the command line names it, false if it was found in a folder.
+    /// `true` if the command line names the file, `false` if it was found in a folder.
     named: bool,
 }
 
@@ -172,7 +172,7 @@ fn parts(
             Err(Unread::Line(line, why)) => error(terminal, format!(":{line}: {why}")),
         }
     }
-    // No results are no pass.
+    // If there are no results, the verdict is not a pass.
     if parts.is_empty() && exits.is_empty() {
         terminal.error(&format!("error: none of these {foreign} files has results"));
         exits.insert(Exit::Usage.code());
@@ -180,14 +180,14 @@ fn parts(
     parts
 }
 
-/// True for names of result files, such as `2-of-4.jsonl`.
+/// Returns `true` for names of result files, such as `2-of-4.jsonl`.
 fn is_called_like_results(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     stem.split_once("-of-").is_some_and(|(shard, of)| number(shard) && number(of))
 }
 
-/// The files among these and in these folders that end with `.jsonl`. Links to folders are followed.
+/// Returns the files among `paths`, and the `.jsonl` files in the folders among `paths`. Follows links to folders.
 fn files(paths: &[PathBuf]) -> Result<Vec<FileCandidate>, Usage> {
     let mut found = BTreeMap::new();
     for path in paths {
@@ -211,7 +211,8 @@ fn files(paths: &[PathBuf]) -> Result<Vec<FileCandidate>, Usage> {
     Ok(found.into_iter().map(|(path, named)| FileCandidate { path, named }).collect())
 }
 
-/// Collects the files in a folder. `above` holds its ancestors, so that a link to one of them ends the walk.
+/// Collects the files in a folder. `above` contains the ancestors of the folder, so that the walk stops at a link to an
+/// ancestor.
 fn walk(
     folder: &Path,
     above: &mut BTreeSet<PathBuf>,
@@ -224,7 +225,7 @@ fn walk(
     }
     for entry in fs::read_dir(folder).map_err(problem)? {
         let path = entry.map_err(problem)?.path();
-        // A dangling link is reported as a file that cannot be read.
+        // A dangling link is reported as an unreadable file.
         let kind = fs::metadata(&path).map(|metadata| (metadata.is_dir(), metadata.is_file()));
         let (is_folder, is_file) = kind.unwrap_or((false, true));
         if is_folder {

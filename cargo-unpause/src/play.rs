@@ -1,4 +1,4 @@
-//! `cargo unpause play`: you are the scheduler. Each step of a test is the choice of the user, and can be undone.
+//! `cargo unpause play`: the user is the scheduler. The user chooses each step of a test, and can undo it.
 
 use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     play(&invocation, choices, &mut stdin().lock(), terminal)
 }
 
-/// Asks for steps until the user ends it. The exit code tells the last run: 1 if it failed.
+/// Asks for steps until the user ends it. The exit code describes the last run: 1 if it failed.
 fn play(
     invocation: &Invocation,
     choices: Choices,
@@ -76,7 +76,7 @@ fn play(
         terminal.print(&format!("\n{}", shown(&reached, &next, terminal.style())));
         match asked(&reached, input, terminal) {
             Answer::End => break,
-            // It was run to show what it would do.
+            // This step was already run, to show its effect.
             Answer::Step(at) => reached = next.swap_remove(at),
             Answer::Undo => {
                 let mut choices = reached.choices;
@@ -92,13 +92,13 @@ fn play(
 
 /// The answer of the user.
 enum Answer {
-    /// The enabled task of this index steps.
+    /// Run the enabled task with this index.
     Step(usize),
     Undo,
     End,
 }
 
-/// Asks until there is an answer that can be done.
+/// Asks until the user gives an answer that is possible.
 fn asked(reached: &After, input: &mut impl BufRead, terminal: &mut Terminal) -> Answer {
     let has_ended = reached.enabled.is_empty();
     let prompt = if has_ended { "u: undo, q: end > " } else { "task, u: undo, q: end > " };
@@ -107,7 +107,7 @@ fn asked(reached: &After, input: &mut impl BufRead, terminal: &mut Terminal) -> 
         let _ = stdout().flush();
         let mut line = String::new();
         let is_over = input.read_line(&mut line).map_or(true, |bytes| bytes == 0);
-        // The echo of a terminal has ended the line.
+        // On a terminal, the echo of the input has already ended the line.
         if !stdin().is_terminal() {
             terminal.print("\n");
         }
@@ -130,14 +130,14 @@ fn asked(reached: &After, input: &mut impl BufRead, terminal: &mut Terminal) -> 
     }
 }
 
-/// The index of an enabled task by its path or by its name.
+/// Returns the index of an enabled task, given its path or its name.
 fn named(reached: &After, given: &str) -> Option<usize> {
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
     let is = |path: &String| *path == given || name(run, path) == given;
     reached.enabled.iter().position(is)
 }
 
-/// The run after one more step, for each enabled task.
+/// For each enabled task, returns the run after one more step of this task.
 fn ahead(invocation: &Invocation, reached: &After, stop: &Stop) -> Result<Vec<After>, Usage> {
     let next = |task: &String| {
         let mut choices = reached.choices.clone();
@@ -147,7 +147,7 @@ fn ahead(invocation: &Invocation, reached: &After, stop: &Stop) -> Result<Vec<Af
     reached.enabled.iter().map(next).collect()
 }
 
-/// The operations of the last step, each with its place.
+/// Returns the operations of the last step, each with its place.
 fn operations(reached: &After) -> Vec<String> {
     let last = reached.choices.len().wrapping_sub(1) as u64;
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
@@ -163,19 +163,19 @@ fn operations(reached: &After) -> Vec<String> {
     events.map(text).collect()
 }
 
-/// The failure of a run that has ended.
+/// Returns the failure of a run that has ended.
 fn failure(reached: &After) -> Option<&str> {
     let finding = reached.report.finding.as_ref()?;
     finding.failure.as_ref().map(|failure| &failure.text[..])
 }
 
-/// A task as screens show it.
+/// Returns a task as shown on screens.
 fn name<'a>(run: Option<&'a Run>, path: &'a str) -> &'a str {
     let tasks = run.into_iter().flat_map(|run| &run.tasks);
     tasks.into_iter().find(|task| task.path == path).map_or(path, |task| &task.shown)
 }
 
-/// The state of the run: the step that was taken, the values of objects, the tasks that can step.
+/// Returns the state of the run: the last step, the values of objects, and the enabled tasks.
 fn shown(reached: &After, next: &[After], style: &Style) -> String {
     let mut screen = Screen::new(style);
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);

@@ -1,4 +1,5 @@
-//! The progress of a command, on one line that is overwritten, for long files on a terminal.
+//! The progress of a command on long files: a line on the terminal that is overwritten again and
+//! again.
 
 use std::cell::Cell;
 use std::io::{Read, Write, stderr};
@@ -10,7 +11,7 @@ use sim::check::picture::screen::columns;
 /// The delay before the first output and between outputs.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// The line. Dropping it wipes it off.
+/// The progress line. Dropping this value erases the line.
 pub(crate) struct ProgressLine {
     watched: bool,
     since: Instant,
@@ -24,7 +25,7 @@ impl ProgressLine {
         ProgressLine { watched, since: now, last: Cell::new(now), written: Cell::new(0) }
     }
 
-    /// Shows `text` if the time has come.
+    /// Shows `text` if enough time has passed since the last output.
     pub(crate) fn say(&self, text: impl FnOnce(Duration) -> String) {
         if !self.watched || self.last.get().elapsed() < EVERY {
             return;
@@ -33,7 +34,7 @@ impl ProgressLine {
         self.write(&text(self.since.elapsed()));
     }
 
-    /// Does `work`, which reports no progress, and shows the elapsed time meanwhile.
+    /// Runs `work`, which reports no progress, and shows the elapsed time meanwhile.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.watched {
             return work();
@@ -48,7 +49,7 @@ impl ProgressLine {
                 }
                 written
             });
-            // Dropped at the end of the work, also by a panic.
+            // Dropped at the end of the work, even after a panic.
             let done = done;
             let out = work();
             drop(done);
@@ -62,7 +63,7 @@ impl ProgressLine {
     }
 }
 
-/// Overwrites a line of `written` characters. Returns its new length.
+/// Overwrites a line of `written` characters. Returns the new length of the line.
 fn over_write(text: &str, written: usize) -> usize {
     let width = columns(text);
     let mut stream = stderr();
@@ -84,7 +85,7 @@ impl Drop for ProgressLine {
 pub(crate) struct CountingReader<'a, R> {
     pub(crate) input: R,
     pub(crate) bytes: u64,
-    /// The size of the file, if it is known.
+    /// The size of the file, if known.
     pub(crate) of: Option<u64>,
     pub(crate) progress: &'a ProgressLine,
 }

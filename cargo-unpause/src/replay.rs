@@ -1,7 +1,7 @@
 //! `cargo unpause replay`: runs the test of a failure again, with its trace, or a test with a seed.
 //!
-//! The report has the command that its screen showed: package, target, profile and test. Only such a command is run,
-//! without a shell, because a report may come from another machine.
+//! The report contains the command from its screen: package, target, profile and test. This program runs only commands
+//! of that form, without a shell, because a report may come from another machine.
 
 use std::path::{Path, PathBuf};
 
@@ -67,16 +67,16 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(if ended.success() { Exit::Good } else { Exit::Bad })
 }
 
-/// A seed and the path of a test: `17@tests::transfers`.
+/// Parses a seed and the path of a test: `17@tests::transfers`.
 fn seed_of(given: &Path) -> Option<(u64, String)> {
     let (seed, test) = given.to_str()?.split_once('@')?;
     Some((seed.parse().ok()?, test.to_owned()))
 }
 
-/// The command that replays a failure, with the trace beside its report.
+/// Returns the command that replays a failure, with the trace beside its report.
 ///
 /// # Errors
-/// If the failure has no such command, or the command has not the form of a screen.
+/// If the failure has no such command, or the command does not have the form of a command on screens.
 pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
     let called = loaded.path.display();
     let remark = loaded.remark.as_deref().map_or_else(String::new, |remark| format!(": {remark}"));

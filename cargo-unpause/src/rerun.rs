@@ -1,4 +1,4 @@
-//! Tests that are run for their reports: a command of cargo whose reports are read, and whose output is kept.
+//! Runs tests for their reports: runs a cargo command, reads the reports of the tests, and keeps the output.
 
 pub(crate) mod steps;
 
@@ -15,11 +15,11 @@ use crate::invocation::Invocation;
 
 /// The result of a command.
 pub(crate) struct Ended {
-    /// The exit code; `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub(crate) code: Option<i32>,
-    /// A report for each test, in the order of their names.
+    /// One report per test, sorted by file name.
     pub(crate) reports: Vec<Document>,
-    /// The text that it wrote to both streams.
+    /// The output of the command on both streams.
     pub(crate) output: String,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct Stop(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The running command.
+    /// The process id of the running command.
     process: Option<u32>,
     is_stopped: bool,
 }
 
 impl Stop {
-    /// Ends the running command. No other is started.
+    /// Ends the running command. No further command is started.
     pub(crate) fn stop(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_stopped = true;
@@ -65,7 +65,7 @@ impl Stop {
     }
 }
 
-/// Ends cargo and what it has started: they have a process group of their own.
+/// Kills cargo and the processes that it has started. They share a process group.
 fn end_group(process: u32) {
     let group = format!("-{process}");
     let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
@@ -74,7 +74,7 @@ fn end_group(process: u32) {
 /// Runs the command, and reads the report of each test that it runs.
 ///
 /// # Errors
-/// If it cannot be started, or was stopped.
+/// If it cannot be started, or if it was stopped.
 pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> {
     let folder = Folder::new()?;
     let output = folder.0.join("output");
@@ -83,7 +83,7 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
     let file = File::create(&output).map_err(cannot)?;
     let mut command = invocation.command();
     command.env("SIM_JSON", folder.0.join("reports")).env("CARGO_TERM_COLOR", "never");
-    // Paths in reports are as seen from the folder of the user's shell. Here that is this one.
+    // Paths in reports are relative to the folder of the user's shell, which here is the current folder.
     if let Ok(here) = std::env::current_dir() {
         command.env("PWD", here);
     }
@@ -105,8 +105,8 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
     })
 }
 
-/// The reports of a folder, in the order of their files. A report of a failure is copied to its trace: without the
-/// folder it would be there.
+/// Returns the reports in a folder, sorted by file name. Also copies the report of a failure beside its trace, where a
+/// test writes it by default.
 fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -129,7 +129,7 @@ fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
     files.iter().map(read).collect()
 }
 
-/// A new folder, removed when it is dropped.
+/// A new folder, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -155,7 +155,7 @@ impl Drop for Folder {
     }
 }
 
-/// The end of a text, of at most so many bytes, from the beginning of a line.
+/// Returns the end of a text: at most `bytes_max` bytes, starting at the beginning of a line.
 pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
     let mut from = text.len().saturating_sub(bytes_max);
     if from > 0 {

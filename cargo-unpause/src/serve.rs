@@ -1,8 +1,9 @@
-//! `cargo unpause serve`: a server of the Model Context Protocol, for programs and assistants that test, replay and
-//! explain by calls. It reads requests from standard input and answers on standard output, a line each.
+//! `cargo unpause serve`: a server of the Model Context Protocol, through which programs and assistants run tests,
+//! replay failures and read explanations. It reads requests from standard input and writes replies to standard output,
+//! one per line.
 //!
-//! Calls run one after the other on a thread of their own. Meanwhile the server still answers what takes no time, and
-//! a call can be cancelled.
+//! Calls run one after the other on a separate thread. Meanwhile the server still answers short requests, and a call
+//! can be cancelled.
 
 mod arguments;
 mod bounded;
@@ -48,11 +49,11 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// The calls that wait or run, by the text of their id.
+/// The waiting and running calls, by the text of their id.
 type Calls = Arc<Mutex<BTreeMap<String, Stop>>>;
 
-/// Answers requests until the input ends. Calls that were made before are answered. `write` returns `false` if nobody
-/// reads the answers; then all calls end.
+/// Answers requests until the input ends, including all calls received before the end. `write` returns `false` if the
+/// client no longer reads the replies; then all calls are stopped.
 fn serve(input: impl BufRead, write: impl Fn(&str) -> bool + Send + Sync) {
     let calls = Calls::default();
     let (sender, receiver) = mpsc::channel::<(Json, Call, Stop)>();
@@ -68,7 +69,7 @@ fn serve(input: impl BufRead, write: impl Fn(&str) -> bool + Send + Sync) {
         scope.spawn(move || {
             for (id, call, stop) in receiver {
                 let result = call.answer(&stop);
-                // Nobody waits for the answer of a cancelled call.
+                // A cancelled call gets no reply.
                 let is_wanted = !stop.is_stopped();
                 of_worker.lock().unwrap_or_else(PoisonError::into_inner).remove(&id.to_string());
                 answer(is_wanted.then(|| protocol::result(&id, result)));

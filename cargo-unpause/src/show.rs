@@ -1,4 +1,4 @@
-//! `cargo unpause show`: a failure from its files, without building anything.
+//! `cargo unpause show`: shows a failure from its files, without a build.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::failures::{
 };
 use crate::{Exit, Terminal, Usage};
 
-/// The part of a run that is requested.
+/// The requested part of a run.
 #[derive(Default)]
 pub(crate) struct Selection {
     pub(crate) step: Option<u64>,
@@ -90,10 +90,10 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-/// The selected steps as JSON.
+/// Returns the selected steps as JSON.
 ///
 /// # Errors
-/// If the run has no such step, task or object.
+/// If the run does not contain the selected step, task or object.
 pub(crate) fn selected(loaded: &Loaded, wanted: &Selection) -> Result<Json, Usage> {
     Ok(json_of(loaded, &select(loaded, steps_of(loaded), wanted)?))
 }
@@ -107,7 +107,7 @@ fn write_page(loaded: &Loaded, file: Option<PathBuf>) -> Result<PathBuf, Usage> 
         )));
     };
     let file = file.unwrap_or_else(|| loaded.path.with_extension(PAGE));
-    // So that no trace or report is overwritten by a slip.
+    // This check prevents a typing error from overwriting a trace or report.
     let is_page = |ending: &OsStr| ending == PAGE || ending == "htm";
     if !file.extension().is_some_and(is_page) {
         return Err(Usage(format!(
@@ -126,7 +126,7 @@ fn write_page(loaded: &Loaded, file: Option<PathBuf>) -> Result<PathBuf, Usage> 
     Ok(file)
 }
 
-/// The failure that a command is about: a file, or the newest one.
+/// Returns the failure that a command refers to: the given file, or the newest failure.
 pub(crate) fn which(path: Option<PathBuf>, last: bool, command: &str) -> Result<PathBuf, Usage> {
     match (path, last) {
         (Some(path), false) => Ok(path),
@@ -145,7 +145,7 @@ pub(crate) fn which(path: Option<PathBuf>, last: bool, command: &str) -> Result<
     }
 }
 
-/// The steps and operations that are requested.
+/// Selects the requested steps and operations.
 fn select(
     loaded: &Loaded,
     mut steps: Vec<StepView>,
@@ -215,7 +215,7 @@ fn json_of(loaded: &Loaded, steps: &[StepView]) -> Json {
     })
 }
 
-/// The steps as text. With `detail` also source lines and drawn values.
+/// Returns the steps as text. With `detail`, the text also has source lines and drawn values.
 fn text_of(loaded: &Loaded, steps: &[StepView], detail: bool, style: &Style) -> String {
     let mut screen = Screen::new(style);
     let seed = loaded.seed().map_or_else(String::new, |seed| format!("  seed {seed}"));

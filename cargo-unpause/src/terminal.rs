@@ -5,22 +5,21 @@ use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 use sim::__private::{wants_color, width};
 use sim::report::Style;
 
-/// The two streams that a command writes to.
+/// The two output streams of a command.
 #[derive(Debug)]
 pub struct Terminal {
-    /// The texts written, if they are kept instead of shown.
+    /// The written texts, if they are kept instead of shown.
     kept: Option<(String, String)>,
     /// The error of a failed write.
     lost: Option<Error>,
     style: Style,
-    /// True if the output is a terminal, so that progress is worth showing.
+    /// `true` if standard error is a terminal, so that progress is shown.
     watched: bool,
 }
 
 impl Terminal {
-    /// The streams of this process. Colours only for a terminal, and not if `NO_COLOR` is set or `TERM` is
-    /// `dumb`, unless `CARGO_TERM_COLOR` says otherwise; as wide as `COLUMNS` says, or
-    /// else the terminal.
+    /// Returns the streams of this process. Uses colours only on a terminal, and not if `NO_COLOR` is set or `TERM` is
+    /// `dumb`; `CARGO_TERM_COLOR` overrides this. The width is `COLUMNS`, else the width of the terminal.
     pub fn of_the_process() -> Terminal {
         let variable = |name: &str| std::env::var(name).ok();
         let terminal = stdout().is_terminal();
@@ -29,7 +28,7 @@ impl Terminal {
         Terminal { kept: None, lost: None, style, watched: stderr().is_terminal() }
     }
 
-    /// Shows nothing and keeps all.
+    /// Creates a terminal that shows nothing and keeps all output.
     pub fn silent() -> Terminal {
         Terminal {
             kept: Some(Default::default()),
@@ -39,12 +38,12 @@ impl Terminal {
         }
     }
 
-    /// Returns the text written to the standard output, if it is kept.
+    /// Returns the text written to standard output, if it is kept.
     pub fn output(&self) -> &str {
         self.kept.as_ref().map_or("", |(output, _)| output)
     }
 
-    /// Returns the text written to the standard error, if it is kept.
+    /// Returns the text written to standard error, if it is kept.
     pub fn errors(&self) -> &str {
         self.kept.as_ref().map_or("", |(_, errors)| errors)
     }

@@ -1,8 +1,9 @@
-//! `cargo unpause test`: cargo's own `test`, of a program compiled so that its plain threads can be stepped.
+//! `cargo unpause test`: runs cargo's own `test` with a program that is compiled so that its plain threads can be
+//! stepped.
 //!
-//! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
-//! operation call the runtime. The results have a target folder of their own. Parts that do not depend on the program
-//! are compiled once and kept in the user's [`cache`].
+//! Cargo calls this program in place of the compiler, and the [`wrapper`] adds flags so that each atomic operation
+//! calls the runtime. The build has its own target folder. Parts that do not depend on the program are compiled once
+//! and kept in the user's [`cache`].
 
 mod any;
 mod cache;
@@ -58,22 +59,22 @@ toolchain and profile, and kept in ~/.cache/unpause ($XDG_CACHE_HOME/unpause; ~/
 UNPAUSE_CACHE names another folder. You can remove it at any time.
 ";
 
-/// The warning on a processor on which nobody has run the runtime.
+/// The warning on a processor type on which the runtime has never been run.
 const UNTESTED: &str = "warning: plain threads on aarch64 are untested: the code for this processor is written, and was \
     not run. A failure may be one of unpause. x86-64 is tested.";
 
 /// The folder of instrumented programs, in the target folder.
 const FOLDER: &str = "unpause";
 
-/// The folder of programs whose plain accesses are instrumented too.
+/// The folder of programs with instrumented plain accesses.
 const FOLDER_RACES: &str = "unpause-races";
 
-/// Runs `cargo test` with the arguments left.
+/// Runs `cargo test` with the remaining arguments.
 pub(crate) fn test(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     run(&["test"], parser, terminal)
 }
 
-/// Runs `cargo nextest` with the arguments left.
+/// Runs `cargo nextest` with the remaining arguments.
 pub(crate) fn nextest(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     run(&["nextest"], parser, terminal)
 }
@@ -90,7 +91,7 @@ fn run(
         terminal.print(HELP);
         return Ok(Exit::Good);
     }
-    // Otherwise each test would report it, after everything is built.
+    // Checked here, because otherwise each test would report it after the whole build.
     if let Some(invalid) = invalid_setting(std::env::vars_os()) {
         return Err(Usage(invalid));
     }
@@ -121,7 +122,7 @@ fn run(
 
     let mut started = Command::new(&tools.cargo);
     started.args(command);
-    // The word after `nextest` is a command of nextest.
+    // The word after `nextest` is a subcommand of nextest.
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
     started.args(&arguments[..own_command]).arg("--target").arg(host(&tools.rustc)?);
     started.args(&arguments[own_command..]);
@@ -152,13 +153,13 @@ fn run(
     started.env("RUSTC_WRAPPER", &own).env(wrapper::VARIABLE, &linked_with);
     started.env(wrapper::CHAINED, tools.wrapper.unwrap_or_default());
     started.env("RUSTDOC", &own).env(wrapper::RUSTDOC, &tools.rustdoc);
-    // The stamp is part of the compiler version, so a version that Cargo has cached would have an old stamp.
+    // The stamp is part of the compiler version, so a version cached by Cargo would contain an old stamp.
     started.env(wrapper::STAMP, wrapper::stamp(&parts)).env("CARGO_CACHE_RUSTC_INFO", "0");
     let own = own_profile(command, &arguments);
     for profile in PROFILES.into_iter().chain(own.as_deref()) {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
-        // It would inline std's compiled functions before they are replaced.
+        // LTO would inline std's compiled functions before they are replaced.
         started.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
     }
     for profile in ["DEV", "TEST"] {
@@ -186,12 +187,13 @@ fn run(
     })
 }
 
-/// Cargo's own profiles of tests, as variables name them.
+/// Cargo's own profiles for tests, as spelled in environment variables.
 const PROFILES: [&str; 4] = ["DEV", "TEST", "RELEASE", "BENCH"];
 
-/// Returns the user's own profile among the arguments of cargo, as variables name it; `None` if there is none.
+/// Returns the user's own profile among the arguments of cargo, as spelled in environment variables; `None` if there is
+/// no such profile.
 fn own_profile(command: &[&str], arguments: &[OsString]) -> Option<String> {
-    // nextest has profiles of its own.
+    // nextest has its own profiles under `--profile`.
     let option = if command == ["nextest"] { "--cargo-profile" } else { "--profile" };
     let mut words = arguments.iter().map_while(|word| word.to_str().filter(|word| *word != "--"));
     let name = words.find_map(|word| match word.strip_prefix(option)? {
@@ -202,7 +204,7 @@ fn own_profile(command: &[&str], arguments: &[OsString]) -> Option<String> {
     Some(name.to_uppercase().replace('-', "_"))
 }
 
-/// Takes `option` out of the arguments of cargo. Those after `--` are the test program's.
+/// Removes `option` from the cargo arguments, if present. The arguments after `--` belong to the test program.
 fn take(arguments: &mut Vec<OsString>, option: &str) -> bool {
     let of_cargo = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let found = arguments[..of_cargo].iter().position(|word| word == option);
@@ -212,7 +214,7 @@ fn take(arguments: &mut Vec<OsString>, option: &str) -> bool {
     found.is_some()
 }
 
-/// The target folder of the project in the current folder.
+/// Returns the target folder of the project in the current folder.
 fn target_folder(cargo: &OsString) -> Result<PathBuf, Usage> {
     let text = output(Command::new(cargo).args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)
@@ -223,17 +225,17 @@ fn target_folder(cargo: &OsString) -> Result<PathBuf, Usage> {
         .ok_or_else(|| Usage("`cargo metadata` names no target folder".to_owned()))
 }
 
-/// The platform that the compiler runs on.
+/// Returns the host platform of the compiler.
 fn host(rustc: &OsString) -> Result<String, Usage> {
     let version = output(Command::new(rustc).arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| Usage("`rustc -vV` names no host".to_owned()))
 }
 
-/// The text that a command writes to its standard output.
+/// Returns the text that a command writes to standard output.
 ///
 /// # Errors
-/// If it cannot be started, or fails: with its own error.
+/// If the command cannot be started, or fails; the error then contains the command's error text.
 fn output(command: &mut Command) -> Result<String, Usage> {
     let name = Path::new(command.get_program()).display().to_string();
     let ended =

@@ -1,4 +1,4 @@
-//! Errors of command lines, with their remedies.
+//! Command line errors, with their remedies.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use unpause_words::closest;
 pub(crate) struct Usage(pub(crate) String);
 
 impl Usage {
-    /// For an option that is not among `options`; `help` is the command that lists them.
+    /// Creates the error for an option that is not among `options`; `help` is the command that
+    /// lists them.
     pub(crate) fn unknown_option(given: &lexopt::Arg<'_>, options: &[&str], help: &str) -> Usage {
         let given = match given {
             lexopt::Arg::Long(name) => format!("--{name}"),

@@ -1,4 +1,5 @@
-//! `cargo unpause verify`: checks the certificate of a search, without any code of the search.
+//! `cargo unpause verify`: checks the certificate of a search, without using any code of the
+//! search.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -16,7 +17,7 @@ use crate::{Exit, Terminal, Usage};
 
 /// The version of certificates that this command reads.
 const VERSION: u64 = 1;
-/// The maximum number of bytes of the output of a test that is shown.
+/// The maximum number of bytes shown of the output of a test.
 const SHOWN: usize = 2_000;
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
@@ -66,16 +67,16 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(if verdict.is_ok() { Exit::Good } else { Exit::Bad })
 }
 
-/// A certificate, as its file says.
+/// A certificate, as read from its file.
 struct Certificate {
-    /// The first line.
+    /// The first line of the file.
     first: String,
     test: String,
-    /// The command that made the search.
+    /// The command that ran the search.
     command: String,
     /// The settings that differ from the defaults.
     settings: Vec<(String, String)>,
-    /// The number of runs that it should have.
+    /// The number of runs that the certificate claims.
     claimed: u64,
     runs: Vec<Decisions>,
 }
@@ -122,7 +123,7 @@ impl Certificate {
         })
     }
 
-    /// The command that runs the test.
+    /// Returns the command that runs the test.
     fn invocation(&self, path: &Path) -> Result<Invocation, Usage> {
         let mut invocation = Invocation::parse(&self.command).map_err(|why| {
             Usage(format!(
@@ -137,13 +138,13 @@ impl Certificate {
     }
 }
 
-/// A test whose runs follow from decisions.
+/// A test that computes runs from given decisions.
 struct Test {
     path: PathBuf,
     folder: Folder,
     first: String,
     invocation: Invocation,
-    /// The reason why it made no runs, if it did not.
+    /// The reason why the test computed no runs, if it failed to do so.
     invalid: Option<Usage>,
 }
 
@@ -175,7 +176,7 @@ impl Test {
         Ok(())
     }
 
-    /// The reason why the test made no runs of this file.
+    /// Returns the reason why the test computed no runs from this file.
     fn no_answer(&self, ended: &Ended, file: &Path) -> Usage {
         let said = ended.reports.iter().find_map(|report| {
             let failure = report.finding.as_ref()?.failure.as_ref()?;

@@ -5,33 +5,33 @@ use sync::atomic::AtomicU64;
 use sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use sync::{Arc, Mutex};
 
-/// The rounds of each thread of the long program.
+/// The number of rounds of each thread in the long program.
 const ROUNDS: u64 = 500;
 
-/// The operations that [`long`] has more than [`tiny`].
+/// The number of additional operations of [`long`] compared with [`tiny`].
 pub const OPERATIONS_MORE: u64 = 2 * 2 * (ROUNDS - 1);
 
-/// Two threads, two operations each.
+/// Runs two threads with two operations each.
 pub fn tiny() {
     count(1, (SeqCst, SeqCst));
 }
 
-/// Two threads, a thousand operations each.
+/// Runs two threads with a thousand operations each.
 pub fn long() {
     count(ROUNDS, (SeqCst, SeqCst));
 }
 
-/// [`long`] with relaxed operations, and a tenth of the rounds.
+/// Like [`long`], but with relaxed operations and a tenth of the rounds.
 pub fn relaxed() {
     count(ROUNDS / 10, (Relaxed, Relaxed));
 }
 
-/// [`relaxed`] with acquire and release.
+/// Like [`relaxed`], but with acquire and release operations.
 pub fn ordered() {
     count(ROUNDS / 10, (Acquire, Release));
 }
 
-/// Two threads that each take a lock ten times.
+/// Runs two threads that each acquire a lock ten times.
 pub fn locks() {
     let sum = Arc::new(Mutex::new(0));
     let threads = [0, 1].map(|_| {
@@ -42,7 +42,7 @@ pub fn locks() {
     assert_eq!(*sum.lock().unwrap(), 20);
 }
 
-/// Two threads that each add `rounds` to a word, by a load and a store: additions may be lost.
+/// Runs two threads that each add `rounds` to a word, by loads and stores, so additions may be lost.
 fn count(rounds: u64, (load, store): (Ordering, Ordering)) {
     let word = Arc::new(AtomicU64::new(0));
     let threads = [0, 1].map(|_| {

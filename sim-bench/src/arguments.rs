@@ -9,13 +9,13 @@ use crate::workload::{ALL, Workload};
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
-    /// The workloads beside the peers.
+    /// The workloads to compare with the peers.
     pub(crate) workloads: Vec<Workload>,
-    /// Also our strategies and workers.
+    /// True for the tables of our strategies and workers.
     pub(crate) ours: bool,
 }
 
-/// The grammar.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench [quick | long] [peers] [ours] [W0 W1 W1r8 W2 W3 W4 W5 W6 W6s W7 W8 ...]
 
@@ -26,7 +26,7 @@ usage: sim-bench [quick | long] [peers] [ours] [W0 W1 W1r8 W2 W3 W4 W5 W6 W6s W7
 ";
 
 impl Arguments {
-    /// Reads them; none if they do not fit the grammar.
+    /// Parses the arguments; `None` if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let effort = |repetitions, millis, runs_min| {
             let turn = Duration::from_millis(millis);

@@ -1,8 +1,8 @@
-//! Tests with loom's and shuttle's names, over these tools and over the facades `unpause-loom` and `unpause-shuttle`.
+//! Tests written for loom and shuttle, run over these tools and over the facades `unpause-loom` and `unpause-shuttle`.
 //!
-//! Both sides are test programs in processes of their own, because the facades need `cargo unpause test --any`. The
-//! tools' own tests are copied from their packages by `native-tests/suites/suites.py`; the planted bugs are in
-//! `facades/bugs.rs`. The time of a test is the time between the two parts of its line, as libtest writes them.
+//! Both sides are separate test programs, because the facades need `cargo unpause test --any`. The tools' own tests are
+//! copied from their packages by `native-tests/suites/suites.py`. The planted bugs are in `facades/bugs.rs`. The time
+//! of a test is the time between the two parts of its output line, as libtest writes them.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Its usage.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench facades [loom] [shuttle] [bugs]
 
@@ -19,9 +19,9 @@ usage: sim-bench facades [loom] [shuttle] [bugs]
   bugs     runs to the first failure on planted bugs
 ";
 
-/// A run of ours may take so much of shuttle's time, and find a bug in so much of its runs (geometric means).
+/// The bars for ours relative to shuttle's, as geometric means: the time of a run, and the number of runs to a bug.
 const BARS: (f64, f64) = (1.2, 0.5);
-/// Shorter tests of shuttle are no measurement.
+/// The minimum time of a measured shuttle test.
 const SHORTEST: Duration = Duration::from_millis(20);
 
 /// Prints the tables. Returns `false` if the words do not fit the grammar.
@@ -46,21 +46,21 @@ pub(crate) fn table(words: impl Iterator<Item = String>) -> Result<bool, String>
     Ok(true)
 }
 
-/// A side: the tool itself, or the facade.
+/// A side of the comparison: the tool itself, or the facade.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Tool,
     Facade,
 }
 
-/// A test, as its program has shown it.
+/// The result and the time of a test.
 #[derive(Clone, Debug)]
 struct Test {
     passed: bool,
     time: Duration,
 }
 
-/// What a program has written.
+/// The output of a test program.
 struct Output {
     tests: BTreeMap<String, Test>,
     output: String,
@@ -71,12 +71,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder of builds.
+/// Returns the build folder.
 fn target() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/facades")
 }
 
-/// Copies a tool's own tests. Returns the folder.
+/// Copies a tool's own tests. Returns the folder of the copy.
 fn copy(tool: &str, side: Side) -> Result<PathBuf, String> {
     let mut command = Command::new("python3");
     command.arg(root().join("native-tests/suites/suites.py")).args(["copy", tool]);
@@ -99,7 +99,7 @@ fn run(folder: &Path, side: Side, variables: &[(&str, &str)]) -> Result<Output, 
             Side::Tool => command.args(["test", "--release"]),
             Side::Facade => command.args(["unpause", "test", "--any"]),
         };
-        // `RUSTFLAGS`: the tests deny warnings.
+        // `RUSTFLAGS` is set because the tests deny warnings.
         command.args(["--tests", "--no-fail-fast"]).args(arguments).current_dir(folder);
         command.env("RUSTFLAGS", "--cap-lints=warn").env("SIM_SHRINK", "0").env("SIM_JOBS", "1");
         let builds = target().join(if side == Side::Tool { "tools" } else { "ours" });
@@ -154,7 +154,7 @@ fn run(folder: &Path, side: Side, variables: &[(&str, &str)]) -> Result<Output, 
     Ok(Output { tests, output, errors: of_errors.join().unwrap_or_default() })
 }
 
-/// The name and the result of the test that this line of libtest ends. Tests that must panic are left out.
+/// Returns the name and the result of the test if this libtest line ends a test. Tests that must panic are left out.
 fn ended(line: &str) -> Option<(String, bool)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     match result {
@@ -164,7 +164,7 @@ fn ended(line: &str) -> Option<(String, bool)> {
     }
 }
 
-/// loom's models: the number of runs of each test that was explored to its end, per side.
+/// Compares loom's models: the number of runs of each test that both sides explored completely.
 fn loom() -> Result<(), String> {
     let log = [("LOOM_LOG", "loom::model=info"), ("LOOM_MAX_DURATION", "30")];
     let theirs = run(&copy("loom", Side::Tool)?, Side::Tool, &log)?;
@@ -190,7 +190,7 @@ fn loom() -> Result<(), String> {
     Ok(())
 }
 
-/// Tests that pass on both sides.
+/// Returns the tests that pass on both sides.
 fn both<'a>(theirs: &'a Output, ours: &'a Output) -> Vec<(&'a str, &'a Test, &'a Test)> {
     let pairs = theirs.tests.iter().filter_map(|(name, theirs)| {
         let ours = ours.tests.get(name)?;
@@ -199,7 +199,7 @@ fn both<'a>(theirs: &'a Output, ours: &'a Output) -> Vec<(&'a str, &'a Test, &'a
     pairs.collect()
 }
 
-/// loom's runs of each test, from its log.
+/// Returns loom's number of runs for each test, from its log.
 fn iterations(output: &Output) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut name = None;
@@ -216,7 +216,7 @@ fn iterations(output: &Output) -> BTreeMap<String, u64> {
     found
 }
 
-/// Our runs of each test whose models are all explored, from the notes.
+/// Returns our number of runs for each test whose models were all explored, from the notes.
 fn interleavings(output: &Output) -> BTreeMap<String, u64> {
     let mut found: BTreeMap<String, Option<u64>> = BTreeMap::new();
     for line in output.errors.lines() {
@@ -225,7 +225,7 @@ fn interleavings(output: &Output) -> BTreeMap<String, u64> {
             continue;
         };
         let Some((_, name)) = path.split_once("::") else { continue };
-        // Further models of a test have a number.
+        // Names of further models of a test end with a number.
         let name = match name.rsplit_once('_') {
             Some((first, number))
                 if number.parse::<u32>().is_ok() && output.tests.contains_key(first) =>
@@ -247,7 +247,7 @@ fn interleavings(output: &Output) -> BTreeMap<String, u64> {
     found.into_iter().filter_map(|(name, runs)| Some((name, runs?))).collect()
 }
 
-/// shuttle's tests that both sides sample: the time of the same number of runs.
+/// Compares shuttle's tests that both sides sample: the time of the same number of runs.
 fn shuttle() -> Result<(), String> {
     let theirs = run(&copy("shuttle", Side::Tool)?, Side::Tool, &[])?;
     let ours = run(&copy("shuttle", Side::Facade)?, Side::Facade, &[("SIM_TIME", "60s")])?;
@@ -270,12 +270,12 @@ fn shuttle() -> Result<(), String> {
     Ok(())
 }
 
-/// The geometric mean, from logarithms.
+/// Returns the geometric mean of values given as logarithms.
 fn mean(logarithms: &[f64]) -> f64 {
     (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp()
 }
 
-/// The planted bugs: runs to the first failure, over ranges of seeds.
+/// Compares the planted bugs: the number of runs to the first failure, over ranges of seeds.
 fn bugs() -> Result<(), String> {
     let theirs = firsts(&run(&package(Side::Tool)?, Side::Tool, &[])?, Side::Tool);
     let ours = firsts(&run(&package(Side::Facade)?, Side::Facade, &[])?, Side::Facade);
@@ -293,7 +293,7 @@ fn bugs() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the package of the bugs for a side. Returns its folder.
+/// Writes the package of the bugs for one side. Returns its folder.
 fn package(side: Side) -> Result<PathBuf, String> {
     let (name, dependency) = match side {
         Side::Tool => ("bugs-tool", "shuttle = \"0.9\"".to_owned()),
@@ -320,7 +320,7 @@ fn package(side: Side) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The first failing run in each range, by bug. A range without a failure counts twice its runs.
+/// Returns the first failing run in each range, by bug. A range without a failure counts as twice its runs.
 fn firsts(output: &Output, side: Side) -> BTreeMap<String, Vec<f64>> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for line in output.output.lines() {
@@ -336,7 +336,7 @@ fn firsts(output: &Output, side: Side) -> BTreeMap<String, Vec<f64>> {
             (_, ["passed", name, _]) => (*name, Some(4_000)),
             _ => continue,
         };
-        // Further ranges of a test have a number.
+        // Names of further ranges of a test end with a number.
         let name = match name.rsplit_once('_') {
             Some((first, number)) if number.parse::<u32>().is_ok() => first,
             _ => name,

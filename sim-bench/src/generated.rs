@@ -1,8 +1,8 @@
-//! A test from a model beside the same test written by hand: two increments at the same time, then a
+//! A test generated from a model, compared with the same test written by hand: two increments at the same time, then a
 //! get.
 //!
-//! A generated program is planned, run, recorded and checked in each run. A hand-written one checks
-//! only its end, as hand-written tests do.
+//! A generated program is planned, run, recorded and checked in each run. A hand-written test checks only the final
+//! state, as hand-written tests usually do.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use sim::{Atomic, Ordering::SeqCst, Runner};
 
 use crate::measure::{Clock, Contestant, Effort, side_by_side};
 
-/// The grammar.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench generated [quick]
 
@@ -21,7 +21,7 @@ usage: sim-bench generated [quick]
   same, ours and shuttle's: microseconds a run
 ";
 
-/// A counter whose programs are always the same.
+/// A counter model whose generated programs are always the same.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Counter(u64);
 

@@ -1,6 +1,6 @@
-//! unpause beside its peers: the same programs, measured in turns in one process.
+//! unpause compared with its peers: the same programs, measured in turns in one process.
 //!
-//! Prints tables and asserts nothing about time. The README explains them.
+//! The benchmarks print tables and assert nothing about time. The README explains them.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,8 @@ mod moments;
 mod net;
 mod orders;
 mod peers;
-// The corpus, compiled over shuttle: `tools` stands for the module of this name there. Items that
-// only their tests use are dead here.
+// The corpus, compiled over shuttle, because `tools` is the module of this name here. Items that
+// only the corpus's own tests use are dead code here.
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../sim-tests/src/corpus/programs/mod.rs"]
 mod programs;
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The other half: a wrong verdict fails, time does not.
+/// Compares the checkers. A wrong verdict fails, a missed bar does not.
 fn checkers(words: impl Iterator<Item = String>) -> ExitCode {
     let Some(arguments) = checkers::Arguments::parse(words) else {
         eprint!("{}", checkers::USAGE);
@@ -79,7 +79,7 @@ fn checkers(words: impl Iterator<Item = String>) -> ExitCode {
     if checkers::table(&arguments) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A test from a model beside the same one written by hand.
+/// Compares a test generated from a model with the same test written by hand.
 fn generated(words: impl Iterator<Item = String>) -> ExitCode {
     let words: Vec<String> = words.collect();
     let quick = match &words[..] {
@@ -97,8 +97,7 @@ fn generated(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The number of runs until the bugs of the corpus are found: a missed bar is shown and fails
-/// nothing.
+/// Counts the runs until the bugs of the corpus are found. A missed bar is only printed.
 fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
     let Some(arguments) = corpus::Arguments::parse(words) else {
         eprint!("{}", corpus::USAGE);
@@ -108,7 +107,7 @@ fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The moment of a fault, beside a uniform draw.
+/// Compares the moments of faults with a uniform draw.
 fn moments(words: impl Iterator<Item = String>) -> ExitCode {
     if moments::table(words) {
         return ExitCode::SUCCESS;
@@ -117,7 +116,7 @@ fn moments(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Programs of plain threads: a bar that is missed is shown and fails nothing.
+/// Measures programs of plain threads. A missed bar is only printed.
 fn threads(words: impl Iterator<Item = String>) -> ExitCode {
     let Some(arguments) = threads::Arguments::parse(words) else {
         eprint!("{}", threads::USAGE);
@@ -135,7 +134,7 @@ fn threads(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Nodes that talk to each other: a bar that is missed is shown and fails nothing.
+/// Measures nodes that exchange messages. A missed bar is only printed.
 fn net(words: impl Iterator<Item = String>) -> ExitCode {
     match net::table(words) {
         Ok(true) => ExitCode::SUCCESS,
@@ -147,7 +146,7 @@ fn net(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Memory orders: a bar that is missed is shown and fails nothing.
+/// Measures the cost of memory orders. A missed bar is only printed.
 fn orders(words: impl Iterator<Item = String>) -> ExitCode {
     match orders::table(words) {
         Ok(true) => ExitCode::SUCCESS,
@@ -162,7 +161,7 @@ fn orders(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Tests with the names of other tools: a bar that is missed is shown and fails nothing.
+/// Compares the facades with the tools that they replace. A missed bar is only printed.
 fn facades(words: impl Iterator<Item = String>) -> ExitCode {
     match facades::table(words) {
         Ok(true) => ExitCode::SUCCESS,
@@ -177,7 +176,7 @@ fn facades(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// All interleavings: a bar that is missed is shown and fails nothing.
+/// Explores all interleavings of small programs. A missed bar is only printed.
 fn exhaustive(words: impl Iterator<Item = String>) -> ExitCode {
     let Some(arguments) = exhaustive::Arguments::parse(words) else {
         eprint!("{}", exhaustive::USAGE);

@@ -1,9 +1,9 @@
 //! Measures several contestants side by side.
 //!
-//! The machine is shared and its speed changes, so nothing is measured alone: each repetition gives
-//! every contestant its turn before the next one begins, and only the numbers of one row are
-//! compared. If all contestants work on one thread, the measured time is the processor time of the
-//! process, without the time of other programs.
+//! The machine is shared and its speed changes, so nothing is measured alone. In each repetition,
+//! every contestant gets one turn before the next repetition begins. Only the numbers of one row
+//! are comparable. If all contestants work on one thread, the measured time is the processor time
+//! of the process, without the time of other programs.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,9 @@ use cpu_time::ProcessTime;
 pub(crate) struct Effort {
     /// The number of turns of each contestant, at least 1.
     pub(crate) repetitions: usize,
-    /// About how long a turn is.
+    /// The approximate duration of a turn.
     pub(crate) turn: Duration,
-    /// The minimum number of runs in a turn, so that the work done once for all of them does not
-    /// count.
+    /// The minimum number of runs in a turn, so that the setup work of a turn does not count.
     pub(crate) runs_min: u64,
     /// The kind of time.
     pub(crate) clock: Clock,
@@ -26,32 +25,32 @@ pub(crate) struct Effort {
 /// The kind of measured time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Clock {
-    /// That of all threads of this process.
+    /// The processor time of all threads of this process.
     Processor,
-    /// That on the wall, for programs with several threads.
+    /// The wall time, for programs with several threads.
     Wall,
 }
 
-/// A measured tool: does so many runs.
+/// A measured tool: executes this many runs.
 pub(crate) type Contestant<'a> = Box<dyn Fn(u64) + 'a>;
 
-/// The time of a contestant for a run, in seconds, for each turn, lowest first.
+/// The time per run of a contestant, in seconds, for each turn, lowest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Times(Vec<f64>);
 
 impl Times {
-    /// The middle one.
+    /// Returns the median.
     pub(crate) fn median(&self) -> f64 {
         self.0[self.0.len() / 2]
     }
 
-    /// The lowest: the time without interference.
+    /// Returns the lowest time: the time without interference.
     pub(crate) fn least(&self) -> f64 {
         self.0[0]
     }
 }
 
-/// Measures the contestants in turns.
+/// Measures the contestants in turns, one row of a table.
 pub(crate) fn side_by_side(contestants: &[Contestant<'_>], effort: Effort) -> Vec<Times> {
     let runs: Vec<u64> = contestants.iter().map(|run| runs_in_a_turn(run, effort)).collect();
     let mut times = vec![Vec::with_capacity(effort.repetitions); contestants.len()];
@@ -77,9 +76,8 @@ fn time(run: &Contestant<'_>, runs: u64, clock: Clock) -> f64 {
     took.as_secs_f64()
 }
 
-/// The number of runs that take about a turn. Found by trying more and more: one trial that was
-/// held up by something else must not decide, or what is done once for all runs of a turn would
-/// count.
+/// Returns the number of runs that take about one turn. Increases the number step by step: a single
+/// interrupted trial must not decide, because then the setup work of a turn would count too much.
 fn runs_in_a_turn(run: &Contestant<'_>, effort: Effort) -> u64 {
     let turn = effort.turn.as_secs_f64();
     let mut runs = 1;

@@ -1,9 +1,10 @@
-//! The moment of a fault: how many times more runs the worst gap takes than with a uniform draw of the gap.
+//! The moments of faults: the number of runs until a fault hits the least likely gap between steps, divided by the runs
+//! that a uniform draw of the gap needs.
 
 use sim::strategy::STRATEGIES;
 use sim_tests::moments::FAULTS;
 
-/// The grammar.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench moments [quick] [pct urw ...]
 
@@ -13,7 +14,7 @@ usage: sim-bench moments [quick] [pct urw ...]
   ...    only these strategies
 ";
 
-/// The numbers of steps of victims.
+/// The numbers of steps of the victims.
 const STEPS: [u64; 8] = [1, 2, 3, 5, 8, 12, 20, 30];
 
 /// Prints the table. Returns `false` if a strategy is unknown.

@@ -1,17 +1,17 @@
-//! Messages per second beside other simulators of clusters: the program in `sim-bench/net`, which is a workspace of its
-//! own, because one of the peers must be compiled with a flag of its own.
+//! Messages per second, compared with other cluster simulators. The program is in `sim-bench/net`, a separate
+//! workspace, because one of the peers must be compiled with a special flag.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The grammar.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
        sim-bench net [quick | long] [tcp udp typed gossip-10 gossip-100 ...]
 
   messages per second of nodes that talk to each other, beside turmoil and madsim
 ";
 
-/// Builds the program and runs it with these words. Returns `false` if it failed.
+/// Builds the program and runs it with these arguments. Returns `false` if it failed.
 pub(crate) fn table(words: impl Iterator<Item = String>) -> Result<bool, String> {
     let mut command = Command::new("cargo");
     // The flag is in the folder's configuration.

@@ -1,4 +1,4 @@
-//! Memory orders: the cost of the memory `c11`, beside the same program with `sc`.
+//! Memory orders: the cost of the memory `c11`, compared with the same program under `sc`.
 
 use sim::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 
@@ -7,7 +7,7 @@ use crate::peers::ours::{self, Settings};
 use crate::threads::Ours;
 use crate::workload::Workload;
 
-/// Its usage.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench orders [quick] [tasks | threads]
 
@@ -15,13 +15,13 @@ usage: sim-bench orders [quick] [tasks | threads]
   tasks    only async programs; threads: only programs with plain threads
 ";
 
-/// The memories that are compared.
+/// The compared memories.
 const MEMORIES: [&str; 2] = ["sc", "c11"];
 
 /// Prints the tables. Returns `false` if the words do not fit the grammar.
 ///
 /// # Errors
-/// If the program of plain threads cannot be built, or ends.
+/// If the program of plain threads cannot be built, or exits.
 pub(crate) fn table(words: impl Iterator<Item = String>) -> Result<bool, String> {
     let (mut quick, mut of_tasks, mut of_threads) = (false, true, true);
     for word in words {
@@ -44,9 +44,9 @@ pub(crate) fn table(words: impl Iterator<Item = String>) -> Result<bool, String>
     Ok(true)
 }
 
-/// Async programs: nanoseconds a point.
+/// Compares async programs, in nanoseconds per point.
 fn tasks(quick: bool) {
-    /// Orders weaker than `SeqCst` may cost so many nanoseconds a point.
+    /// The maximum nanoseconds per point with orders weaker than `SeqCst`.
     const NANOS_MAX: f64 = 100.0;
     let turn = std::time::Duration::from_millis(if quick { 20 } else { 80 });
     let repetitions = if quick { 3 } else { 21 };
@@ -80,9 +80,9 @@ fn tasks(quick: bool) {
     println!();
 }
 
-/// Programs with plain threads: microseconds of a run.
+/// Compares programs with plain threads, in microseconds per run.
 fn threads(quick: bool) -> Result<(), String> {
-    /// The memory `c11` may make a run so many times as long.
+    /// The maximum time of a run with `c11`, as a multiple of the time with `sc`.
     const RATIO_MAX: f64 = 1.5;
     let (turns, runs) = if quick { (3, 200) } else { (9, 1000) };
     let mut ours = Ours::start()?;

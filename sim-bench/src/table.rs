@@ -1,13 +1,14 @@
 //! The tables: measured rows as text, with the bars and their results.
 //!
-//! Bars are shown and never asserted: a test that fails by time fails by the neighbours' work.
+//! Bars are shown and never asserted, because a test of time would fail if other programs use the
+//! machine.
 
 use crate::measure::{Clock, Contestant, Effort, Times, side_by_side};
 use crate::peers::ours::{self, Settings};
 use crate::peers::{PEERS, Peer};
 use crate::workload::{Bars, Workload};
 
-/// The workloads beside the peers, a row each, printed as they come.
+/// Prints one row for each workload, with our time and the peers' times, as soon as it is measured.
 pub(crate) fn peers(workloads: &[Workload], effort: Effort) {
     println!(
         "Nanoseconds per point, the peers with their ratio to ours: of medians (of the least)"
@@ -69,7 +70,7 @@ fn runs_per_second(rows: &[(Workload, Vec<Option<Times>>)]) {
     println!();
 }
 
-/// One row; none for a peer that cannot.
+/// Measures one row; `None` for a peer that cannot run the workload.
 fn measure(workload: Workload, effort: Effort) -> Vec<Option<Times>> {
     let able: Vec<&Peer> = PEERS.iter().filter(|peer| (peer.can)(workload)).collect();
     let contestant = |peer: &&Peer| -> Contestant<'static> {
@@ -82,7 +83,7 @@ fn measure(workload: Workload, effort: Effort) -> Vec<Option<Times>> {
     PEERS.iter().map(&mut times).collect()
 }
 
-/// The number of steps of our runs.
+/// Returns the number of steps of one of our runs.
 fn steps_of(workload: Workload) -> u64 {
     const RUNS: u64 = 10;
     ours::run(workload, RUNS, Settings::default()).div_ceil(RUNS)
@@ -93,7 +94,7 @@ fn beside(peer: &Times, ours: &Times, nanos: f64) -> String {
     format!("{nanos:.0}  {medians:>5.1}x ({least:.1}x)")
 }
 
-/// The bars of a workload, each with `yes` or `NO`.
+/// Returns the bars of a workload, each with `yes` or `NO`.
 fn judge(workload: Workload, times: &[Option<Times>]) -> String {
     let Bars { nanos_max, ratio_min, rate_min } = workload.bars();
     let ours = times[0].as_ref().expect("ours runs everything").median();
@@ -116,7 +117,7 @@ fn judge(workload: Workload, times: &[Option<Times>]) -> String {
     bars.join(", ")
 }
 
-/// Our strategies beside each other: nanoseconds per point.
+/// Compares our strategies, in nanoseconds per point.
 pub(crate) fn strategies(effort: Effort) {
     const WORKLOADS: [Workload; 5] =
         [Workload::W1, Workload::W2, Workload::W3, Workload::W7, Workload::W8];
@@ -128,7 +129,7 @@ pub(crate) fn strategies(effort: Effort) {
     }
     println!("  bar: <= {RATIO_MAX}x");
     let names = sim::strategy::STRATEGIES.iter().map(|row| row.name);
-    // One that explores to the end may have done all there is before the runs are done.
+    // The exhaustive strategy may have explored everything before all runs are done.
     let others = names.filter(|name| !["exhaustive", "random"].contains(name));
     let names: Vec<&str> = std::iter::once("random").chain(others).collect();
     let rows = WORKLOADS.map(|workload| {
@@ -155,7 +156,7 @@ pub(crate) fn strategies(effort: Effort) {
     println!();
 }
 
-/// The gain of a second worker thread: runs per second with one job and with two.
+/// Measures the gain of a second worker thread: runs per second with one job and with two.
 pub(crate) fn workers(effort: Effort) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = cores.min(2);
@@ -176,7 +177,7 @@ pub(crate) fn workers(effort: Effort) {
                 ours::run(workload, runs, settings);
             })
         };
-        // The second worker is started once it pays, so a turn must be long beside that.
+        // The second worker starts only once it pays off, so a turn must be long enough.
         let effort = Effort { turn: effort.turn * 2, clock: Clock::Wall, ..effort };
         let times = side_by_side(&[contestant(1), contestant(jobs)], effort);
         let [one, all] = [0, 1].map(|i| 1e-3 / times[i].median());

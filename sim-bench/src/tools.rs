@@ -1,8 +1,8 @@
-//! The primitives of the corpus programs, from shuttle: the module of this name in the corpus's own
-//! package has ours.
+//! The primitives of the corpus programs, over shuttle. The module of this name in the corpus's own package has the
+//! primitives of unpause.
 //!
-//! Everything is sequentially consistent there, too. A cell is an atomic, because shuttle has no memory
-//! that can be shared without one.
+//! Everything is sequentially consistent there, too. A cell is an atomic, because shuttle has no other memory that can
+//! be shared.
 
 use std::pin::Pin;
 use std::sync::PoisonError;
@@ -11,20 +11,20 @@ use shuttle::sync::MutexGuard;
 pub use shuttle::sync::atomic::Ordering::SeqCst;
 use shuttle::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-/// A task or a whole program, not yet begun.
+/// A task or a whole program that has not begun yet.
 pub type Body = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A future as a [`Body`].
+/// Boxes a future as a [`Body`].
 pub fn boxed(body: impl Future<Output = ()> + 'static) -> Body {
     Box::pin(body)
 }
 
-/// Spawns a task; a scheduling point, as every spawn in shuttle.
+/// Spawns a task. This is a scheduling point, like every spawn in shuttle.
 pub fn spawn(body: Body) -> shuttle::future::JoinHandle<()> {
     shuttle::future::spawn_local(body)
 }
 
-/// Shared memory of one value.
+/// Shared memory for one value.
 #[derive(Debug, Default)]
 pub struct Atomic<T: Value>(T::Shared);
 
@@ -34,12 +34,12 @@ impl<T: Value> Atomic<T> {
     }
 }
 
-/// A value that shuttle has an atomic of.
+/// A value for which shuttle has an atomic.
 pub trait Value: Sized {
-    /// The atomic.
+    /// The atomic type.
     type Shared: std::fmt::Debug + Default;
 
-    /// An atomic of this value.
+    /// Creates an atomic with this value.
     fn shared(self) -> Self::Shared;
 }
 

@@ -1,13 +1,13 @@
 //! The programs that every peer runs, with their sizes and the bars for our results.
 //!
-//! The sizes are here and nowhere else; each peer writes the same body with its own primitives.
+//! The sizes are only here; each peer writes the same body with its own primitives.
 
-/// Tasks and operations of a body whose tasks all do the same.
+/// The number of tasks and rounds of a body with identical tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// The number of tasks besides the one that spawns and joins them.
+    /// The number of tasks, without the task that spawns and joins them.
     pub(crate) tasks: u64,
-    /// The number of rounds of each of them.
+    /// The number of rounds of each task.
     pub(crate) rounds: u64,
 }
 
@@ -19,37 +19,37 @@ pub(crate) const W6: Shape = Shape { tasks: 1000, rounds: 0 };
 pub(crate) const W7: Shape = Shape { tasks: 100, rounds: 100 };
 pub(crate) const W8: Shape = Shape { tasks: 8, rounds: 100 };
 
-/// W1r8: how many boxed async calls are on the way down to each yield.
+/// W1r8: the number of boxed async calls around each yield.
 pub(crate) const W1R8_DEPTH: u32 = 8;
-/// W5: how many messages go from the producer to the consumer.
+/// W5: the number of messages that the producer sends to the consumer.
 pub(crate) const W5_MESSAGES: u64 = 1000;
-/// W8: how many atomics the tasks go round.
+/// W8: the number of atomics, which the tasks use in rotation.
 pub(crate) const W8_ATOMICS: usize = 4;
 
-/// A program that is measured.
+/// A measured program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Workload {
-    /// An empty body: the cost of a run by itself.
+    /// An empty body: the fixed cost of a run.
     W0,
     /// Yields.
     W1,
-    /// Yields, each at the bottom of boxed async calls.
+    /// Yields inside nested boxed async calls.
     W1r8,
     /// Atomic loads and stores.
     W2,
     /// One load and one store: the typical tiny test.
     W3,
-    /// One mutex, locked and unlocked.
+    /// Locks and unlocks of one mutex.
     W4,
-    /// The same with tokio's, which is given in the order in which it is asked for.
+    /// `W4` with tokio's fair mutex, which grants the lock in request order.
     W4t,
     /// One producer, one consumer.
     W5,
-    /// The same with tokio's channel.
+    /// `W5` with tokio's channel.
     W5t,
-    /// Spawn and join, all tasks alive at once.
+    /// Spawns and joins, with all tasks alive at once.
     W6,
-    /// Spawn and join, one task at a time.
+    /// Spawns and joins, one task at a time.
     W6s,
     /// Many tasks that yield.
     W7,
@@ -57,25 +57,25 @@ pub(crate) enum Workload {
     W8,
 }
 
-/// All workloads, in the order they are shown.
+/// All workloads, in display order.
 pub(crate) const ALL: [Workload; 13] = {
     use Workload::*;
     [W0, W1, W1r8, W2, W3, W4, W4t, W5, W5t, W6, W6s, W7, W8]
 };
 
-/// The bar for our result on a workload. Zero asks nothing.
+/// The bar for our result on a workload. Zero means no bar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bars {
-    /// At most so many nanoseconds per point.
+    /// The maximum nanoseconds per point.
     pub(crate) nanos_max: f64,
-    /// At least so many times the faster of shuttle's two.
+    /// The minimum ratio of the faster of shuttle's two times to ours.
     pub(crate) ratio_min: f64,
-    /// At least so many runs per second.
+    /// The minimum number of runs per second.
     pub(crate) rate_min: f64,
 }
 
 impl Workload {
-    /// Its name on the command line, in lower case.
+    /// Returns its name on the command line, where case does not matter.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Workload::W0 => "W0",
@@ -94,7 +94,7 @@ impl Workload {
         }
     }
 
-    /// A summary in a few words.
+    /// Returns a summary in a few words.
     pub(crate) fn summary(self) -> &'static str {
         match self {
             Workload::W0 => "an empty body",
@@ -113,11 +113,11 @@ impl Workload {
         }
     }
 
-    /// The divisor of the time of a run, for every peer: the number of operations in the body, plus
-    /// two for each task, its start and its join. At least 1.
+    /// Returns the divisor of a run's time, the same for every peer: the number of operations in
+    /// the body, plus two for each task (its start and its join). At least 1.
     ///
-    /// A peer may make more of them: shuttle has a point in an unlock, too. That is its price for
-    /// the same program, so it is not divided away.
+    /// A peer may need more points for the same program: shuttle also has a point in an unlock. The
+    /// divisor ignores these points, because they are part of the peer's cost.
     pub(crate) fn points(self) -> u64 {
         let of = |shape: Shape, each| shape.tasks * (shape.rounds * each + 2);
         match self {
@@ -133,12 +133,12 @@ impl Workload {
         }
     }
 
-    /// Returns `true` if the time of a run counts, not that of a point.
+    /// Returns `true` if the time per run counts instead of the time per point.
     pub(crate) fn is_by_run(self) -> bool {
         matches!(self, Workload::W0 | Workload::W3)
     }
 
-    /// The bar for our result.
+    /// Returns the bar for our result.
     pub(crate) fn bars(self) -> Bars {
         use Workload::*;
         let by_point = matches!(self, W1 | W2 | W4 | W4t | W5 | W5t | W7 | W8);
@@ -157,22 +157,23 @@ impl Workload {
     }
 }
 
-/// The sum of `0..n`: that of the results of a body's tasks if they did their work.
+/// Returns the sum of `0..n`: the sum of a body's task results if all tasks did their work.
 pub(crate) fn sum_below(n: u64) -> u64 {
     n * (n - 1) / 2
 }
 
-/// The sum of the results of `fetch_add` in the tasks of W8: each atomic counts from 0 to its
-/// share.
+/// Returns the sum of all `fetch_add` results in the tasks of W8. Each atomic counts from 0 to its
+/// share of the additions.
 pub(crate) fn w8_sum() -> u64 {
     let atomics = W8_ATOMICS as u64;
     atomics * sum_below(W8.tasks * W8.rounds / atomics)
 }
 
-/// The possible last loads of the tasks of W2 and W3: an update may be lost, so no exact number.
+/// Checks the last loads of the tasks of W2 and W3. Only a range is known, because updates may be
+/// lost.
 ///
 /// # Panics
-/// If they cannot have done their work.
+/// If the tasks cannot have done their work.
 pub(crate) fn check_loaded(shape: Shape, last: &[u64]) {
     let highest = last.iter().copied().max().unwrap_or(0);
     let lowest_possible = u64::from(shape.rounds > 1);

@@ -1,4 +1,4 @@
-//! A counter, the model of tests of generated programs.
+//! A counter: the model in tests of generated programs.
 
 use sim::check::Model;
 use sim::{CommandId, Gen, Program};
@@ -10,7 +10,7 @@ pub struct Counter(u64);
 /// An operation of a [`Counter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Adds one; with its identity, by which it is known when it comes again.
+    /// Adds one. The id identifies the command if it is sent again.
     Increment(CommandId),
     /// Returns the count.
     Get,

@@ -1,4 +1,4 @@
-//! Bodies that fail in some interleaving, and that an exhaustive search once called proven.
+//! Bodies that fail in some interleaving, but that an exhaustive search once reported as proven.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use futures::FutureExt;
 use sim::Ordering::SeqCst;
 use sim::{Atomic, Mutex};
 
-/// The holder of a lock aborts a task that waits for it.
+/// The owner of a lock aborts a task that waits for the lock.
 pub async fn abort_of_a_waiting_task() {
     let (m, w) = (Arc::new(Mutex::new(0)), Atomic::new(0));
     let task = sim::spawn({
@@ -27,7 +27,7 @@ pub async fn handle_polled_once() {
     assert!(task.now_or_never().is_some());
 }
 
-/// The body looks at a task that competes with another for a lock.
+/// The body calls `is_finished` on a task that competes with another task for a lock.
 pub async fn look_at_a_task_among_joins() {
     let (w, m) = (Arc::new(Atomic::new(0)), Arc::new(Mutex::new(0)));
     let store = sim::spawn({

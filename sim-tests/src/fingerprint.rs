@@ -1,11 +1,11 @@
-//! A run as one number: its decisions and all that they led to, but no line of source, so that
-//! editing a program's file does not change it.
+//! A run as one number. The number covers the decisions and their effects, but no source lines, so
+//! that editing a program's file does not change it.
 
 use sim::run::event::Values;
 use sim::run::ids::TaskId;
 use sim::run::{Outcome, Run};
 
-/// FNV-1a, 64 bits: enough to notice a difference, and the same everywhere.
+/// FNV-1a with 64 bits: enough to notice a difference, and equal on all platforms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -16,14 +16,14 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of one run.
+    /// Returns the fingerprint of one run.
     pub fn of(run: &Run) -> Fingerprint {
         let mut print = Fingerprint::default();
         print.add(run);
         print
     }
 
-    /// Takes in a run.
+    /// Adds a run.
     pub fn add(&mut self, run: &Run) {
         let task = |id: TaskId| run.tasks[id.index()].path.to_string();
         self.number(run.seed.0);

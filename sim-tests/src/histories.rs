@@ -1,16 +1,16 @@
-//! Histories to check: all short ones, and random ones.
+//! Histories to check: all short histories, and random histories.
 
 use sim::check::history::Operation;
 use sim::check::models::RegisteredModel;
 
-/// A history of a model that can grow.
+/// A history of a model, as a list that can grow.
 pub type Recorded<M> = Vec<Operation<<M as sim::check::Model>::Op, <M as sim::check::Model>::Ret>>;
 
-/// Numbers that look random and are the same every time (SplitMix64, Steele et al. 2014).
+/// Reproducible pseudorandom numbers (SplitMix64, Steele et al. 2014).
 pub struct Draw(pub u64);
 
 impl Draw {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -30,9 +30,9 @@ pub fn long() -> bool {
 type Shape = Vec<(u32, u64, Option<u64>)>;
 
 /// Calls `found` with every history of `count` operations by up to `clients` clients, pending
-/// operations included, over the first `letters` of the alphabet of the model: the first result of
-/// each operation, then the second of each, and so on. Of histories that differ only in the
-/// clients, or in the numbering of operations, one is visited.
+/// operations included. The operations come from the first `letters` of the model's alphabet: the
+/// first result of each operation, then the second result of each, and so on. If histories differ
+/// only in clients or in the numbering of operations, only one of them is visited.
 pub fn every<M: RegisteredModel>(
     count: usize,
     clients: u32,
@@ -101,9 +101,9 @@ fn shapes(count: usize, clients: u32) -> Vec<Shape> {
     out
 }
 
-/// A random history of `count` operations by `clients` clients: one of a correct implementation,
-/// with `lies` of its results replaced by others of the alphabet. About one operation in
-/// `pending_one_in` never returns; its client goes on under the same number.
+/// Returns a random history of `count` operations by `clients` clients. It comes from a correct
+/// implementation, but `lies` of its results are replaced by others of the alphabet. About one
+/// operation in `pending_one_in` never returns; its client continues under the same number.
 pub fn random<M: RegisteredModel>(
     draw: &mut Draw,
     count: usize,
@@ -114,7 +114,7 @@ pub fn random<M: RegisteredModel>(
     let alphabet = M::alphabet();
     let mut state = M::initial();
     let mut history: Recorded<M> = Vec::with_capacity(count);
-    // For each client, its open operation and, once that took effect, its result.
+    // For each client, its open operation, with the result once the operation has taken effect.
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; clients];
     let mut time = 0;
     while history.len() < count || open.iter().any(Option::is_some) {

@@ -1,7 +1,7 @@
-//! Linearizability by brute force, and checks of the witness or evidence of a checker.
+//! A brute-force check of linearizability, and checks of a checker's witness or evidence.
 //!
-//! Nothing here is fast or clever, and only the model is shared with the checker, because the
-//! checker is compared with it.
+//! The code is deliberately simple and slow, and shares only the model with the checker, because
+//! the checker is compared with it.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use sim::check::verdict::{Evidence, Verdict};
 /// A history of a model.
 pub type History<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
 
-/// Returns `true` if some order of the operations that returned, and of some that did not, explains
-/// them.
+/// Returns `true` if some order of all returned operations and some pending operations explains the
+/// history.
 pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
     explicable_in(initial, history, |i, j| history[i].precedes(&history[j]))
 }
 
-/// As [`explicable`], with orders in which `i` is before `j` if `before(i, j)` is true.
+/// Like [`explicable`], but `i` must be ordered before `j` if `before(i, j)` is true.
 ///
-/// The result from a state depends on the remaining operations only, not on the path to it, so each
-/// such pair is tried once. At most 32 operations.
+/// The result from a state depends only on the remaining operations, not on the path to the state.
+/// So each pair of state and remaining operations is tried once. At most 32 operations.
 pub fn explicable_in<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -38,10 +38,10 @@ pub fn explicable_in<M: Model>(
     trial.place(initial, all, &mut HashSet::new())
 }
 
-/// Sets of operations are words: bit `i` stands for operation `i`.
+/// The search. A set of operations is a word, in which bit `i` represents operation `i`.
 struct Trial<'a, M: Model> {
     history: &'a History<M>,
-    /// For each operation, the operations that must be before it.
+    /// For each operation, the operations that must precede it.
     earlier: Vec<u32>,
     returned: u32,
 }
@@ -62,8 +62,8 @@ impl<M: Model> Trial<'_, M> {
     }
 }
 
-/// The fault of an order, or of evidence, under another order relation, if there is one: an order
-/// has no operation twice, has all predecessors of each operation, and suits the model.
+/// Returns the fault of an order or of evidence under a given order relation, if any. An order must contain no
+/// operation twice, contain all predecessors of each operation, and fit the model.
 pub fn fault_in<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -85,7 +85,7 @@ pub fn fault_in<M: Model>(
     };
     match verdict {
         Verdict::Consistent(witness) => {
-            // An engine may prove that there is an order without making it; a search makes it.
+            // An engine may prove that an order exists without computing it, but a search computes it.
             let Some(order) = &witness.order else {
                 let is_proof = witness.engine.contains("unique");
                 return (!is_proof).then(|| format!("{} made no order", witness.engine));
@@ -121,8 +121,8 @@ pub fn fault_in<M: Model>(
     }
 }
 
-/// The number of orders of all operations that returned, and of any that did not, that real time
-/// and the model allow. Each state that an operation may lead to counts.
+/// Returns the number of orders that real time and the model allow. An order contains all returned
+/// operations and any pending operations. Each possible next state of an operation counts.
 pub fn orders<M: Model>(state: &M, history: &History<M>, taken: u32) -> u64 {
     let waits = |i: usize| taken & (1 << i) == 0;
     let all = 0..history.len();
@@ -144,15 +144,15 @@ fn after<M: Model>(state: &M, call: &Operation<M::Op, M::Ret>) -> Vec<M> {
     states
 }
 
-/// The states that the model may be in after these operations; empty if it refuses.
+/// Returns the possible model states after these operations; empty if the model rejects them.
 fn run<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
     order.iter().fold(vec![initial.clone()], |states, &index| {
         states.iter().flat_map(|state| after(state, &history[index])).collect()
     })
 }
 
-/// The same where an operation that never returned stands in an order only if it took effect: one
-/// that may also fail (a nondeterministic model) counts where it changed the state, if it could.
+/// Like `run`, but a pending operation must take effect if an order contains it. If it may also fail (in a
+/// nondeterministic model), only changed states count, unless all states are unchanged.
 fn run_to_effect<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Vec<M> {
     order.iter().fold(vec![initial.clone()], |states, &index| {
         let steps = states.iter().flat_map(|state| {
@@ -166,7 +166,7 @@ fn run_to_effect<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -
     })
 }
 
-/// Checks that `verdict` is the `expected` one, and that its witness or evidence is true.
+/// Checks that `verdict` is `expected`, and that its witness or evidence is true.
 pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, expected: bool) {
     let fault = match verdict {
         Verdict::Consistent(witness) if expected => match &witness.order {
@@ -181,7 +181,7 @@ pub fn check<M: Model>(initial: &M, history: &History<M>, verdict: &Verdict, exp
     }
 }
 
-/// The fault of a witness, if there is one.
+/// Returns the fault of a witness, if any.
 pub fn witness_fault<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -198,13 +198,13 @@ fn absent<O, R>(history: &[Operation<O, R>], order: &[usize]) -> impl Iterator<I
     (0..history.len()).filter(move |i| !present[*i])
 }
 
-/// The fault of an order of a part of a history. It must be an order, have every operation that
-/// returned before an operation in it was invoked, respect real time, and suit the model.
+/// Returns the fault of an order of a part of a history, if any. The order must contain every operation that returned
+/// before the invocation of another in it, respect real time, and fit the model.
 fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> Option<String> {
     if absent(history, order).count() + order.len() != history.len() {
         return Some(format!("an operation stands twice in {order:?}"));
     }
-    // The earliest return of all operations that are not before the current one.
+    // The earliest return among the operations that do not precede the current operation.
     let mut end = absent(history, order).map(|i| history[i].end()).min().unwrap_or(u64::MAX);
     for &index in order.iter().rev() {
         if end < history[index].invoked {
@@ -215,7 +215,7 @@ fn order_fault<M: Model>(initial: &M, history: &History<M>, order: &[usize]) -> 
     run(initial, history, order).is_empty().then(|| format!("the model refuses {order:?}"))
 }
 
-/// The fault of evidence, if there is one: see the fields of [`Evidence`].
+/// Returns the fault of evidence, if any; see the fields of [`Evidence`].
 pub fn evidence_fault<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -266,7 +266,7 @@ pub fn evidence_fault<M: Model>(
     if !states_text.contains(state) {
         return Some(format!("the state is one of {states_text:?}"));
     }
-    // Operations invoked after the misfit returned must not matter.
+    // Operations that were invoked after the misfit returned must be irrelevant.
     let early: Vec<_> = ours.iter().filter(|call| call.invoked < end).cloned().collect();
     (early.len() < 12 && explicable(initial, &early))
         .then(|| "what was invoked before the misfit returned is consistent".to_owned())

@@ -22,8 +22,8 @@ pub mod subsets;
 pub mod tools;
 pub mod unfound;
 
-/// Runs `$fact::<M>()` for every model of the registry and for the models named besides, each on a
-/// thread of its own.
+/// Runs `$fact::<M>()` for every model of the registry and for the additional models, each on its
+/// own thread.
 #[macro_export]
 macro_rules! every_model {
     ($fact:ident $(, $also:ty)*) => {{

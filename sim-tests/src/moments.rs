@@ -1,8 +1,8 @@
-//! The moment of a fault: the step of its victim that it comes before, counted over many seeds.
+//! The moments of faults: for many seeds, the step of the victim before which its fault occurs.
 //!
 //! A victim takes some steps, and one fault ends or disturbs it. Each row of [`FAULTS`] is a program with one kind of
-//! fault. A gap is the number of steps that the victim had taken when the fault came; there is one gap more than there
-//! are steps.
+//! fault. The gap of a fault is the number of steps that the victim had taken when the fault occurred. The number of
+//! gaps is the number of steps plus one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sim::time::{Duration, sleep, timeout};
 use sim::{Atomic, Ordering::SeqCst, Runner};
 
-/// A kind of fault, with a program that has one fault of it.
+/// A kind of fault, with a program in which one such fault occurs.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// Its name.
     pub name: &'static str,
-    /// True if a value drawn by the seed decides whether a run has it. Runs without it count for the last gap then,
-    /// because the victim takes all its steps in both.
+    /// True if a value drawn from the seed decides whether the fault occurs. Runs without the fault then count for the
+    /// last gap, because the victim takes all its steps in that case, too.
     pub is_drawn: bool,
     settings: fn(Runner) -> Runner,
     kind: Kind,
-    /// The first gap that can be: the future under a time-out is polled before its deadline is looked at.
+    /// The first possible gap. The future under a timeout is polled before its deadline is checked.
     first: u64,
 }
 
@@ -63,7 +63,7 @@ impl Fault {
         Fault { name, is_drawn: true, settings, kind, first }
     }
 
-    /// The runs with each gap, for a victim of `steps` steps, under a strategy.
+    /// Returns the number of runs for each gap, for a victim of `steps` steps, under a strategy.
     pub fn gaps(&self, strategy: &str, steps: u64, seeds: std::ops::Range<u64>) -> Vec<u64> {
         let gaps: Arc<[AtomicU64]> = (0..=steps).map(|_| AtomicU64::new(0)).collect();
         let counted = gaps.clone();
@@ -77,13 +77,13 @@ impl Fault {
         gaps.iter().map(|gap| gap.load(Relaxed)).collect()
     }
 
-    /// The runs that the worst gap takes, as a multiple of the runs of a uniform draw.
+    /// Returns the runs that the least likely gap needs, as a multiple of the runs under a uniform draw.
     pub fn worst(&self, strategy: &str, steps: u64, seeds: std::ops::Range<u64>) -> f64 {
         let gaps = self.gaps(strategy, steps, seeds);
         let mut runs: u64 = gaps.iter().sum();
         let mut those = &gaps[self.first as usize..];
         if self.is_drawn {
-            // Half of the runs have no fault: their victims take all steps.
+            // In half of the runs no fault occurs, so their victims take all steps.
             runs /= 2;
             those = &gaps[self.first as usize..steps as usize];
         }
@@ -92,7 +92,7 @@ impl Fault {
     }
 }
 
-/// The steps that a victim has taken. The gap is counted when the run drops it.
+/// The number of steps that a victim has taken. The gap is counted when the run drops the victim.
 struct Victim {
     steps: u64,
     done: Arc<AtomicU64>,
@@ -110,7 +110,7 @@ impl Victim {
         Victim { steps, done: Arc::default(), gaps }
     }
 
-    /// The steps, all of them or a part.
+    /// Takes this many steps: all steps of the victim, or a part.
     fn act(&self, steps: u64) -> impl Future<Output = ()> + Send + 'static {
         let (done, word) = (self.done.clone(), Atomic::new(0));
         async move {
@@ -160,7 +160,7 @@ impl Kind {
                     for n in 0..steps {
                         let _ = sender.send(n).await;
                     }
-                    // Its end would be a message, too.
+                    // The sender stays alive, because its end would also be a message.
                     sleep(Duration::from_secs(9)).await;
                 })
                 .detach();
@@ -188,7 +188,7 @@ impl Kind {
                 return;
             }
         }
-        // The time moves when no other task can step.
+        // The time advances when no other task can step.
         sleep(Duration::from_secs(1)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Artificial models, with properties that no registered model has: a nondeterministic one and a
-//! loose one. And a model without what it knows of itself.
+//! Artificial models with properties that no registered model has: a nondeterministic and a loose
+//! model. Also wrappers that hide the optional functions of a model.
 
 use std::hash::Hash;
 
@@ -7,7 +7,7 @@ use sim::check::datum::Datum;
 use sim::check::models::{NilRead, RegisteredModel};
 use sim::check::{Key, Model};
 
-/// A model without its optional knowledge: no keys, no observers, no engine of its own.
+/// A model without its optional functions: it has no keys, no observers, and no special engine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bare<M>(pub M);
 
@@ -30,7 +30,7 @@ impl<M: Model> Model for Bare<M> {
     }
 }
 
-/// A model that hides its engine for unique values, and nothing else.
+/// A model that hides only its engine for unique values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Searched<M>(pub M);
 
@@ -65,16 +65,16 @@ impl<M: Model> Model for Searched<M> {
     }
 }
 
-/// A nondeterministic model: takes out any of the items.
+/// A nondeterministic model: a bag from which any item may be removed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bag(Vec<u8>);
 
 /// An operation of a [`Bag`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum BagOp {
-    /// Puts it in.
+    /// Adds the item.
     Put(u8),
-    /// Takes any out, if there is one.
+    /// Removes any item, if the bag is not empty.
     Take,
 }
 
@@ -156,16 +156,16 @@ impl RegisteredModel for Bag {
     }
 }
 
-/// A loose model with keys that share a [`Key`]: two numbers, each read to within one.
+/// A loose model with keys that share a [`Key`]: two numbers, which are read with an error of at most one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Approximate([i32; 4]);
 
 /// An operation of an [`Approximate`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum ApproximateOp {
-    /// To the number of this index.
+    /// Adds to the number with this index.
     Add(usize, i32),
-    /// The number of this index.
+    /// Reads the number with this index.
     Read(usize),
 }
 

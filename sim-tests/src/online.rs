@@ -8,8 +8,8 @@ use crate::histories::Recorded;
 use crate::judge;
 use crate::streams::told;
 
-/// Returns `true` if the stream is linearizable. Checks that the online checker agrees, that it
-/// decided at the earliest event, and that its evidence is true.
+/// Returns `true` if the stream is linearizable. Checks that the online checker agrees and decides
+/// at the earliest possible event, and that its evidence is true.
 pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bool {
     let expected = judge::explicable(initial, &told::<M>(events).0);
     let has_key = |event: &ClientEvent<M::Op, M::Ret>| match event {
@@ -47,9 +47,9 @@ pub fn agree<M: Model>(initial: &M, events: &[ClientEvent<M::Op, M::Ret>]) -> bo
     expected
 }
 
-/// The fault, if there is one, of the evidence that `event` is a violation after the events
-/// `before`. The orders must explain all earlier results, and the misfit must not be possible next
-/// with its result; or, if it is in an order, it must have got another result there.
+/// Returns the fault, if any, of the evidence that `event` is a violation after the events
+/// `before`. The orders must explain all earlier results. The misfit must be impossible as the next
+/// operation of an order, or the order must contain it with another result.
 fn evidence_fault<M: Model>(
     initial: &M,
     before: &[ClientEvent<M::Op, M::Ret>],
@@ -77,7 +77,7 @@ fn evidence_fault<M: Model>(
             return Some(format!("partial order {number} leaves its part or holds what failed"));
         }
         let order: Vec<usize> = order.iter().filter_map(local).collect();
-        // A witness explains all operations that returned.
+        // A witness explains all returned operations.
         if let Some(fault) = judge::witness_fault(initial, &history, &order) {
             return Some(format!("partial order {number}: {fault}"));
         }

@@ -1,7 +1,7 @@
-//! Programs and screens on pages of `docs/`: each is compared with a program that the tests run.
+//! Programs and screens on pages of `docs/`, each compared with a program that the tests run.
 //!
-//! The program is a file of a test, so that it is compiled. The page shows the same lines with the same numbers, under
-//! the name of a file in the reader's package. Two lines differ: the head, and the attribute of the test.
+//! Each program is a file of a test, so that it is compiled. The page shows the same lines with the same numbers, under
+//! the name of a file in the reader's package. Two lines differ: the first line, and the attribute of the test.
 
 use std::env;
 use std::fs;
@@ -9,17 +9,17 @@ use std::path::Path;
 
 use sim::report::{Report, Style, text};
 
-/// The line of a program that stands for the attribute on the page. A test with the attribute would fail.
+/// The beginning of the program line that replaces the page's attribute. A test with this attribute would fail.
 const ATTRIBUTE: &str = "/// On the page: `";
 
-/// A page that shows a program of the tests.
+/// A page that shows a test program.
 #[derive(Debug)]
 pub struct Page {
-    /// The file of the page, from the root of the repository.
+    /// The path of the page from the root of the repository.
     pub path: &'static str,
-    /// The file of the program, from the root of the repository.
+    /// The path of the program from the root of the repository.
     pub file: &'static str,
-    /// The file of the program as the page names it.
+    /// The path of the program as shown on the page.
     pub shown_as: &'static str,
 }
 
@@ -39,11 +39,11 @@ impl Page {
             program += &line.replacen("pub(crate) async fn", "async fn", 1);
             program.push('\n');
         }
-        // A package of the reader has the names under `tokio`.
+        // The reader's package uses the names under `tokio`.
         self.shows("rust", 0, &program.replace("sim::tokio", "tokio"));
     }
 
-    /// Checks that the text block `number` of the page is the screen of the report, without the lines about its trace.
+    /// Checks that the text block `number` of the page is the screen of the report, up to the lines about its trace.
     #[track_caller]
     pub fn shows_screen(&self, number: usize, report: &Report) {
         let screen = text(report, &Style::default());
@@ -52,8 +52,8 @@ impl Page {
         self.shows("text", number, &lines.collect::<String>());
     }
 
-    /// Returns a line of a screen with the file's name on the page. Places at the right stay there, also places that
-    /// the screen has cut.
+    /// Replaces the file's name in a line of a screen by its name on the page. Places at the right margin stay aligned,
+    /// even if the screen has cut them off.
     fn renamed(&self, line: &str) -> String {
         let name = self.file.rsplit('/').next().unwrap_or(self.file);
         let (before, place) = line.rsplit_once(' ').unwrap_or(("", line));
@@ -68,7 +68,7 @@ impl Page {
         }
     }
 
-    /// Checks that the block `number` of a language is `new`; replaces it if `UPDATE_EXPECT` is set.
+    /// Checks that block `number` of a language is `new`. Replaces the block if `UPDATE_EXPECT` is set.
     #[track_caller]
     fn shows(&self, language: &str, number: usize, new: &str) {
         let path = root().join(self.path);
@@ -76,7 +76,7 @@ impl Page {
         let opening = format!("```{language}\n");
         let mut blocks = page.match_indices(&opening).map(|(at, _)| at + opening.len());
         let start = blocks.nth(number).unwrap_or_else(|| panic!("{}: no block", self.path));
-        // The closing fence is at the beginning of a line, which may be the first.
+        // The closing fence is at the beginning of a line, which may be the first line.
         let end = start + page[start - 1..].find("\n```").unwrap();
         if page[start..end] == *new {
             return;

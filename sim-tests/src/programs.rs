@@ -1,4 +1,4 @@
-//! Small programs that use all of the library between them. The suites run each of them.
+//! Small programs that together use all of the library. The suites run each program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use sim::Ordering::SeqCst;
 use sim::check::models::{Queue, QueueOp, QueueRet};
 use sim::{Atomic, Cell, History, Mutex};
 
-/// A program, by name.
+/// A program with its name.
 #[derive(Clone, Copy)]
 pub struct Program {
     /// Its name.
@@ -29,10 +29,10 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "mix", body: || mix().boxed(), fails: false },
 ];
 
-/// The program with this name.
+/// Returns the program with this name.
 ///
 /// # Panics
-/// If there is none.
+/// If no program has this name.
 pub fn program(name: &str) -> Program {
     *PROGRAMS.iter().find(|program| program.name == name).expect("a program of that name")
 }
@@ -51,7 +51,7 @@ pub async fn lost_update() {
     assert_eq!(counter.load(SeqCst).await, 2);
 }
 
-/// Two tasks take two locks in opposite orders.
+/// Two tasks lock two locks in opposite orders.
 pub async fn deadlock() {
     let locks = Arc::new((Mutex::new(0), Mutex::new(0)));
     let first = sim::spawn({
@@ -69,7 +69,7 @@ pub async fn deadlock() {
     second.await.expect("no task is aborted");
 }
 
-/// A ring whose producers claim a slot with a load and a store, its history checked.
+/// A ring whose producers claim a slot with a load and a store. Its history is checked.
 pub async fn queue() {
     let ring = Arc::new(Ring::default());
     let history = History::new(Queue::new());
@@ -114,7 +114,7 @@ impl Ring {
     }
 }
 
-/// A map behind a lock, a cell beside it, a counter of writes: right under every schedule.
+/// A map behind a lock, a cell next to it, and a counter of writes. It is correct under every schedule.
 pub async fn store() {
     let map = Arc::new(Mutex::new(BTreeMap::new()));
     let last = Arc::new(Cell::new(String::new()));
@@ -144,7 +144,7 @@ pub async fn store() {
     assert_ne!(last.get().await, "");
 }
 
-/// Branches of a `join!`, draws, an abort, yields, a channel of another crate.
+/// Branches of a `join!`, draws, an abort, yields, and a channel of another crate.
 pub async fn mix() {
     let hits = Arc::new(Atomic::new(0u8));
     let (tell, told) = futures::channel::oneshot::channel();

@@ -1,9 +1,9 @@
-//! Pairs of functions that must compile to the same instructions in the real build: over an atomic
-//! of std, and over ours. `tests/real_cost.rs` compiles this file alone and compares them by their
-//! names.
+//! Pairs of functions that must compile to the same instructions in the real build: over a std
+//! atomic, and over ours. `tests/real_cost.rs` compiles this file alone and compares the functions
+//! by name.
 //!
-//! The future is polled once, by hand: a point of the real build is never pending, and an executor
-//! would have instructions of its own.
+//! The future is polled once, by hand. A point of the real build is never pending, and an executor
+//! would add its own instructions.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use sim::Atomic;
 
-/// Checked where this file is compiled alone, for real and optimised.
+/// Checked when this file is compiled alone, in the optimised real build.
 #[cfg(real_cost_alone)]
 const _: () = {
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
@@ -26,7 +26,7 @@ const _: () = {
     assert!(cell);
 };
 
-/// The output of a future that is ready at once; 0 if it is not.
+/// Returns the output of a future that is immediately ready, or 0 if it is pending.
 #[inline(always)]
 fn now(future: impl Future<Output = u64>) -> u64 {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -37,17 +37,17 @@ fn now(future: impl Future<Output = u64>) -> u64 {
 
 macro_rules! pairs {
     ($($std:ident, $ours:ident: |$atomic:ident, $n:ident| $body:expr, $async_body:expr;)*) => {
-        /// The names of the functions, std's first.
+        /// The names of the function pairs, std's first.
         pub const PAIRS: &[(&str, &str)] = &[$((stringify!($std), stringify!($ours))),*];
 
         $(
-        /// Over std.
+        /// The function over std's atomic.
         #[inline(never)]
         pub fn $std($atomic: &AtomicU64, $n: u64) -> u64 {
             $body
         }
 
-        /// Over ours.
+        /// The function over our atomic.
         #[inline(never)]
         pub fn $ours($atomic: &Atomic<u64>, $n: u64) -> u64 {
             now(async { $async_body })
@@ -121,7 +121,7 @@ pairs! {
     };
 }
 
-/// The loop with slightly more work in each operation: each addition also reads a flag.
+/// The same loop with slightly more work per operation: each addition also reads a flag.
 #[inline(never)]
 pub fn planted_additions(atomic: &AtomicU64, n: u64) -> u64 {
     let mut sum = 0u64;

@@ -1,11 +1,11 @@
-//! Runs a body under many seeds and returns the outcome.
+//! Functions that run a body under many seeds and return the result.
 
 use sim::report::{Finding, Report};
 use sim::run::{Failure, Outcome, Run};
 use sim::runner::TestResult;
 use sim::{Runner, SIMULATED};
 
-/// Seeds that a body must pass: fewer on real threads, where each costs some.
+/// The number of seeds that a body must pass: fewer on real threads, where each run is expensive.
 pub const SEEDS: u64 = if SIMULATED { 300 } else { 20 };
 
 /// Runs a body under [`SEEDS`] seeds.
@@ -14,17 +14,17 @@ pub fn explore<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> R
     runner(name).seeds(0..SEEDS).run(body)
 }
 
-/// A runner that keeps its traces in the target folder, each test its own.
+/// Creates a runner that writes its traces to a temporary folder for this test.
 #[track_caller]
 pub fn runner(name: &str) -> Runner {
     let folder = std::env::temp_dir().join("unpause-tests").join(name);
     Runner::new().hermetic().name(name).out(folder)
 }
 
-/// Checks that a body passes all seeds.
+/// Runs a body, and checks that it passes all seeds.
 ///
 /// # Panics
-/// If it fails; with the failure.
+/// If a seed fails; the message contains the failure.
 #[track_caller]
 pub fn passes<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Report {
     let report = explore(name, body);
@@ -34,10 +34,10 @@ pub fn passes<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Re
     report
 }
 
-/// The failure of a body.
+/// Runs a body that must fail, and returns the finding.
 ///
 /// # Panics
-/// If it passes all seeds.
+/// If the body passes all seeds.
 #[track_caller]
 pub fn finding<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Finding {
     match explore(name, body).finding {
@@ -46,19 +46,19 @@ pub fn finding<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> F
     }
 }
 
-/// The failure a body fails with.
+/// Runs a body that must fail, and returns the failure.
 ///
 /// # Panics
-/// If it passes all seeds.
+/// If the body passes all seeds.
 #[track_caller]
 pub fn fails<R: TestResult>(name: &str, body: impl AsyncFn() -> R + Sync) -> Failure {
     failure(&finding(name, body).run)
 }
 
-/// The failure of a run.
+/// Returns the failure of a run.
 ///
 /// # Panics
-/// If it passed.
+/// If the run passed.
 #[track_caller]
 pub fn failure(run: &Run) -> Failure {
     match &run.outcome {

@@ -1,30 +1,30 @@
-//! Shapes: the precedence relations of the operations of a history, each once.
+//! Shapes: all precedence relations between the operations of a history, each exactly once.
 //!
-//! Of the times of a history, linearizability depends only on the pairs of operations of which one
-//! returned before the other was invoked. These relations are the interval orders, and each has one
-//! canonical picture: stages, in each of which operations are invoked and then operations return
-//! (Greenough 1976). Six operations by three clients have tens of thousands of orders of events and
-//! some hundreds of shapes.
+//! Linearizability does not depend on exact times. It depends only on the pairs of operations in
+//! which one operation returned before the other was invoked. These relations are the interval
+//! orders. Each has one canonical form with stages: in each stage, operations are invoked, and then
+//! operations return (Greenough 1976). Six operations by three clients have tens of thousands of
+//! event orders, but only some hundreds of shapes.
 
 use crate::histories::Draw;
 
-/// The stage in which each operation is invoked, and the one at whose end it returns, or [`NEVER`].
-/// Sorted, so the predecessors of an operation are before it.
+/// For each operation, the stage of its invocation, and the stage at whose end it returns, or
+/// [`NEVER`]. Sorted, so the predecessors of an operation come before it.
 pub type Shape = Vec<(u8, u8)>;
 
-/// The stage in which a pending operation returns.
+/// The return stage of a pending operation.
 pub const NEVER: u8 = u8::MAX;
 
-/// Every shape of `count` operations of which at most `clients` are open at a time; an operation
-/// that never returns stays open.
+/// Returns every shape of `count` operations with at most `clients` open operations at a time. An
+/// operation that never returns stays open.
 pub fn shapes(count: usize, clients: usize) -> Vec<Shape> {
     let mut out = Vec::new();
     stage(0, count, clients, &[], &mut Vec::new(), &mut out);
     out
 }
 
-/// Goes on from the beginning of a stage, `left` operations being not yet invoked. `open` has the
-/// stages in which the open operations were invoked.
+/// Continues from the beginning of stage `number`; `left` operations are not yet invoked. `open`
+/// contains the invocation stages of the open operations.
 fn stage(
     number: u8,
     left: usize,
@@ -39,7 +39,7 @@ fn stage(
     for more in 1..=left.min(clients - open.len()) {
         let mut open = open.to_vec();
         open.resize(open.len() + more, number);
-        // Of those invoked in one stage it does not matter which return: the first ones do.
+        // Operations with the same invocation stage are interchangeable, so the first ones return first.
         let returning = (0u32..1 << open.len()).filter(|set| {
             let first = |i: usize| set & 1 << i == 0 || set & 1 << (i - 1) != 0;
             (1..open.len()).all(|i| open[i] != open[i - 1] || first(i))
@@ -61,8 +61,8 @@ fn stage(
     }
 }
 
-/// The client, and the times of invocation and return, of each operation of a shape. The order of
-/// events within a stage is drawn, and so are the clients.
+/// Returns the client, the invocation time and the return time of each operation of a shape. The
+/// order of events within a stage and the clients are drawn.
 pub fn times(shape: &Shape, draw: &mut Draw) -> Vec<(u32, u64, Option<u64>)> {
     let mut events: Vec<(u8, bool, usize, usize)> = Vec::new();
     for (i, &(from, to)) in shape.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Histories as streams of events, and back: the input of online checkers, and the history for
-//! their judge.
+//! Conversions between histories and streams of events. Online checkers read the stream, and their
+//! judge reads the history.
 
 use sim::check::Model;
 use sim::check::history::Operation;
@@ -10,12 +10,12 @@ use crate::histories::{Draw, Recorded};
 /// A stream of events of a model.
 pub type Events<M> = Vec<ClientEvent<<M as Model>::Op, <M as Model>::Ret>>;
 
-/// The events of a history. A call that does not return is lost when its client goes on.
+/// Returns the events of a history. A pending call is lost when its client continues.
 pub fn events<M: Model>(history: &Recorded<M>) -> Events<M> {
     with_ends_at::<M>(history, |_| None)
 }
 
-/// The same, and calls that did not return get lost or fail, or their client ends.
+/// Like `events`, but some pending calls are lost earlier or fail, or their clients end.
 pub fn with_ends<M: Model>(history: &Recorded<M>, draw: &mut Draw) -> Events<M> {
     let events = events::<M>(history);
     let mut ends: Vec<Option<(usize, usize)>> =
@@ -23,8 +23,8 @@ pub fn with_ends<M: Model>(history: &Recorded<M>, draw: &mut Draw) -> Events<M> 
     with_ends_at::<M>(history, move |number| ends[number].take())
 }
 
-/// `end` says for an operation that did not return when and how it ends, if it does before its
-/// client goes on.
+/// Returns the events of a history. `end` returns the time and the kind of the end of a pending
+/// operation, if the operation ends before its client continues.
 fn with_ends_at<M: Model>(
     history: &Recorded<M>,
     mut end: impl FnMut(usize) -> Option<(usize, usize)>,
@@ -35,7 +35,7 @@ fn with_ends_at<M: Model>(
         moments.extend(call.returned.as_ref().map(|(_, time)| (*time, true, number)));
     }
     moments.sort();
-    // Open calls that will not return, with when and how they end.
+    // Open calls that will not return, with the time and the kind of their end.
     let mut pending: Vec<(u32, Option<(usize, usize)>)> = Vec::new();
     let mut events = Vec::new();
     for (_, is_return, number) in moments {
@@ -67,8 +67,8 @@ fn with_ends_at<M: Model>(
     events
 }
 
-/// The history of these events, without failed operations, and the number of each operation in the
-/// stream.
+/// Returns the history of these events without failed operations, and the number of each operation
+/// in the stream.
 pub fn told<M: Model>(events: &[ClientEvent<M::Op, M::Ret>]) -> (Recorded<M>, Vec<usize>) {
     let mut all: Recorded<M> = Vec::new();
     let mut failed = Vec::new();

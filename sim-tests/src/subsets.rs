@@ -1,9 +1,9 @@
-//! All histories of a shape over the alphabet of a model, each with the answer.
+//! All histories of a shape over the alphabet of a model, each with its verdict.
 //!
-//! The answer comes from dynamic programming over sets of operations: for each set that may come
-//! first, the states that the object may then be in. A history that differs from the previous one
-//! only in its last operations shares the results for the others, so an answer costs less than a
-//! call of a checker. Nothing is shared with the checkers but the model.
+//! The verdict comes from dynamic programming over sets of operations. For each set that may come first, it computes
+//! the possible states of the object. If a history differs from the previous history only in its last operations, it
+//! reuses the results for the other operations. So a verdict costs less than a call of a checker. This code and the
+//! checkers share only the model.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use sim::check::models::RegisteredModel;
 
 use crate::shapes::{NEVER, Shape};
 
-/// A call and its result; none if it never returned.
+/// A call and its result; `None` if it never returned.
 type Letter<M> = (<M as Model>::Op, Option<<M as Model>::Ret>);
 
 /// The possible operations of a history, and their effects on the states of the object.
 pub struct Letters<M: Model> {
-    /// The operations that returned, then those that did not.
+    /// The returned operations, then the pending operations.
     pub letters: Vec<Letter<M>>,
     completed: usize,
-    /// `next[letter][state]`: the states after it, one bit for each.
+    /// `next[letter][state]`: the states after the operation, one bit for each state.
     next: Vec<Vec<u128>>,
 }
 
 impl<M: RegisteredModel> Letters<M> {
-    /// The alphabet of the model, for histories of at most `steps` operations.
+    /// Creates the letters of the model's alphabet, for histories of at most `steps` operations.
     ///
     /// # Panics
-    /// If there are more than 128 states.
+    /// If the object has more than 128 states.
     pub fn new(steps: usize) -> Self {
         let alphabet = M::alphabet();
         let returned = alphabet.iter().flat_map(|(op, rets)| {
@@ -62,9 +62,9 @@ impl<M: RegisteredModel> Letters<M> {
         Letters { letters, completed, next }
     }
 
-    /// Calls `found` with every history of the shape: the letter of each operation, how many of them
-    /// are as they were the last time, and whether some order explains it. Operations that differ
-    /// only in their letters come in one order.
+    /// Calls `found` with every history of the shape. The arguments are the letter of each operation, the number of
+    /// leading letters that are unchanged since the last call, and true if some order explains the history. If
+    /// operations differ only in their letters, only one order of these letters is visited.
     pub fn every(&self, shape: &Shape, found: &mut impl FnMut(&[usize], usize, bool)) {
         let count = shape.len();
         let precedes = |i: usize, j: usize| shape[i].1 != NEVER && shape[i].1 < shape[j].0;
@@ -73,8 +73,8 @@ impl<M: RegisteredModel> Letters<M> {
             |of: &dyn Fn(usize) -> bool| all.clone().filter(|i| of(*i)).fold(0, |s, i| s | 1 << i);
         let earlier: Vec<usize> = all.clone().map(|j| set(&|i| precedes(i, j))).collect();
         let returned = set(&|i| shape[i].1 != NEVER);
-        // The sets that have all predecessors of their operations, and the operations of each that
-        // may be last.
+        // The sets that contain all predecessors of their operations, each with the operations that may be last in the
+        // set.
         let is_first = |s: usize| all.clone().all(|i| s & 1 << i == 0 || earlier[i] & !s == 0);
         let mut by_highest = vec![Vec::new(); count];
         for s in (1usize..1 << count).filter(|s| is_first(*s)) {
@@ -99,11 +99,11 @@ impl<M: RegisteredModel> Letters<M> {
 struct Walk<'a, M: Model> {
     letters: &'a Letters<M>,
     shape: &'a Shape,
-    /// By the last of their operations, the sets that may come first, and what may be last of them.
+    /// For each highest operation, the sets that may come first, with the operations that may be last in the set.
     by_highest: Vec<Vec<(usize, Vec<usize>)>>,
-    /// The sets that hold all that returned.
+    /// The sets that contain all returned operations.
     ends: Vec<usize>,
-    /// The states after each set.
+    /// The possible states after each set.
     reach: Vec<u128>,
     word: Vec<usize>,
     same: usize,

@@ -1,4 +1,4 @@
-//! Results that an exhaustive search misses.
+//! The results that an exhaustive search misses.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -10,9 +10,9 @@ use sim::run::Outcome;
 /// The maximum number of runs of a search.
 const RUNS_MAX: u64 = 20_000;
 
-/// The results of `body` in some of so many random runs and in no run of an exhaustive search. With
-/// `classes`, also its results in runs of a class that no run of the search has. Empty if the
-/// search does not finish.
+/// Returns the results of `body` that occur in some of `seeds` random runs, but in no run of an
+/// exhaustive search. With `classes`, also includes the results of random runs in a class that the
+/// search has not visited. Empty if the search does not finish.
 ///
 /// # Panics
 /// If a run fails.
@@ -28,7 +28,7 @@ pub fn unfound<S: Ord + Clone + Send>(
     };
     let seen = || last.lock().unwrap().clone().expect("the body has returned");
     let (mut all, mut all_classes) = (BTreeSet::new(), BTreeSet::new());
-    // Rehearsals are not among the runs that it shows.
+    // `each_run` does not show the rehearsals.
     let search = Runner::new().hermetic().strategy("exhaustive").seeds(0..RUNS_MAX);
     let report = search.each_run(keep, |run| {
         assert_eq!(run.outcome, Outcome::Passed);

@@ -1,8 +1,8 @@
-//! A test as its engine gets it, and the author of its report.
+//! The input of an engine, called an assignment, and the code that fills its report.
 //!
-//! An engine describes its findings in an [`Account`]; [`Assignment::report`] is the only place where a [`Report`] is
-//! filled. It judges conditions over all runs and the proof that a test must give, writes the files beside the trace
-//! and ends the results. Does not render the report.
+//! An engine describes its findings in an [`Account`], and [`Assignment::report`] is the only function that fills a
+//! [`Report`]. This function judges conditions over all runs and the proof that a test must give. It also writes the
+//! files beside the trace and closes the results. It does not render the report.
 
 use crate::engine::config::{Config, SettingTexts};
 use crate::engine::persistence;
@@ -14,16 +14,16 @@ use crate::run::ids::Seed;
 use crate::run::{Failure, FaultCount, Run};
 use crate::seam::SIMULATED;
 
-/// One test: its settings, its place, and where its results go.
+/// One test: its settings, its source location, and the destination of its results.
 pub(crate) struct Assignment<'a> {
     pub(super) config: &'a Config,
     pub(super) site: &'a Site,
     pub(super) results: &'a Results,
-    /// Notes about the settings.
+    /// Notes about the settings, for the report.
     pub(super) notes: Vec<String>,
 }
 
-/// The findings of an engine.
+/// The findings of an engine for one test.
 #[derive(Default)]
 pub(super) struct Account {
     pub(super) runs: u64,
@@ -35,17 +35,16 @@ pub(super) struct Account {
     /// The source of the replayed trace, if this was a replay.
     pub(super) replayed: Option<Origin>,
     pub(super) searched: Option<Searched>,
-    /// Counts over the runs. `None` if a run failed, or if conditions over all runs must not be
-    /// judged.
+    /// Counts over the runs. `None` if a run failed, or if conditions over all runs must not be judged.
     pub(super) tally: Option<Tally>,
     pub(super) warnings: Vec<String>,
-    /// A warning for a test that passes.
+    /// A warning to show if the test passes.
     pub(super) stuck: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
 impl Account {
-    /// Runs without a failure.
+    /// Creates the account of runs without a failure.
     pub(super) fn passed(explored: Explored) -> Account {
         debug_assert!(explored.found.is_none());
         Account {
@@ -62,12 +61,12 @@ impl Account {
 }
 
 impl<'a> Assignment<'a> {
-    /// An assignment with valid settings.
+    /// Creates an assignment with valid settings.
     pub(super) fn new(config: &'a Config, site: &'a Site, results: &'a Results) -> Assignment<'a> {
         Assignment { config, site, results, notes: Vec::new() }
     }
 
-    /// Writes the report. Must be called at most once, at the end.
+    /// Creates the report and writes its files. Must be called at most once, at the end.
     pub(super) fn report(&self, account: Account) -> Report {
         let mut report = Report {
             test: self.site.test.clone(),
@@ -109,8 +108,8 @@ impl<'a> Assignment<'a> {
         report
     }
 
-    /// Returns the note that the time was up before all seeds had run. Results have one of their own, a search says how
-    /// far it came.
+    /// Returns a note if the time limit ended the test before all seeds had run. Written results have their own note,
+    /// and a search reports its own progress, so both get no note here.
     fn time_was_up(&self, report: &Report) -> Option<String> {
         let samples = report.replayed.is_none() && report.searched.is_none();
         let wanted = self.config.positions();
@@ -123,7 +122,7 @@ impl<'a> Assignment<'a> {
         })
     }
 
-    /// Returns the note that runs continued after their step limit, if any did.
+    /// Returns a note if runs continued after their step limit.
     fn continued(&self, tally: &Tally) -> Option<String> {
         let (test, steps) = (&self.site.test, self.config.steps_max);
         let Tally { runs, beyond, .. } = tally;
@@ -136,13 +135,14 @@ impl<'a> Assignment<'a> {
         })
     }
 
-    /// The first and the last requested seed.
+    /// Returns the first and the last requested seed.
     fn seeds(&self) -> Option<(u64, u64)> {
         let first = self.config.seed(0)?;
         Some((first, self.config.last_seed().unwrap_or(first)))
     }
 
-    /// Adds the counts over all runs, and the failure of runs that passed one by one.
+    /// Adds the counts over all runs to the report. Also adds a failure that no single run shows, for example a missed
+    /// condition.
     fn judge(&self, report: &mut Report, tally: Tally) {
         let missed = self.missed(&tally);
         let failure = missed.or_else(|| self.unproven(report.searched.as_ref()));
@@ -163,16 +163,16 @@ impl<'a> Assignment<'a> {
         report.faults = tally.faults;
     }
 
-    /// Returns the failure if conditions held in too few runs. A single seed is exempt: it is run to inspect one run.
+    /// Returns a failure if conditions held in too few runs. A single seed is exempt because it is run for inspection.
     pub(super) fn missed(&self, tally: &Tally) -> Option<Failure> {
         self.config.seed(1)?;
         Failure::too_seldom(tally.conditions.clone(), tally.runs)
     }
 
-    /// Returns the failure of a search that proves nothing, if the test must prove something.
+    /// Returns a failure if the test must prove something and the search proves nothing.
     fn unproven(&self, searched: Option<&Searched>) -> Option<Failure> {
         let searched = searched.filter(|_| self.config.must_prove)?;
-        // A share that is through leaves the judgement to the merge.
+        // A completed share of a divided search leaves the judgement to the merge.
         let why = match searched.share {
             Some(_) => searched.fell_short()?,
             None => searched.shortfall()?,

@@ -1,8 +1,8 @@
-//! The live view: a test that takes more than two seconds shows on a terminal how far it is.
+//! The live view: a test that takes more than two seconds shows its progress on a terminal.
 //!
-//! One line on the standard error itself, which no harness captures, is written over and over, and cleared in the end.
-//! Tests that run beside each other take turns: a test shows its line if no other one does. Where there is no terminal,
-//! as in the log of a build, a test that takes longer than half a minute writes a line each half minute.
+//! The test overwrites a single line on the process's standard error, which no harness captures, and clears the line at
+//! the end. If several tests run in parallel, only one of them shows its line at a time. Without a terminal, for
+//! example in a build log, a test writes a new line every 30 seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,46 +11,46 @@ use std::time::{Duration, Instant};
 
 use crate::engine::runner::is_line_open;
 
-/// The time before the first line.
+/// The delay before the first line on a terminal.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// The time between two lines.
+/// The minimum time between two updates of the line on a terminal.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Without a terminal: the time before the first line, and between two lines.
+/// Without a terminal: the delay before the first line, and the time between successive lines.
 const PLAIN: Duration = Duration::from_secs(30);
 
-/// The columns of a line: as many as a narrow terminal has, without the last.
+/// The maximum length of a line: the 80 columns of a narrow terminal, without the last.
 const WIDTH: usize = 79;
 
 /// True while a test of this process shows its line.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// The line of a test. It is cleared when this is dropped.
+/// The progress line of a test. It is cleared on drop.
 pub(crate) struct Live<'a> {
     test: &'a str,
     began: Instant,
     is_terminal: bool,
-    /// The time after the begin at which the line was written last; `None` before the first time.
+    /// The time of the last write, since the test began; `None` before the first write.
     written: Mutex<Option<Duration>>,
 }
 
 impl<'a> Live<'a> {
-    /// For a test that begins now. Costs the question if there is a terminal.
+    /// Creates the line of a test that begins now. Costs a check for a terminal.
     pub(crate) fn begin(test: &'a str) -> Live<'a> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = !is_dumb && io::stderr().is_terminal();
         Live { test, began: Instant::now(), is_terminal, written: Mutex::new(None) }
     }
 
-    /// Returns `true` if the line of the test is shown now.
+    /// Returns `true` if the test currently shows its line.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) fn is_on(&self) -> bool {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Writes the line on a terminal if it is time for it: `text` gets the time since the begin. Costs a branch without
-    /// a terminal.
+    /// Updates the line on a terminal if an update is due. `text` receives the time since the test began. Without a
+    /// terminal this function costs only a branch.
     #[inline]
     pub(crate) fn look(&self, text: impl FnOnce(Duration) -> String) {
         if self.is_terminal {
@@ -58,8 +58,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Writes the line where there is no terminal, if it is time for it. Costs a look at the clock, so not to be called
-    /// in each run.
+    /// Writes a line if the output is not a terminal and a line is due. Reads the clock, so it must not be called in
+    /// each run.
     pub(crate) fn look_plainly(&self, text: impl FnOnce(Duration) -> String) {
         if !self.is_terminal {
             self.look_plainly_at(self.began.elapsed(), text, &mut io::stderr());
@@ -75,7 +75,8 @@ impl<'a> Live<'a> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.unwrap_or_default() + PLAIN <= now {
             *written = Some(now);
-            // The line of a harness may be open. One call, so that lines do not mix.
+            // The harness may have left its own line incomplete. A single write call keeps the lines of several tests
+            // apart.
             let begin = if is_line_open() { "\n" } else { "" };
             let _ = to.write_all(format!("{begin}{}: {}\n", self.test, text(now)).as_bytes());
         }
@@ -91,7 +92,7 @@ impl<'a> Live<'a> {
         };
         *written = Some(now);
         let line = line(self.test, &text(now));
-        // The next output begins at the first column.
+        // The cursor returns to the first column, so that the next output overwrites the line.
         let _ = write!(to, "{begin}\r\x1b[2K{line}\r").and_then(|()| to.flush());
     }
 
@@ -112,7 +113,7 @@ impl Drop for Live<'_> {
     }
 }
 
-/// The line in its width: a name that is too long has its end.
+/// Formats the line within its maximum length. If the test name is too long, only its end is shown.
 fn line(test: &str, text: &str) -> String {
     let room = WIDTH.saturating_sub(text.chars().count() + 2);
     let over = test.chars().count().saturating_sub(room);
@@ -121,8 +122,8 @@ fn line(test: &str, text: &str) -> String {
     format!("{name}: {text}").chars().take(WIDTH).collect()
 }
 
-/// The line of a test that has run `done` seeds in the time `now`. It ends with the last one of `all`, or when the
-/// time `limit` is over.
+/// Returns the line of a test that has run `done` of `all` seeds in the time `now`. The remaining time takes the time
+/// `limit` into account.
 pub(crate) fn seeds(done: u64, all: u64, limit: Option<Duration>, now: Duration) -> String {
     let rate = done as f64 / now.as_secs_f64();
     let by_rate = all.saturating_sub(done) as f64 / rate;
@@ -131,8 +132,8 @@ pub(crate) fn seeds(done: u64, all: u64, limit: Option<Duration>, now: Duration)
     format!("{} of {} seeds, {} a second{left}", grouped(done), grouped(all), grouped(rate as u64))
 }
 
-/// The line of a search that has made `runs` runs in the time `now`. `part` is the share of the search, an estimate if
-/// there was one.
+/// Returns the line of a search that has completed `runs` runs in the time `now`. `part` is the estimated completed
+/// share of the search, if known.
 #[allow(dead_code, reason = "the real build has no searches")]
 pub(crate) fn search(
     runs: u64,
@@ -149,7 +150,7 @@ pub(crate) fn search(
     format!("{} runs, {rate} a second{}{left}", grouped(runs), share.unwrap_or_default())
 }
 
-/// The time that is left, behind a comma; nothing if it is not known.
+/// Returns the remaining time after a comma, or an empty text if it is unknown.
 fn left(seconds: f64) -> String {
     match seconds {
         unknown if !unknown.is_finite() => String::new(),
@@ -160,7 +161,7 @@ fn left(seconds: f64) -> String {
     }
 }
 
-/// A number with commas between thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let begin = |at: usize| at > 0 && (digits.len() - at) % 3 == 0;

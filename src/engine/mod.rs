@@ -1,9 +1,9 @@
 //! The engine: runs a test many times and reports the outcome.
 //!
-//! [`Runner`](runner::Runner) is the way in for both builds. It resolves the [settings](config), opens the
-//! [results] of earlier processes and hands the seeds to the backend of the build: `simulate` explores
-//! interleavings, shrinks and proves; `stress` runs the same body on real threads. Everything that touches clocks,
-//! files, the environment or the process is in this folder.
+//! [`Runner`](runner::Runner) is the entry point in both builds. It resolves the [settings](config), opens the
+//! [results] of earlier processes and passes the seeds to the backend of the build. The backend `simulate` explores
+//! interleavings, shrinks failures and proves properties; `stress` runs the same body on real threads. All code that
+//! uses clocks, files, the environment or the process is in this folder.
 
 mod assignment;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
@@ -35,12 +35,12 @@ pub(crate) fn invalid_setting(
     config::Settings::from_environment(variables).err().map(|invalid| invalid.to_string())
 }
 
-/// The variable of a setting.
+/// Returns the environment variable of a setting.
 pub(crate) fn variable_of(setting: &str) -> Option<&'static str> {
     config::SETTINGS.iter().find(|row| row.name == setting).map(|row| row.variable)
 }
 
-/// Returns the warning about a variable with the prefix of settings that is none.
+/// Returns the warning about a variable that has the prefix of settings but names no setting.
 pub(crate) fn unknown_setting(variable: &str) -> Option<String> {
     let is_known = config::SETTINGS.iter().any(|row| row.variable == variable);
     (!is_known).then(|| config::unknown(variable))

@@ -1,31 +1,32 @@
-//! The time limit of a watchdog, in time that it has itself seen pass.
+//! The time limit of a watchdog, measured only in time that the watchdog observed.
 //!
-//! A whole process may stop: it is stopped, or the host of its virtual machine gives it no time. To
-//! a watchdog that reads the clock only, whatever ran then hangs. So between two looks no more time
-//! passes than twice what should lie between them.
+//! A whole process may stop for a while: a signal stops it, or the host of its virtual machine does
+//! not schedule it. A watchdog that only compares clock readings would then report the current run
+//! as hanging. Therefore each interval between two checks counts for at most twice its planned
+//! length.
 
 use std::time::{Duration, Instant};
 
-/// A watchdog looks so often until its patience is at an end.
+/// The number of checks within the time limit of a watchdog.
 const LOOKS: u32 = 20;
 
 /// The clock of a watchdog.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    /// The time between two looks.
+    /// The planned time between two checks.
     pub(crate) interval: Duration,
     last: Instant,
     seen: Duration,
 }
 
 impl Patience {
-    /// For something that is given up after `limit`.
+    /// Creates the clock for a time limit.
     pub(crate) fn new(limit: Duration) -> Patience {
         let interval = (limit / LOOKS).clamp(Duration::from_millis(5), Duration::from_millis(500));
         Patience { interval, last: Instant::now(), seen: Duration::ZERO }
     }
 
-    /// A look: the time seen to pass since the first.
+    /// Checks the clock. Returns the observed time since the creation.
     pub(crate) fn elapsed(&mut self) -> Duration {
         self.elapsed_at(Instant::now())
     }

@@ -1,10 +1,11 @@
-//! Trace files: where they are kept, how they are written and read.
+//! Trace files: their location, and functions to read and write them.
 //!
-//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, with `<seed>.json`, the report for programs,
-//! `<seed>.rs` if a program was generated and `<seed>.jsonl` if a history was violated. On real threads there is no
-//! trace; the others are all that is left of the run. Traces that the user keeps are in `sim-regressions/<test>/`
-//! beside the package's `Cargo.toml` and are replayed before any seed; no test writes them. `<test>` names the target
-//! of the test too, because several targets of a package may have a test of the same path: see [`Site::key`].
+//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, and beside it up to three more files.
+//! `<seed>.json` is the report for programs. `<seed>.rs` contains a generated program, if any, and `<seed>.jsonl` a
+//! violated history. On real threads there is no trace, so only the other files remain of the run. Users keep traces in
+//! `sim-regressions/<test>/` beside the package's `Cargo.toml`. These traces are replayed before any seed, and no test
+//! writes them. `<test>` also contains the name of the Cargo target, because several targets of a package may have a
+//! test with the same path: see [`Site::key`].
 
 mod json;
 
@@ -26,22 +27,22 @@ use crate::run::trace::Trace;
 use crate::run::trace::format::{self, TraceError};
 use crate::run::{Failure, Outcome, Run};
 
-/// The ending of trace files.
+/// The extension of trace files.
 const ENDING: &str = "simtrace";
 
-/// A trace that cannot be used.
+/// The error for a trace that cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// The file cannot be read.
     Io(PathBuf, io::Error),
     /// The file is not a trace.
     Format(PathBuf, TraceError),
-    /// The inline trace is not one.
+    /// The inline trace is invalid.
     Inline(String),
 }
 
 impl Unreadable {
-    /// The same with another name for the file.
+    /// Returns this error with another name for the file.
     pub(crate) fn of(self, path: PathBuf) -> Unreadable {
         match self {
             Unreadable::Io(_, error) => Unreadable::Io(path, error),
@@ -61,10 +62,10 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// The trace in a file or in the text itself. A relative name is searched in the process's folder,
-/// in the folder where Cargo was started, beside the package's `Cargo.toml` and in the folders
-/// above it. The reason: Cargo runs a test in the folder of its package, and is itself mostly run
-/// in the folder of the workspace.
+/// Reads a trace from a file, or parses `source` if it is an inline trace. A relative path is searched in this order:
+/// the working directory, the folder where Cargo was started, the folder of the package's `Cargo.toml`, and the folders
+/// above it. The search is necessary because Cargo runs a test in the folder of its package, but users mostly run Cargo
+/// in the workspace folder.
 pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable> {
     if format::is_inline(source) {
         return format::parse_inline(source).map_err(|error| Unreadable::Inline(error.to_string()));
@@ -77,7 +78,7 @@ pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable
         false => folders.map(|folder| folder.join(&path)).find(|path| path.exists()),
     };
     match found {
-        // Named as the user named it.
+        // The error names the file as the user did.
         Some(found) => read(&found).map_err(|error| error.of(path)),
         None if path.exists() || path.is_absolute() => read(&path),
         None => {
@@ -93,23 +94,24 @@ pub(crate) fn origin(source: &str, site: &Site) -> Origin {
     if format::is_inline(source) {
         Origin::Inline
     } else if Path::new(source).is_absolute() {
-        // The path of an attribute was made absolute.
+        // The path comes from an attribute, where the engine made it absolute.
         Origin::File(shorter(source.into(), site).display().to_string())
     } else {
         Origin::File(source.to_owned())
     }
 }
 
-/// The trace in a file.
+/// Reads a trace from a file.
 pub(crate) fn read(path: &Path) -> Result<Trace, Unreadable> {
     let bytes = fs::read(path).map_err(|error| Unreadable::Io(path.to_owned(), error))?;
     format::parse(&bytes).map_err(|error| Unreadable::Format(path.to_owned(), error))
 }
 
-/// The kept traces of a test, sorted by name. Folders among them get a warning, because they are not replayed.
+/// Returns the kept traces of a test, sorted by name. Adds a warning for each subfolder, because traces in subfolders
+/// are not replayed.
 ///
 /// # Errors
-/// If a folder exists and cannot be read, because its traces would be skipped silently.
+/// If a folder exists but cannot be read, because its traces would be skipped silently.
 pub(crate) fn regressions(
     site: &Site,
     warnings: &mut Vec<String>,
@@ -122,8 +124,8 @@ pub(crate) fn regressions(
         ));
     }
     let mut files = Vec::new();
-    // Without the target it is the folder of all tests of this path. A trace of another one of them is stale, and the
-    // report says so.
+    // The folder name without the target belongs to all tests with this path. A trace in it from a test in another
+    // target is stale, and the report says so.
     let names = [&site.key(), &site.test].map(|name| [folder_name(name), plain_name(name)]);
     for name in Set::from_iter(names.into_iter().flatten()) {
         let folder = manifest_dir.join("sim-regressions").join(name);
@@ -148,16 +150,16 @@ pub(crate) fn regressions(
     Ok(files)
 }
 
-/// Writes the trace of a failing run. Returns where, as seen from where the user is.
+/// Writes the trace of a failing run. Returns the path relative to the folder of the user.
 pub(crate) fn write(trace: &Trace, site: &Site, out: Option<&Path>) -> io::Result<PathBuf> {
     let name = format!("{}.{ENDING}", trace.header.seed);
     write_text(&format::write(trace), &name, site, out)
 }
 
-/// Writes the programs of a failing run as source and its violated history beside its trace, and notes the paths in
-/// the report. If there is a trace, an error here is ignored, because the trace has everything. On real threads
-/// nothing else is left of the run: the history is kept whatever failed, and the report says what could not be
-/// written.
+/// Writes the generated programs of a failing run as source code, and its violated history, beside the trace. Stores
+/// the paths in the report. If there is a trace, write errors are ignored, because the trace contains everything. On
+/// real threads nothing else remains of the run. Therefore a history is written for every failure, and the report has a
+/// warning about each write error.
 pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>) {
     let source = rust(report, &Style::default());
     let real = report.real;
@@ -182,7 +184,8 @@ pub(crate) fn write_beside(report: &mut Report, site: &Site, out: Option<&Path>)
     finding.history_file = history(&finding.run, real).and_then(|lines| write("jsonl", lines));
 }
 
-/// Returns the violated history in the form of a file; if `any` and no history failed, the last one.
+/// Returns the violated history in file format. If no history was violated and `any` is true, returns the last history
+/// of a failing run.
 fn history(run: &Run, any: bool) -> Option<&str> {
     let record = match &run.outcome {
         Outcome::Failed(Failure::History { history, .. }) => run.histories.get(*history),
@@ -192,8 +195,7 @@ fn history(run: &Run, any: bool) -> Option<&str> {
     record?.lines.as_deref()
 }
 
-/// Writes a file of this name where the traces of the test are. Returns where, as seen from where the user
-/// is.
+/// Writes a file with this name into the trace folder of the test. Returns the path relative to the folder of the user.
 pub(crate) fn write_text(
     text: &str,
     name: &str,
@@ -204,7 +206,7 @@ pub(crate) fn write_text(
     Ok(shorter(path, site))
 }
 
-/// Writes a file of this name into a folder, which is made if it is not there. Returns its path.
+/// Writes a file with this name into `folder`, and creates the folder if it does not exist. Returns the file path.
 pub(crate) fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<PathBuf> {
     let path = folder.join(name);
     let named = |what: &str, path: &Path, error: io::Error| {
@@ -212,13 +214,14 @@ pub(crate) fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<Path
     };
     fs::create_dir_all(folder).map_err(|error| named("folder", folder, error))?;
     remove_old_drafts(folder);
-    // Another process or thread may be writing the same: each file appears whole.
+    // Another process or thread may be writing the same file, so the content is written to a draft and then renamed.
+    // Readers see only complete files.
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let (process, draft) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
     let draft = folder.join(format!("{name}.{process}.{draft}.tmp"));
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
     if let Err(error) = written {
-        // It may not be there at all.
+        // The draft may not exist, for example if the disk is full.
         let _ = fs::remove_file(&draft);
         return Err(named("file", &path, error));
     }
@@ -233,16 +236,16 @@ fn remove_old_drafts(folder: &Path) {
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         let age = modified.ok().and_then(|modified| modified.elapsed().ok());
         if is_draft && age.is_some_and(|age| age > OLD) {
-            // Another process may have done it.
+            // An error is ignored, because another process may have removed the draft.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Age of a draft that no process is writing any more.
+/// The age from which a draft is considered abandoned by its process.
 const OLD: Duration = Duration::from_secs(600);
 
-/// The folder of what is written of a test.
+/// Returns the folder for the files of a test.
 fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
     let folder = match out {
         Some(out) => where_user_is(out, site),
@@ -251,13 +254,14 @@ fn folder(site: &Site, out: Option<&Path>) -> PathBuf {
     folder.join(folder_name(&site.key()))
 }
 
-/// The default folder for the files of a package.
+/// Returns the default folder for the files of a package.
 pub(crate) fn package_folder(site: &Site) -> PathBuf {
     target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
-/// Cargo's target folder: the folder above the running program that Cargo has marked as its own. It
-/// writes the tag only into a folder that it has created, and the other mark into every one.
+/// Returns Cargo's target folder: the highest folder above the running program that contains a marker file of Cargo.
+/// Cargo writes `CACHEDIR.TAG` only into a target folder that it created, and `.rustc_info.json` into every target
+/// folder.
 fn target_folder(site: &Site) -> PathBuf {
     let program = std::env::current_exe().ok();
     let above = program.as_deref().into_iter().flat_map(Path::ancestors);
@@ -271,10 +275,10 @@ fn target_folder(site: &Site) -> PathBuf {
     }
 }
 
-/// The folder that the user is in, if that is sure: Cargo runs a test elsewhere, in the folder of its
-/// package, but leaves `PWD` as the shell said it. `PWD` is believed if it is the folder of this
-/// process or of its parent, or else a folder in or above the package in which Cargo can be
-/// started.
+/// Returns the folder in which the user started Cargo, if it can be determined. Cargo runs a test in the folder of its
+/// package, but leaves the variable `PWD` of the shell unchanged. `PWD` is accepted if it is the working directory of
+/// this process or of its parent. It is also accepted if it is a folder inside the package, or a folder above the
+/// package that contains a `Cargo.toml`.
 fn started_in(site: &Site) -> Option<PathBuf> {
     let shell = PathBuf::from(std::env::var_os("PWD")?);
     let here = std::env::current_dir().ok()?;
@@ -288,8 +292,8 @@ fn started_in(site: &Site) -> Option<PathBuf> {
     believed.then_some(shell)
 }
 
-/// True if the working directory of the parent process, such as Cargo, is this folder. False where the system does
-/// not tell.
+/// Returns `true` if the parent process, such as Cargo, has this working directory. Returns `false` if the system does
+/// not provide this information.
 #[cfg(unix)]
 fn parent_is_in(folder: &Path) -> bool {
     let parent = format!("/proc/{}/cwd", std::os::unix::process::parent_id());
@@ -301,12 +305,12 @@ fn parent_is_in(_: &Path) -> bool {
     false
 }
 
-/// The folder that a user means by this name: who names one means it from where he is.
+/// Resolves a folder name that the user wrote: relative names are relative to the folder of the user.
 pub(crate) fn where_user_is(folder: &Path, site: &Site) -> PathBuf {
     started_in(site).map_or_else(|| folder.to_owned(), |there| there.join(folder))
 }
 
-/// The path as seen from where the user is, if it is below; else from the root.
+/// Returns the path relative to the folder of the user if it is below this folder; otherwise the absolute path.
 pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
     let short =
         started_in(site).and_then(|there| path.strip_prefix(there).ok().map(Path::to_owned));
@@ -316,12 +320,12 @@ pub(crate) fn shorter(path: PathBuf, site: &Site) -> PathBuf {
     }
 }
 
-/// A unique folder name: the [plain](plain_name) name, followed by a hash if another name could have the same
-/// plain name or it is too long for a file system.
+/// Returns a unique folder name: the [plain](plain_name) name, followed by a hash in two cases. The hash is added if
+/// another name could have the same plain name, or if the plain name is too long for a file system.
 pub(crate) fn folder_name(name: &str) -> String {
     let plain = plain_name(name);
     let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
-    // The plain name of a test path is unique: the path has no dots.
+    // The plain name of a test path is unique, because a test path contains no dots.
     let own = name.replace("::", "").chars().all(is_plain) && !name.is_empty();
     if own && plain.len() <= NAME_MAX {
         return plain;
@@ -331,17 +335,17 @@ pub(crate) fn folder_name(name: &str) -> String {
         .take_while(|(at, c)| at + c.len_utf8() <= NAME_MAX)
         .map(|(_, c)| c)
         .collect();
-    // FNV-1a.
+    // The hash is FNV-1a.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     format!("{beginning}-{:08x}", hash >> 32 ^ hash & 0xffff_ffff)
 }
 
-/// Maximum length of a name in bytes. File systems allow 255, and endings need room.
+/// The maximum length of a name in bytes. File systems allow 255; the rest is for the hash and extensions.
 const NAME_MAX: usize = 180;
 
-/// Replaces all but letters, digits, `-`, `_` and `.` by `_`, and `::` by `.`.
+/// Replaces `::` by `.`, and every character except letters, digits, `-`, `_` and `.` by `_`.
 fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = name.replace("::", ".").chars().map(plain).collect();

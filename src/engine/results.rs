@@ -1,12 +1,12 @@
-//! Results of long explorations: JSON lines, resumed by the next run and merged with other shards'
-//! results by `cargo unpause merge`.
+//! Results of long explorations, as JSON lines. The next run of the test continues from them, and `cargo unpause merge`
+//! merges them with the results of other shards.
 //!
-//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line names what is
-//! explored, the hash of the program included. The lines after it, about one for each second, hold the positions
-//! whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only ever added,
-//! and a line that is not whole counts for nothing, so a file can be resumed whatever ended the process or filled the
-//! disk. Several processes may write one file: each continues from a position that the file had reached, and readers
-//! pick lines that follow one another ([`chain`]).
+//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line identifies the
+//! exploration, including the hash of the program. Further lines follow about once per second. They contain the
+//! positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only
+//! appended, and readers ignore incomplete lines. Therefore a file can be resumed after a killed process or a full
+//! disk. Several processes may write to one file. Each process continues from a position in the file, and readers
+//! select lines that form a contiguous sequence ([`chain`]).
 
 use unpause_ordered::{Map, Set};
 mod binary;
@@ -51,39 +51,40 @@ use crate::run::{Failure, Outcome};
 use crate::seam::SIMULATED;
 use crate::strategy::search::Apart;
 
-/// The interval between two lines of one file.
+/// The minimum time between two lines that one process writes to a file.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The same for long lines: coverage and statistics name every class and every history.
+/// The interval for long lines: coverage and statistics list every class and every history.
 const INTERVAL_LONG: Duration = Duration::from_secs(10);
 
-/// The files that tests of this process have written. A second test with the same file has the same name, or is
-/// another run of the same test: the seeds in the file are not its own.
+/// The result files that tests of this process have written. If a second test opens the same file, it is another run of
+/// the same test or another `Runner` of the same name. The file then contains seeds of the first test, so the second
+/// test is refused.
 static TAKEN: Mutex<Set<PathBuf>> = Mutex::new(Set::new());
 
-/// Forgets which files tests of this process have written, as another process does not know it.
+/// Clears the list of written files, to simulate a new process.
 #[cfg(test)]
 pub(crate) fn forget_taken() {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// The results of one test and shard; discarded unless the settings name a folder.
+/// The results of one test and shard. They are discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<ResultsLog>,
-    /// The file of a search.
+    /// The result file of a search.
     search: Option<SearchLog>,
-    /// Number of seeds, from the first of the shard on, that passed in earlier processes.
+    /// The number of seeds, from the first seed of the shard on, that passed in earlier processes.
     begin: u64,
 }
 
 struct ResultsLog {
     path: PathBuf,
-    /// The path as messages show it.
+    /// The path as shown in messages.
     name: String,
     header: ResultsHeader,
     ledger: Mutex<ResultsLedger>,
 }
 
-/// Counts over the seeds of a shard, and the file they are written to.
+/// Counts over the seeds of a shard, and their result file.
 struct ResultsLedger {
     file: File,
     last: Instant,
@@ -93,30 +94,31 @@ struct ResultsLedger {
     /// Counts over the positions `written..through`.
     since: Tally,
     through: u64,
-    /// Finished positions beyond `through`, while earlier ones still run: start to end and counts.
-    // Invariant: no two of them touch; kept by `add`.
+    /// Finished ranges of positions beyond `through`, while earlier positions are still running. Maps the start of a
+    /// range to its end and its counts.
+    // Invariant: no two ranges are adjacent; `add` merges adjacent ranges.
     islands: Map<u64, (u64, Tally)>,
-    /// Lines that are counted in `whole` and not in the file yet.
+    /// Lines with counts that are included in `whole`, but not yet written to the file.
     kept_back: String,
-    /// The file may end within a line.
+    /// True if the file may end within a line.
     torn: bool,
-    /// The error of the last write, if it failed.
+    /// The error of the last write, or `None` if it succeeded.
     lost: Option<io::Error>,
 }
 
 impl Results {
-    /// Results that are discarded.
+    /// Creates results that are discarded.
     pub(crate) fn nowhere() -> Results {
         Results { log: None, search: None, begin: 0 }
     }
 
-    /// Opens the file of this test and shard, and reads the seeds that passed.
+    /// Opens the file of this test and shard, and reads which seeds passed.
     pub(crate) fn open(
         config: &Config,
         site: &Site,
         must_fail: &MustFail,
     ) -> Result<Results, InvalidSetting> {
-        // A replay or a named seed is for inspection.
+        // Replays and single seeds are for inspection, so their results are not recorded.
         let counts = config.replay.is_none() && !config.one_seed;
         let Some(folder) = config.results.as_deref().filter(|_| counts) else {
             return Ok(Results::nowhere());
@@ -159,22 +161,22 @@ impl Results {
         Ok(Results { log: Some(log), search: None, begin })
     }
 
-    /// The file of a search, if any.
+    /// Returns the result file of a search, if any.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) fn search(&self) -> Option<&SearchLog> {
         self.search.as_ref()
     }
 
-    /// The position of the first seed to run; earlier ones passed.
+    /// Returns the position of the first seed to run. All earlier seeds passed in earlier processes.
     pub(crate) fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// Records that the seeds at these positions passed, with the counts over their runs. Takes the counts if there
-    /// is a file; otherwise leaves them to accumulate.
+    /// Records that the seeds at these positions passed, with the counts over their runs. Drains `tally` if there is a
+    /// file; otherwise leaves it to accumulate.
     pub(crate) fn passed(&self, positions: Range<u64>, tally: &mut Tally) {
         let Some(log) = &self.log else { return };
-        // A seed of another shard that is run nevertheless does not count.
+        // The last range is clipped, because a shard without seeds runs a seed of another shard, which does not count.
         let positions = positions.start..positions.end.min(log.header.positions());
         if positions.is_empty() {
             return;
@@ -188,8 +190,8 @@ impl Results {
         }
     }
 
-    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes
-    /// included. `None` if there is no file. Must be called at most once, at the end.
+    /// Returns the counts over all passed seeds before the first unfinished seed, including the seeds of earlier
+    /// processes. `None` if there is no file. Must be called at most once, at the end.
     pub(crate) fn counted(&self) -> Option<Tally> {
         let mut ledger = self.log.as_ref()?.lock();
         let line = ledger.line();
@@ -197,12 +199,12 @@ impl Results {
         Some(std::mem::take(&mut ledger.whole))
     }
 
-    /// Number of seeds of the shard that the next process has to run.
+    /// Returns the number of seeds of the shard that the next process must run.
     pub(crate) fn left(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.header.positions() - log.lock().through)
     }
 
-    /// True if there is a file.
+    /// Returns `true` if there is a file.
     pub(crate) fn are_written(&self) -> bool {
         self.log.is_some() || self.search.is_some()
     }
@@ -214,7 +216,7 @@ impl Results {
         }
         let Some(log) = &self.log else { return };
         let mut ledger = log.lock();
-        // The failure comes first: if the line is cut off after it, no failure is lost.
+        // The failure is written first, so that it is not lost if the write is cut off.
         let text = match report.finding.as_deref() {
             Some(finding) => {
                 failed(finding, &log.header).map_or(String::new(), |failed| failed.line())
@@ -267,7 +269,7 @@ impl ResultsLedger {
         }
     }
 
-    /// Adds the counts over these positions. They must be new.
+    /// Adds the counts over these positions. They must not overlap positions that were added before.
     fn add(&mut self, positions: Range<u64>, mut tally: Tally) {
         let Range { mut start, mut end } = positions;
         let before = self.islands.range(..start).next_back();
@@ -287,7 +289,7 @@ impl ResultsLedger {
         }
     }
 
-    /// Moves `since` to `whole` and returns its line; empty if there is nothing new.
+    /// Moves `since` into `whole` and returns its line. The line is empty if there are no new counts.
     fn line(&mut self) -> String {
         if self.through == self.written {
             return String::new();
@@ -300,8 +302,8 @@ impl ResultsLedger {
         line
     }
 
-    /// Writes all pending lines between `first` and `last`, including the lines of failed attempts.
-    /// Readers ignore duplicates.
+    /// Writes `first`, all pending lines including the lines of failed attempts, and `last`. A failed attempt may have
+    /// written some of the lines already, but readers ignore duplicates.
     fn write(&mut self, first: &str, last: &str) {
         self.last = Instant::now();
         let line = self.line();
@@ -309,7 +311,8 @@ impl ResultsLedger {
         if lines.is_empty() {
             return;
         }
-        // One call, so that lines of several processes do not mix. The line feed ends a line that was cut off.
+        // A single write call keeps the lines of several processes apart. The line feed terminates an earlier line that
+        // was cut off.
         let begin = if self.torn { "\n" } else { "" };
         match self.file.write_all(format!("{begin}{lines}").as_bytes()) {
             Ok(()) => (self.torn, self.lost) = (false, None),
@@ -321,7 +324,7 @@ impl ResultsLedger {
     }
 }
 
-/// The sum of two.
+/// Returns the sum of two tallies.
 fn sum(mut one: Tally, other: Tally) -> Tally {
     one.merge(other);
     one
@@ -334,7 +337,7 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
-/// Opens a file for appending. Returns it, true if it ends within a line, and its content if it had any.
+/// Opens a file for appending. Returns the file, `true` if it ends within a line, and its content unless it is new.
 fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<ResultsFile>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
@@ -342,7 +345,7 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
     }
     let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(text)?;
     let bytes = fs::read(path).map_err(text)?;
-    // The file is never truncated: another process may be appending to it.
+    // The file is never truncated, because another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
     let part = match ResultsFile::read(&bytes) {
         Ok(part) => part,
@@ -374,7 +377,8 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
     Ok((file, torn, Some(part)))
 }
 
-/// The differences that other shares of the search have learnt to distinguish runs, as far as their files are here.
+/// Returns the criteria that other shares of the search have learned for distinguishing runs, as far as their files are
+/// present.
 fn learnt_by_others(path: &Path, header: &ResultsHeader) -> Apart {
     let files = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
     let files = files.flatten().map(|entry| entry.path()).filter(|other| *other != path);
@@ -387,10 +391,10 @@ fn learnt_by_others(path: &Path, header: &ResultsHeader) -> Apart {
         .fold(Apart::NOTHING, |all, file| all.and(file.search.learnt()))
 }
 
-/// The test, the program and the settings, without the failure that the test must have.
+/// Returns the test, the program and the settings, without the required failure of the test.
 ///
 /// # Errors
-/// If this program has no identity.
+/// If the identity of this program cannot be determined.
 pub(crate) fn subject(config: &Config, site: &Site) -> Result<Subject, String> {
     Ok(Subject {
         test: site.test.clone(),
@@ -404,16 +408,16 @@ pub(crate) fn subject(config: &Config, site: &Site) -> Result<Subject, String> {
     })
 }
 
-/// The first line for these settings. A file with another first line cannot be resumed.
+/// Creates the first line for these settings. A file with a different first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsHeader, String> {
-    // A search has no seeds.
+    // A search does not use seeds.
     let (first, count) = if config.strategy.is_search() { (0, 0) } else { config.seeds() };
     let subject = Subject { must_fail: must_fail.clone(), ..subject(config, site)? };
     Ok(ResultsHeader { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 
-/// The failure of a report as a line. Conditions that held in too few runs are not written: they are judged from the
-/// counts, which later seeds may change.
+/// Converts the failure of a report to a line. Conditions that held in too few runs are not written: they are judged
+/// from the counts, and later seeds may change these counts.
 fn failed(finding: &Finding, header: &ResultsHeader) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     if matches!(failure, Failure::TooSeldom { .. }) {

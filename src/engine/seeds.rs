@@ -1,7 +1,8 @@
 //! The loop over seeds, for both builds.
 //!
-//! Hands out the seeds of a shard to threads, stops at a failure or when the time is up, records passed seeds in the
-//! results and adds up the counts of the threads. Does not run a seed: the engine of the build does.
+//! The loop distributes the seeds of a shard to threads. It stops at a failure or at the time limit, records passed
+//! seeds in the results, and adds the counts of the threads. It does not run a seed itself: the engine of the build
+//! does.
 
 #[allow(dead_code, reason = "the real build has no runs of plain threads")]
 mod helped;
@@ -24,11 +25,11 @@ use crate::run::untried::Untried;
 use crate::run::{Outcome, Run};
 use crate::strategy::search::Apart;
 
-/// Seeds run for so long on the calling thread before others are started: starting a thread costs
-/// about a hundredth of this.
+/// The time during which only the calling thread runs seeds. Then further threads start; starting a thread costs about
+/// a hundredth of this time.
 const ALONE: Duration = Duration::from_millis(3);
 
-/// After so many steps a thread reads the clock, although its batch is not through.
+/// The number of steps after which a thread checks the clock, even if its batch is not finished.
 const STEPS_PER_LOOK: u64 = 4096;
 
 /// The result of running seeds, or of a search.
@@ -39,11 +40,11 @@ pub(super) struct Explored {
     /// Counts over passed runs, or over all runs of a search.
     pub(super) tally: Tally,
     pub(super) warnings: Vec<String>,
-    /// Notes that are shown although the harness hides the output of a test.
+    /// Notes that are shown even if the harness hides the output of a test.
     pub(super) notes: Vec<String>,
-    /// A warning for a test that passes, from the run at the lowest position that caused one.
+    /// A warning to show if the test passes, from the run with the lowest position that caused a warning.
     pub(super) stuck: Option<Stuck>,
-    /// Functions with unseen operations on shared memory, entered by the runs of a search.
+    /// Behaviour that no run of a search tried, for example functions with uninstrumented operations on shared memory.
     pub(super) untried: Set<Untried>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
@@ -54,23 +55,23 @@ pub(super) struct Explored {
 /// The decisions of the runs of a search, for a certificate.
 #[derive(Default)]
 pub(super) struct Decided {
-    /// A line for each run.
+    /// One line for each run.
     pub(super) lines: Vec<String>,
-    /// The differences that distinguish the runs.
+    /// The criteria that the search uses for distinguishing runs.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(super) apart: Apart,
 }
 
 /// A failing run.
 pub(super) struct Found {
-    /// The position of its seed in the shard, or its number in a search.
+    /// The position of its seed in the shard, or the number of the run in a search.
     pub(super) position: u64,
     pub(super) run: Run,
     pub(super) origin: Origin,
 }
 
 impl Found {
-    /// The failure in a line.
+    /// Returns the failure as one line of text.
     #[allow(dead_code, reason = "the real build has no helpers")]
     pub(super) fn in_a_line(&self) -> String {
         match &self.run.outcome {
@@ -82,7 +83,7 @@ impl Found {
 
 /// A warning about tasks that a run left waiting.
 pub(super) struct Stuck {
-    /// As for a failing run.
+    /// The position of its seed in the shard, or the number of the run in a search.
     pub(super) position: u64,
     pub(super) seed: Seed,
     pub(super) text: String,
@@ -92,7 +93,7 @@ impl Explored {
     /// Adds the result of another thread. The sum does not depend on the order of additions.
     pub(super) fn merge(&mut self, other: Explored) {
         self.tally.merge(other.tally);
-        // The thread that ran the first seed has them.
+        // Only the thread that ran the first seed has warnings and notes.
         self.warnings.extend(other.warnings);
         self.notes.extend(other.notes);
         self.untried.extend(other.untried);
@@ -123,8 +124,8 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
 }
 
-/// Returns a note for each history of the first run that was recorded and neither checked nor read, from the places
-/// that created them.
+/// Returns a note for each history of the first run that was recorded but neither checked nor read. `places` are the
+/// source locations that created these histories.
 pub(super) fn unchecked<'a>(
     test: &'a str,
     places: impl IntoIterator<Item = Place> + 'a,
@@ -138,11 +139,11 @@ pub(super) fn unchecked<'a>(
     })
 }
 
-/// Runs the seeds of a shard on up to `jobs` threads. On each thread `work` is called once. It makes what the runs of
-/// the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time and records them
-/// together.
+/// Runs the seeds of a shard on up to `jobs` threads. `work` is called once on each thread. It creates the state that
+/// the runs of the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time and
+/// records them together.
 ///
-/// Threads take seeds in order. A failing seed does not stop lower seeds that are being run, so the
+/// Threads take seeds in ascending order. A failing seed does not stop lower seeds that are already running, so the
 /// lowest failing seed does not depend on the number of threads.
 pub(super) fn explore(
     assignment: &Assignment<'_>,
@@ -157,7 +158,7 @@ pub(super) fn explore(
     shared.finish()
 }
 
-/// Calls `work` on this thread, and on the others if it takes long.
+/// Calls `work` on this thread, and also on further threads if it takes long.
 fn run_on_threads(shared: &SharedProgress<'_>, work: &(dyn Fn(SeedQueue<'_>) + Sync)) {
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -170,7 +171,7 @@ fn run_on_threads(shared: &SharedProgress<'_>, work: &(dyn Fn(SeedQueue<'_>) + S
         };
         work(SeedQueue { shared, between: &mut start_others });
         for other in others {
-            // The scope itself would replace the payload.
+            // An implicit join by the scope would replace the panic payload.
             if let Err(payload) = other.join() {
                 std::panic::resume_unwind(payload);
             }
@@ -178,10 +179,10 @@ fn run_on_threads(shared: &SharedProgress<'_>, work: &(dyn Fn(SeedQueue<'_>) + S
     });
 }
 
-/// A seed, as an engine is to run it.
+/// A seed that an engine must run.
 #[derive(Clone, Copy)]
 pub(super) struct SeedTurn {
-    /// Its position among the seeds of the shard.
+    /// The position of the seed among the seeds of the shard.
     pub(super) position: u64,
     pub(super) seed: Seed,
     /// True for the first seed of this process.
@@ -191,13 +192,13 @@ pub(super) struct SeedTurn {
 /// The seeds that one thread runs.
 pub(super) struct SeedQueue<'a> {
     shared: &'a SharedProgress<'a>,
-    /// Called when the clock is read.
+    /// A function that is called whenever the clock is checked.
     between: &'a mut dyn FnMut(),
 }
 
 impl SeedQueue<'_> {
-    /// Calls `run` for one seed after another until there are none left, one fails or the time is
-    /// up. `run` counts a passing run and returns a failing one.
+    /// Calls `run` for each seed until no seeds remain, a seed fails, or the time limit is reached. `run` counts a
+    /// passing run and returns a failing run.
     #[inline]
     pub(super) fn run_each(
         self,
@@ -229,9 +230,9 @@ impl SeedQueue<'_> {
     }
 }
 
-/// Positions that one thread has taken.
+/// A range of positions that one thread has taken.
 struct Batch {
-    /// The first seed that is not recorded in the results yet.
+    /// The position of the first seed that is not recorded in the results yet.
     from: u64,
     left: Range<u64>,
 }
@@ -248,7 +249,7 @@ struct SharedProgress<'a> {
     next: AtomicU64,
     /// The lowest position known to fail.
     lowest: AtomicU64,
-    /// True if the time is up. False before the first run, because a test without a run would be no test.
+    /// True if the time limit is reached. False before the first run, because a test must have at least one run.
     late: AtomicBool,
     live: Live<'a>,
     total: Mutex<Explored>,
@@ -269,8 +270,8 @@ impl<'a> SharedProgress<'a> {
         }
     }
 
-    /// Takes positions. One at a time to begin with, so that a few long runs are shared out; then more, because
-    /// threads with short runs would pass the counter to and fro.
+    /// Takes positions. At first a thread takes one position at a time, so that few long runs are distributed evenly.
+    /// Later it takes more, because threads with short runs would otherwise contend for the counter.
     fn take(&self) -> Batch {
         let count = match self.next.load(Ordering::SeqCst) {
             begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
@@ -280,12 +281,12 @@ impl<'a> SharedProgress<'a> {
         Batch { from, left: from..from + count }
     }
 
-    /// Takes so many positions. Returns the first.
+    /// Takes `count` positions and returns the first.
     fn take_many(&self, count: u64) -> u64 {
         self.next.fetch_add(count, Ordering::SeqCst)
     }
 
-    /// Returns `true` if the seed at this position is to be run.
+    /// Returns `true` if the seed at this position must be run.
     #[inline]
     fn wants(&self, position: u64) -> bool {
         !self.late.load(Ordering::Relaxed) && self.is_low(position)
@@ -296,7 +297,7 @@ impl<'a> SharedProgress<'a> {
         position <= self.lowest.load(Ordering::Relaxed)
     }
 
-    /// Returns the next seed of a thread; `None` if it is to stop. Records a batch that has passed.
+    /// Returns the next seed of a thread; `None` if the thread must stop. Records a finished batch of passed seeds.
     #[inline]
     fn next(&self, batch: &mut Batch, tally: &mut Tally) -> Option<SeedTurn> {
         if self.late.load(Ordering::Relaxed) {
@@ -338,7 +339,7 @@ impl<'a> SharedProgress<'a> {
         self.live.look_plainly(text);
     }
 
-    /// The result. If results are written, its counts include the seeds of earlier processes.
+    /// Returns the result. If results are written, its counts include the seeds of earlier processes.
     fn finish(self) -> Explored {
         let mut total = self.total.into_inner().unwrap_or_else(PoisonError::into_inner);
         if total.found.is_none() {

@@ -1,7 +1,7 @@
-//! The engine of the real build: the same bodies on real threads.
+//! The engine of the real build: runs the same bodies on real threads.
 //!
-//! Each seed is one run: tasks start together, and seeded jitter shakes them at each operation.
-//! A failure is real but cannot be replayed: its history and its generated programs are written to files.
+//! Each seed is one run: tasks start together, and seeded jitter delays them at each operation. A failure is real but
+//! cannot be replayed. Its history and its generated programs are written to files.
 
 mod watch;
 
@@ -30,9 +30,9 @@ use crate::run::statistics::Statistics;
 use crate::run::threads::ThreadFacts;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 
-/// The time that tasks left over may take to end.
+/// The time limit for remaining tasks to end after the body.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same after a run had tasks that did not end.
+/// The time limit for remaining tasks after an earlier run had tasks that did not end.
 const PATIENCE_LOST: Duration = Duration::from_millis(20);
 /// The note on a stress test without debug assertions.
 const NOT_SHAKEN: &str = "built without debug assertions: threads are not shaken, so races are hardly found, an \
@@ -56,16 +56,16 @@ pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     assignment.report(account)
 }
 
-/// The account of a test on real threads without runs.
+/// Returns the account of a test on real threads without runs.
 fn account() -> Account {
     let notes = if SHAKES { Vec::new() } else { vec![NOT_SHAKEN.to_owned()] };
     Account { notes, ..Account::default() }
 }
 
-/// Runs the seeds on one thread: the tasks of a run have threads of their own.
+/// Runs the seeds on one thread. The tasks of a run have their own threads.
 fn explore(assignment: &Assignment<'_>, watched: &WatchedRun, body: &dyn TestBody) -> Account {
     let statistics = Mutex::default();
-    // Each seed is recorded at once: a later run may end the process.
+    // Each seed is recorded immediately, because a later run may end the process.
     let explored = seeds::explore(assignment, 1, 1, &|seeds| {
         let mut runner = StressRunner::new(assignment, watched, body, &statistics);
         seeds.run_each(|turn, own| runner.run(turn, own));
@@ -82,8 +82,8 @@ fn explore(assignment: &Assignment<'_>, watched: &WatchedRun, body: &dyn TestBod
     }
 }
 
-/// Returns the account of passing runs, with the statistics of this process's runs: a run cannot be
-/// repeated to count it later.
+/// Returns the account of passing runs, with the statistics of this process's runs. They are collected during the runs,
+/// because a run cannot be repeated later.
 fn passed(assignment: &Assignment<'_>, mut explored: Explored, own: Statistics) -> Account {
     let (wanted, tally) = (assignment.config.statistics, &mut explored.tally);
     if wanted && tally.statistics.is_none() && own.runs < tally.runs {
@@ -97,12 +97,12 @@ fn passed(assignment: &Assignment<'_>, mut explored: Explored, own: Statistics) 
     Account { notes: [account().notes, passed.notes].concat(), ..passed }
 }
 
-/// Runs seeds.
+/// A worker that runs seeds on real threads.
 struct StressRunner<'a> {
     assignment: &'a Assignment<'a>,
     watched: &'a WatchedRun,
     body: &'a dyn TestBody,
-    /// The time that tasks left over may take to end.
+    /// The time limit for remaining tasks to end after the body.
     patience: Duration,
     statistics: &'a Mutex<Statistics>,
 }
@@ -142,12 +142,12 @@ impl<'a> StressRunner<'a> {
     }
 }
 
-/// One run at its end.
+/// A run after its end.
 struct StressEnd {
     run: Run,
-    /// The tasks that did not end with it.
+    /// The tasks that did not end with the run.
     left: Vec<TaskRecord>,
-    /// The places of histories that were recorded and neither checked nor read.
+    /// The source locations of histories that were recorded but neither checked nor read.
     unchecked: Vec<Place>,
 }
 
@@ -169,12 +169,12 @@ impl ShownParts {
     }
 }
 
-/// The parts of a run that are shown, and the limit for its hangs.
+/// The optional outputs of a run, and the time limit for its hangs.
 #[derive(Clone, Copy)]
 struct ShownParts {
-    /// Panics, when they happen.
+    /// True if panics are shown when they happen.
     panics: bool,
-    /// The histories also of a run that passes.
+    /// True if the histories of a passing run are also returned.
     histories: bool,
     /// The time limit without progress of any of its tasks.
     hang: Option<Duration>,
@@ -193,33 +193,33 @@ fn run_future(
     watched.begin(seed, &stress);
     let body = InRun::new(Some(member.clone()), abort, Owning::new(body));
     let mut stall = Stall::new(show.hang);
-    // The `block_on` of `futures` panics within another one.
+    // The function `block_on` of `futures` panics if it is nested, so `block_on_and` is used.
     let error = match block_on_and(body, stall.clock.interval, || stall.end(&stress, site)) {
         Ok(Ok(error)) => error,
         Ok(Err(payload)) => {
             member.panicked(&*payload);
             None
         }
-        // Another task failed.
+        // The body was aborted, because another task failed.
         Err(_) => None,
     };
     drop(member);
     let left = stress.finish(patience);
     let failure = stress.failure().or_else(|| error.map(|message| Failure::Error { message }));
     let outcome = failure.map_or(Outcome::Passed, Outcome::Failed);
-    // The table of statistics is shown if a condition about generated programs was missed, too.
+    // A missed condition about generated programs also shows the table of statistics.
     let read = show.histories || outcome != Outcome::Passed || stress.has_programs();
     StressEnd { run: run_of(seed, &stress, outcome, read), left, unchecked: stress.unchecked() }
 }
 
-/// The run of one seed, not watched: real threads that hang do so for ever.
+/// Executes the run of one seed without a watchdog, so a hanging run never ends.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     let show = ShownParts { histories: true, ..ShownParts::of(config) };
     once(&WatchedRun::default(), (site, seed), show, body, PATIENCE).run
 }
 
-/// Runs nothing: no search explores the interleavings of real threads.
+/// Runs nothing, because no search explores the interleavings of real threads.
 pub(crate) fn each_run(
     config: &Config,
     site: &Site,
@@ -229,12 +229,12 @@ pub(crate) fn each_run(
     Assignment::new(config, site, &Results::nowhere()).report(Account::default())
 }
 
-/// The failing run of a seed, with its histories.
+/// Returns the failing run of a seed, with its histories.
 fn failed_run(seed: Seed, stress: &StressRun, failure: Failure) -> Run {
     run_of(seed, stress, Outcome::Failed(failure), true)
 }
 
-/// The run of a seed. `histories` adds its histories in text, which takes longer than many runs.
+/// Returns the run of a seed. `histories` adds its histories as text, which takes longer than many runs.
 fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> Run {
     Run {
         seed,

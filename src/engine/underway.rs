@@ -1,15 +1,16 @@
-//! Marks of tests that are under way: how a run that ends its process is known by its seed.
+//! Marks of tests in progress. They identify the seed of a run that ends its process.
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which run
-//! that was. To note each run before it begins would cost more than many runs do. So a test leaves a mark, a file,
-//! while it runs. If the process of a mark no longer exists, it ended before the test did. Then,
-//! and only then, each run is noted in the mark before it begins, and the next start names the run.
+//! A stack overflow, `abort()` or a failed allocation ends the process immediately, so the process cannot report which
+//! run caused it. Recording each run before it begins would cost more than many runs do. Therefore a test first creates
+//! only a mark, which is a file, while it runs. If the process of a mark no longer exists, the process ended before the
+//! test did. Only then, each run is noted in the mark before it begins, and the next start names the run.
 //!
-//! A test with such a mark is made in a new process first (`simulate/ends.rs`). If that process ends, too, its mark
-//! names the run, which is a failure of its seed. The mark stays, so that the next start does the same.
+//! A test with such a mark is first executed in a new process (`simulate/ends.rs`). If that process ends, too, its mark
+//! names the run, which is then reported as a failure of its seed. The mark remains, so that the next start does the
+//! same.
 //!
-//! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
-//! neither do real threads, whose seeds mean no run.
+//! A process that is killed from outside leaves its marks, too. Hermetic runners and replays create no marks. Neither
+//! do real threads, because their seeds do not determine a run.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -23,13 +24,13 @@ use crate::engine::persistence;
 use crate::engine::runner::Site;
 use crate::run::ids::Seed;
 
-/// The length of a line of a mark, the line feed included.
+/// The length of a line of a mark, including the line feed.
 const LINE: usize = 32;
 
 /// The marks of this process.
 static MARKS: Mutex<Set<PathBuf>> = Mutex::new(Set::new());
 
-/// The mark of one test. It goes when this is dropped.
+/// The mark of one test. It is removed on drop.
 pub(crate) struct Mark {
     path: PathBuf,
     notes: Option<Arc<RunNotes>>,
@@ -38,7 +39,7 @@ pub(crate) struct Mark {
 /// The current runs of the workers of a test, as lines of the mark.
 pub(crate) struct RunNotes {
     file: Mutex<File>,
-    /// True for each line in use.
+    /// For each line, true if it is in use.
     lines: Mutex<Vec<bool>>,
 }
 
@@ -54,13 +55,13 @@ pub(crate) enum Note {
 }
 
 impl Mark {
-    /// Returns what a process that is gone had noted in its mark of a test; `None` if there is no such mark.
+    /// Returns the notes that a dead process left in its mark of a test; `None` if there is no such mark.
     pub(crate) fn left(config: &Config, site: &Site) -> Option<Vec<Note>> {
         let path = Mark::path(config, site)?;
         left_in(&fs::read_to_string(path).ok()?)
     }
 
-    /// The file of the mark of a test; `None` if the test has none.
+    /// Returns the path of the mark of a test; `None` if the test has no mark.
     fn path(config: &Config, site: &Site) -> Option<PathBuf> {
         if site.hermetic || config.replay.is_some() {
             return None;
@@ -70,21 +71,21 @@ impl Mark {
         Some(persistence::package_folder(site).join("underway").join(name))
     }
 
-    /// Marks a test, unless another process or runner is at it or the mark cannot be written. Tells the user of
-    /// what an earlier process left.
+    /// Marks a test, unless another process or runner executes it or the mark cannot be written. Prints what an earlier
+    /// process left in its mark, if anything.
     pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
         let path = Mark::path(config, site)?;
         fs::create_dir_all(path.parent()?).ok()?;
         let (mark, left) = Mark::of(path)?;
         if let Some(left) = left {
-            // Not `eprint!`: a test harness captures it, and the process may end like the previous
+            // This is not `eprint!`, because a test harness captures that, and the process may end like the previous
             // one.
             let _ = std::io::stderr().lock().write_all(tell(&left, site).as_bytes());
         }
         Some(mark)
     }
 
-    /// The mark in this file, and what a process that is gone had noted in it.
+    /// Creates the mark in this file. Also returns the notes that a dead process left in it.
     fn of(path: PathBuf) -> Option<(Mark, Option<Vec<Note>>)> {
         let mut marks = marks();
         if marks.contains(&path) {
@@ -94,7 +95,8 @@ impl Mark {
             Err(_) => None,
             Ok(text) => {
                 let left = left_in(&text)?;
-                // A process takes its mark away before it ends, so this one is still there if it did not.
+                // A process removes its mark before it ends. So if the mark still exists after the check, the process
+                // did not remove it.
                 if fs::read_to_string(&path).ok()? != text {
                     return None;
                 }
@@ -111,8 +113,7 @@ impl Mark {
         Some((Mark { path, notes }, left))
     }
 
-    /// Returns the notes in which runs are entered before they begin; `None` if there is no need
-    /// to.
+    /// Returns the notes in which runs are recorded before they begin; `None` if they are not needed.
     pub(crate) fn notes(&self) -> Option<Arc<RunNotes>> {
         self.notes.clone()
     }
@@ -122,12 +123,12 @@ impl Drop for Mark {
     fn drop(&mut self) {
         let mut marks = marks();
         marks.remove(&self.path);
-        // Somebody else may have taken it away.
+        // An error is ignored, because another process may have removed the file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Takes all marks of this process away: it is going to be ended on purpose.
+/// Removes all marks of this process, because the process is about to be ended deliberately.
 pub(crate) fn unmark_all() {
     for path in &*marks() {
         let _ = fs::remove_file(path);
@@ -139,7 +140,7 @@ fn marks() -> MutexGuard<'static, Set<PathBuf>> {
 }
 
 impl RunNotes {
-    /// A line for a worker.
+    /// Reserves a line for a worker, and returns its index.
     pub(crate) fn open(&self) -> usize {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let free = lines.iter().position(|used| !used).unwrap_or(lines.len());
@@ -150,15 +151,15 @@ impl RunNotes {
         free
     }
 
-    /// The worker of this line begins a run.
-    // Hardly any test has notes, but every run passes here.
+    /// Records the run that the worker of this line begins.
+    // Few tests have notes, but every run calls this function, so it is not inlined.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&self, at: usize, note: Note) {
         self.write(at, &note);
     }
 
-    /// The worker of this line is through.
+    /// Clears the line of a worker that has finished.
     pub(crate) fn close(&self, at: usize) {
         self.write(at, &"");
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = false;
@@ -166,7 +167,7 @@ impl RunNotes {
 
     fn write(&self, at: usize, text: &dyn fmt::Display) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first line has the process. A run that cannot be noted is reported as unknown later.
+        // The first line contains the process. If a run cannot be noted, it is later reported as unknown.
         let at = SeekFrom::Start((at as u64 + 1) * LINE as u64);
         let _ = file.seek(at).and_then(|_| file.write_all(line(text).as_bytes()));
     }
@@ -194,28 +195,28 @@ impl fmt::Display for Note {
     }
 }
 
-/// A line of a mark: all have the same length, so that each can be overwritten.
+/// Formats a line of a mark. All lines have the same length, so that each can be overwritten.
 fn line(text: &dyn fmt::Display) -> String {
     format!("{:<width$}\n", text.to_string(), width = LINE - 1)
 }
 
-/// Returns what the process of a mark had noted, if it is gone.
+/// Returns the notes of the process of a mark, if the process no longer exists.
 fn left_in(mark: &str) -> Option<Vec<Note>> {
     process_of(mark).filter(|process| !is_alive(*process))?;
     Some(mark.lines().skip(1).filter_map(Note::parse).collect())
 }
 
-/// The process that a mark is of.
+/// Returns the process to which a mark belongs.
 fn process_of(mark: &str) -> Option<u32> {
     mark.lines().next()?.trim_end().parse().ok()
 }
 
-/// Returns `true` if another process with this number exists; `false` on systems without a folder of processes.
+/// Returns `true` if another process with this number exists; `false` on systems without a `/proc` folder.
 fn is_alive(process: u32) -> bool {
     process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Returns the message about a process that ended and had noted this.
+/// Returns the message about a dead process that left these notes.
 fn tell(left: &[Note], site: &Site) -> String {
     let test = &site.test;
     let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does a \
@@ -256,7 +257,8 @@ mod tests {
         folder.join(name)
     }
 
-    /// As if a process had left it that is gone: no process has this number, or this one had.
+    /// Writes a mark as a dead process leaves it. No process has the number `u32::MAX`, and the number of this process
+    /// may be reused.
     fn leave(path: &Path, process: u32, notes: &[&str]) {
         let lines: String = notes.iter().map(|note| line(note)).collect();
         fs::write(path, line(&process) + &lines).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::machine::{Life, Machines};
 use crate::seam::{self, Here};
 
-/// The machine of a call, in one life; none outside of runs.
+/// The machine of a call, in one life of its node; `None` outside of runs.
 ///
 /// It is the machine of the calling code. If that code is in no node, it is the machine of the task
 /// that first polls the call. So both `node.enter(|| File::open(..))` and
@@ -20,7 +20,7 @@ impl std::fmt::Debug for At {
 }
 
 impl At {
-    /// The machine of a call that is made now.
+    /// Creates the machine of a call that the current code makes.
     pub(super) fn here(here: Here) -> At {
         let at = At(Arc::default());
         if seam::in_run() && crate::node::current().is_some() {
@@ -29,7 +29,7 @@ impl At {
         at
     }
 
-    /// The machine, now that the call is polled.
+    /// Returns the machine. The first poll of the call determines it.
     pub(super) fn machine(&self, here: Here) -> Option<&Life> {
         let current = || {
             seam::in_run().then(|| {

@@ -1,4 +1,5 @@
-//! The way of a call: its point, then its step on the disk of the run, or std's call outside of runs.
+//! File calls. In a run, a call has a point and then executes in one step on the disk of the run.
+//! Outside of runs, it calls std.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,21 +17,21 @@ use crate::run::op::fs;
 use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, PlainCall, Timer, Wrapped};
 
-/// An operation that changes something.
+/// Declares an operation that changes something.
 pub(super) const fn acts(name: &'static str) -> Op {
     Op::of_kind(name, Access::Act, fs::ACT)
 }
 
-/// An operation that reads.
+/// Declares an operation that only reads.
 pub(super) const fn sees(name: &'static str) -> Op {
     Op::of_kind(name, Access::Read, fs::SEE)
 }
 
-/// Waits for a slow disk.
+/// The wait for a slow disk.
 const BE_SERVED: Op = Op::of_kind("be_served", Access::Wait, clock::DUE);
 const SET: Op = Op::of_kind("set", Access::Peek, clock::READ).quiet();
 
-/// The way of a call: on a slow disk it takes time before its point.
+/// The state of a call. On a slow disk, a call waits before its point.
 #[derive(Debug)]
 pub(super) struct DiskCall {
     pub(super) plain: PlainCall,
@@ -39,7 +40,7 @@ pub(super) struct DiskCall {
 
 #[derive(Debug)]
 enum Wait {
-    /// It was not polled yet.
+    /// The call was not polled yet.
     Unknown,
     For(Box<Timer>),
     Over,
@@ -50,7 +51,7 @@ impl DiskCall {
         DiskCall { plain: PlainCall::new(op, here), wait: Wait::Unknown }
     }
 
-    /// Lets the time of a slow disk pass.
+    /// Waits for the delay of a slow disk, if any.
     fn poll_wait(&mut self, machine: &Machine, here: Here, cx: &mut Context<'_>) -> Poll<()> {
         if let Wait::Unknown = self.wait {
             let timer = |time| Timer::new(&BE_SERVED, seam::deadline(&SET, time, here), here);
@@ -65,7 +66,7 @@ impl DiskCall {
     }
 }
 
-/// Does a call on a machine of a run, in its turn.
+/// Executes a call on a machine of a run, at the point of the call.
 pub(super) fn poll_on<R>(
     call: &mut DiskCall,
     (machine, life): (&Arc<Machine>, u64),
@@ -86,7 +87,7 @@ pub(super) fn poll_on<R>(
     Poll::Ready(result)
 }
 
-/// A call by path, on the machine of the code that makes it.
+/// Makes a call with a path, on the machine of the calling code.
 pub(super) fn by_path<R>(
     op: &'static Op,
     at: At,
@@ -107,7 +108,7 @@ pub(super) fn by_path<R>(
     })
 }
 
-/// The paths of a call with two, as screens show them.
+/// Joins the two paths of a call into one text for screens.
 pub(super) fn both(from: &Path, to: &Path) -> PathBuf {
     let mut text = from.as_os_str().to_owned();
     text.push(" → ");

@@ -15,6 +15,11 @@ const READ_DIR: Op = sees("read_dir");
 const METADATA: Op = sees("metadata");
 
 /// The kind of a file.
+///
+/// ```
+/// let kind = sim::block_on(sim::fs::metadata("/")).unwrap().file_type();
+/// assert!(kind.is_dir() && !kind.is_file() && !kind.is_symlink());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileType(Type);
 
@@ -22,7 +27,7 @@ pub struct FileType(Type);
 enum Type {
     File,
     Directory,
-    /// Only for the operating system.
+    /// Exists only on the operating system, not in a run.
     Symlink,
     Other,
 }
@@ -38,7 +43,7 @@ impl FileType {
         self.0 == Type::Directory
     }
 
-    /// Returns `true` for a symbolic link. A run has none.
+    /// Returns `true` for a symbolic link. A run has no symbolic links.
     pub fn is_symlink(&self) -> bool {
         self.0 == Type::Symlink
     }
@@ -60,7 +65,18 @@ impl FileType {
     }
 }
 
-/// The properties of a file or a directory that a run has.
+/// The properties of a file or directory that a run models.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::write("/a", "bytes").await.unwrap();
+/// let metadata = sim::fs::metadata("/a").await.unwrap();
+/// assert!(metadata.is_file());
+/// assert_eq!(metadata.len(), 5);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metadata {
     kind: FileType,
@@ -77,7 +93,7 @@ impl Metadata {
         Metadata { kind: FileType::of_std(metadata.file_type()), len: metadata.len() }
     }
 
-    /// Its kind.
+    /// Returns the kind.
     pub fn file_type(&self) -> FileType {
         self.kind
     }
@@ -92,19 +108,51 @@ impl Metadata {
         self.kind.is_dir()
     }
 
-    /// The length of a file in bytes. For a directory the number means nothing; in a run it is 0.
+    /// Returns the length of a file in bytes. For a directory the number has no meaning; in a run
+    /// it is 0.
     pub fn len(&self) -> u64 {
         self.len
     }
 }
 
 /// The entries of a directory.
+///
+/// ```
+/// use sim::fs;
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// fs::write("/b", "").await.unwrap();
+/// fs::write("/a", "").await.unwrap();
+/// let mut entries = fs::read_dir("/").await.unwrap();
+/// let mut names = Vec::new();
+/// while let Some(entry) = entries.next_entry().await.unwrap() {
+///     names.push(entry.file_name());
+/// }
+/// assert_eq!(names, ["a", "b"]);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Debug)]
 pub struct ReadDir {
     entries: std::vec::IntoIter<DirEntry>,
 }
 
 /// An entry of a directory.
+///
+/// ```
+/// use sim::fs;
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// fs::create_dir("/data").await.unwrap();
+/// fs::write("/data/log", "record").await.unwrap();
+/// let entry = fs::read_dir("/data").await.unwrap().next_entry().await.unwrap().unwrap();
+/// assert_eq!(entry.path().to_str(), Some("/data/log"));
+/// assert_eq!(entry.metadata().await.unwrap().len(), 6);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Debug)]
 pub struct DirEntry {
     dir: PathBuf,
@@ -114,10 +162,10 @@ pub struct DirEntry {
 }
 
 impl ReadDir {
-    /// The next entry. Not a point: all of them were read in one step.
+    /// Returns the next entry. Not a point: `read_dir` read all entries in one step.
     ///
     /// # Errors
-    /// None: see [`read_dir`].
+    /// None: [`read_dir`] has already returned any error.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         Ok(self.entries.next())
     }
@@ -125,42 +173,57 @@ impl ReadDir {
     /// Returns the next entry, like [`next_entry`](Self::next_entry). Always ready.
     ///
     /// # Errors
-    /// None: see [`read_dir`].
+    /// None: [`read_dir`] has already returned any error.
     pub fn poll_next_entry(&mut self, _: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
         Poll::Ready(Ok(self.entries.next()))
     }
 }
 
 impl DirEntry {
-    /// Its path: the directory joined with its name.
+    /// Returns the path: the directory joined with the name of the entry.
     pub fn path(&self) -> PathBuf {
         self.dir.join(&self.name)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn file_name(&self) -> OsString {
         self.name.clone()
     }
 
-    /// Its kind. Not a point.
+    /// Returns the kind. Not a point.
     ///
     /// # Errors
-    /// None: see [`read_dir`].
+    /// None: [`read_dir`] has already returned any error.
     pub async fn file_type(&self) -> io::Result<FileType> {
         Ok(self.kind)
     }
 
-    /// Its properties. A point.
+    /// Returns the properties. A point.
     ///
     /// # Errors
-    /// If it was removed since.
+    /// If the entry was removed after `read_dir`.
     #[track_caller]
     pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> + Send + use<> {
         metadata_at(self.at.clone(), &self.path(), here())
     }
 }
 
-/// The entries of a directory, all as they are in one step. A point. In a run they are in the order of their names.
+/// Returns the entries of a directory, all read in one step. A point. In a run the entries are sorted by name.
+///
+/// ```
+/// use sim::fs;
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// fs::write("/a", "").await.unwrap();
+/// let mut entries = fs::read_dir("/").await.unwrap();
+/// fs::remove_file("/a").await.unwrap();
+/// let entry = entries.next_entry().await.unwrap().unwrap();
+/// assert_eq!(entry.file_name(), "a");
+/// assert_eq!(entry.metadata().await.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::read_dir`].
@@ -207,7 +270,7 @@ pub(super) fn read_dir_at(
     }
 }
 
-/// Properties of a file or a directory. A point.
+/// Returns the properties of a file or a directory. A point.
 ///
 /// # Errors
 /// The errors of [`std::fs::metadata`].

@@ -1,4 +1,4 @@
-//! The faults of files that last as long as a run: settings, and their draws. 0 is nothing bad in each.
+//! Settings and draws of the file faults that last for a whole run. In each draw, 0 means no fault.
 
 use crate::disk;
 use crate::seam;
@@ -11,7 +11,8 @@ const ROT: usize = 12;
 const FULL_AT_SYNC: usize = 13;
 const MISDIRECTED: usize = 14;
 
-/// The draw of a fault: its kind, the number of its outcomes, of how many calls one suffers it, and its name in traces.
+/// The draw of a fault: its kind, the number of its outcomes, its rate (one call in `rate` suffers it), and its name in
+/// traces.
 #[derive(Clone, Copy)]
 pub(super) struct Draw {
     pub(super) kind: usize,
@@ -35,18 +36,39 @@ impl Draw {
     }
 }
 
-/// The order in which changes reach the disk: what a power failure may leave.
+/// The order in which changes reach the disk. It determines the states that a power failure may leave.
+///
+/// ```
+/// use sim::fs::{self, Faults, Rules};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// fs::faults(Faults::none().rules(Rules::PREFIX));
+/// let db = sim::node("db-1");
+/// let writing = db.spawn(async {
+///     fs::write("/first", "1").await.unwrap();
+///     fs::write("/second", "2").await.unwrap();
+/// });
+/// writing.await.unwrap();
+/// db.power_off();
+/// db.restart();
+/// let second = db.spawn(fs::read("/second")).await.unwrap();
+/// let first = db.spawn(fs::read("/first")).await.unwrap();
+/// assert!(second.is_err() || first.unwrap() == b"1");
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules(disk::Rules);
 
 impl Rules {
-    /// The minimum that code may rely on, and the default. Nothing is ordered but versions of one sector, of one length
-    /// and of one name; a rename happens whole or not at all.
+    /// The minimum that code may rely on, and the default. Only changes of the same sector, of the same length or of
+    /// the same name keep their order. A rename is atomic.
     pub const POSIX: Rules = Rules(disk::Rules::POSIX);
 
-    /// ext4 with its defaults: names and lengths have one journal, data is written before the length above it, and a
-    /// rename over a file first writes the data of the renamed one. Code that passes under these rules alone relies on
-    /// them.
+    /// ext4 with its defaults. Names and lengths share one journal, and data is written before the new file length. A
+    /// rename over an existing file first writes the data of the renamed file. Code that passes only under these rules
+    /// relies on them.
     pub const EXT4: Rules = Rules(disk::Rules::EXT4);
 
     /// Nothing is reordered: a power failure leaves a prefix of all changes.
@@ -55,7 +77,7 @@ impl Rules {
     /// Like [`POSIX`](Self::POSIX), but a power failure in a rename may leave both names.
     pub const UNJOURNALED: Rules = Rules(disk::Rules::UNJOURNALED);
 
-    /// Its name in reports; none for the default.
+    /// Returns the name in reports; empty for the default rules.
     fn name(self) -> &'static str {
         match self {
             Rules::EXT4 => "EXT4",
@@ -66,12 +88,12 @@ impl Rules {
     }
 }
 
-/// The faults that the files of a run may have, besides the loss of what was not synced when a node is
+/// The faults that the files of a run may have, besides the loss of unsynced data when a node is
 /// [switched off](crate::Node::power_off).
 ///
-/// Nothing does by default. Each fault is drawn in the call that suffers it, so shrinking removes
-/// the faults that a failure does not need. A task suffers each kind as often as the setting says,
-/// at most. In searches each call of a kind may fail; in sampled runs a few do.
+/// By default there are no faults. Each fault is drawn in the call that suffers it, so shrinking removes the faults
+/// that a failure does not need. The setting limits how often each task suffers each kind of fault. In searches every
+/// call may fail; in sampled runs only a few calls fail.
 ///
 /// ```
 /// use sim::fs::{self, Faults, Rules};
@@ -97,9 +119,9 @@ pub struct Faults {
 /// The rates of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rates {
-    /// Each call may fail: for searches.
+    /// Each call may fail; used in searches.
     Each,
-    /// A few of them.
+    /// A few calls fail.
     Rare,
 }
 
@@ -119,7 +141,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// No faults.
+    /// Returns settings without faults.
     pub fn none() -> Faults {
         Faults {
             rules: Rules::POSIX,
@@ -134,53 +156,124 @@ impl Faults {
         }
     }
 
-    /// Has changes reach the disk in the order of these rules.
+    /// Makes changes reach the disk in the order of these rules.
     #[must_use]
     pub fn rules(self, rules: Rules) -> Faults {
         Faults { rules, ..self }
     }
 
-    /// Limits the contents of files to so many bytes, in sectors of 512: a write into a full disk is short, or fails.
+    /// Limits the contents of files to `bytes` bytes, counted in sectors of 512 bytes. A write to a full disk is short
+    /// or fails.
+    ///
+    /// ```
+    /// use sim::fs::{self, Faults};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::faults(Faults::none().capacity(1024));
+    /// let mut file = fs::File::create("/a").await.unwrap();
+    /// assert_eq!(file.write(&[1; 700]).await.unwrap(), 700);
+    /// assert_eq!(file.write(&[1; 700]).await.unwrap(), 324);
+    /// let full = file.write(&[1; 700]).await;
+    /// assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn capacity(self, bytes: u64) -> Faults {
         Faults { capacity: Some(bytes), ..self }
     }
 
-    /// Has reads fail (`EIO`), at most `budget` of one task. The sector stays unreadable until it is written whole.
+    /// Makes reads fail (`EIO`), at most `budget` reads of each task. The sector stays unreadable until it is written
+    /// whole.
+    ///
+    /// ```
+    /// use sim::fs::{self, Faults};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::faults(Faults::none().read_errors(1));
+    /// fs::write("/a", [7; 512]).await.unwrap();
+    /// if fs::read("/a").await.is_err() {
+    ///     assert!(fs::read("/a").await.is_err());
+    ///     fs::write("/a", [7; 512]).await.unwrap();
+    ///     assert_eq!(fs::read("/a").await.unwrap(), [7; 512]);
+    /// }
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn read_errors(self, budget: u8) -> Faults {
         Faults { read_errors: budget, ..self }
     }
 
-    /// Has writes fail because the disk is full, at most `budget` of one task.
+    /// Makes writes fail because the disk is full, at most `budget` writes of each task.
     #[must_use]
     pub fn full(self, budget: u8) -> Faults {
         Faults { full: budget, ..self }
     }
 
-    /// Has reads and writes be short, at most `budget` of one task: one byte, half of them, all but one.
+    /// Makes reads and writes short, at most `budget` of each task. A short call transfers one byte, half of the bytes,
+    /// or all but one.
+    ///
+    /// ```
+    /// use sim::fs::{self, Faults};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::faults(Faults::none().short(1));
+    /// let mut file = fs::File::create("/a").await.unwrap();
+    /// let written = file.write(b"four").await.unwrap();
+    /// assert!((1..=4).contains(&written));
+    /// file.write_all(&b"four"[written..]).await.unwrap();
+    /// assert_eq!(file.metadata().await.unwrap().len(), 4);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn short(self, budget: u8) -> Faults {
         Faults { short: budget, ..self }
     }
 
-    /// Has syncs fail, at most `budget` of one task. The data that they should have written may be on disk or not, and
-    /// *no later sync writes it*: the kernel takes it for written. Reads show the new data afterwards (ext4, XFS) or
-    /// the old (Btrfs). The cure is to write again, or to stop and recover.
+    /// Makes syncs fail, at most `budget` syncs of each task. The data that they should have written may be on disk or
+    /// not, and *no later sync writes it*: the kernel regards the data as written. Reads show the new data afterwards
+    /// (ext4, XFS) or the old (Btrfs). Code must write the data again, or stop and recover.
+    ///
+    /// ```
+    /// use sim::fs::{self, Faults, File};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::faults(Faults::none().sync_errors(1));
+    /// let db = sim::node("db-1");
+    /// let saving = db.spawn(async {
+    ///     let file = File::create("/a").await.unwrap();
+    ///     file.write_at(b"new", 0).await.unwrap();
+    ///     // No second attempt, because it would write nothing.
+    ///     file.sync_all().await.is_ok() && File::open("/").await.unwrap().sync_all().await.is_ok()
+    /// });
+    /// let is_saved = saving.await.unwrap();
+    /// db.power_off();
+    /// db.restart();
+    /// let found = db.spawn(fs::read("/a")).await.unwrap().unwrap_or_default();
+    /// assert!(found == b"new" || !is_saved);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn sync_errors(self, budget: u8) -> Faults {
         Faults { sync_errors: budget, ..self }
     }
 
-    /// Has syncs fail because the disk is full, at most `budget` of one task: file systems that seek the room for a
-    /// write late (delayed allocation: ext4, XFS, Btrfs) find out in the sync. All else is as for
+    /// Makes syncs fail because the disk is full, at most `budget` syncs of each task. File systems with delayed
+    /// allocation (ext4, XFS, Btrfs) notice a full disk only in the sync. Otherwise like
     /// [`sync_errors`](Self::sync_errors); reads show the new data.
     #[must_use]
     pub fn full_at_sync(self, budget: u8) -> Faults {
         Faults { full_at_sync: budget, ..self }
     }
 
-    /// Has bits of files change by themselves, found by reads after a power failure, at most `budget` of one task.
+    /// Flips bits of files. Reads find the change after a power failure, at most `budget` times per task.
     #[must_use]
     pub fn rot(self, budget: u8) -> Faults {
         Faults { rot: budget, ..self }
@@ -202,7 +295,7 @@ impl Faults {
         self.capacity
     }
 
-    /// One of the outcomes of this kind, from 1; 0 is none of them.
+    /// Draws an outcome of this fault kind, from 1; 0 means no fault.
     pub(super) fn draw(&self, Draw { kind, outcomes, rate, why }: Draw) -> u64 {
         let budget = match kind {
             READ_ERROR => self.read_errors,
@@ -219,7 +312,7 @@ impl Faults {
         seam::suffers(kind, (outcomes + 1, budget), why)
     }
 
-    /// Returns `true` if a read may suffer something.
+    /// Returns `true` if a read may suffer a fault.
     pub(super) fn befall_reads(&self) -> bool {
         self.read_errors > 0 || self.short > 0 || self.rot > 0
     }

@@ -28,10 +28,10 @@ const SET_LEN: Op = acts("set_len");
 const METADATA: Op = sees("metadata");
 const CLONE: Op = sees("try_clone");
 
-/// An open file, with tokio's names. See the [module](self::super) for what a power failure leaves of it.
+/// An open file, with the method names of tokio. See the [module](self::super) for what a power failure leaves of it.
 ///
-/// Each call is a point and has its effect in one step: a write is done when its future is ready, and
-/// [`flush`](Self::flush) has nothing to do. Dropping a file closes it, which is not a point and syncs nothing. It
+/// Each call is a point and has its effect in one step: a write is done when its future is ready, so
+/// [`flush`](Self::flush) does nothing. Dropping a file closes it; this is not a point and syncs nothing. `File`
 /// implements `AsyncRead`, `AsyncWrite` and `AsyncSeek` of the crate `futures` and, with the feature `tokio`, of tokio.
 ///
 /// ```
@@ -46,27 +46,27 @@ const CLONE: Op = sees("try_clone");
 /// ```
 pub struct File {
     pub(super) open: Arc<Open>,
-    /// Calls of the traits for streams, which are under way.
+    /// Pending calls of the stream traits.
     pub(super) streaming: Streaming,
-    /// The most recently set size, which has no effect.
+    /// The size that was last set. It has no effect.
     pub(super) max_buf_size: usize,
 }
 
-/// The size of the buffer of a new file, as in tokio.
+/// The buffer size of a new file, the same as in tokio.
 pub(super) const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 
-/// Calls that were polled and are not done.
+/// Calls that were polled but have not completed.
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
     pub(super) read: Option<DiskCall>,
     pub(super) write: Option<DiskCall>,
     pub(super) seek: Option<(DiskCall, SeekFrom)>,
-    /// The position that a call of tokio's trait is to seek.
+    /// The target position of a pending seek through tokio's trait.
     #[cfg(feature = "tokio")]
     pub(super) wanted: Option<SeekFrom>,
 }
 
-/// A call with its way.
+/// Creates the future of a call, with the call's state.
 pub(super) fn calling<R>(
     op: &'static Op,
     here: Here,
@@ -91,8 +91,8 @@ impl File {
         OpenOptions::new().read(true).open_at(At::here(here), path.as_ref(), here)
     }
 
-    /// Opens a file for writing, which is made, or cut to length 0. A point. The name is durable after a
-    /// [sync](Self::sync_all) of the directory.
+    /// Opens a file for writing. Creates it, or truncates an existing file to length 0. A point. The name is durable
+    /// after a [sync](Self::sync_all) of the directory.
     ///
     /// # Errors
     /// The errors of [`std::fs::File::create`].
@@ -106,6 +106,17 @@ impl File {
 
     /// Opens a new file for reading and writing. A point.
     ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let first = sim::fs::File::create_new("/a").await;
+    /// let second = sim::fs::File::create_new("/a").await;
+    /// assert!(first.is_ok());
+    /// assert_eq!(second.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    ///
     /// # Errors
     /// If a file of this name exists, and the errors of [`std::fs::File::create_new`].
     #[track_caller]
@@ -116,7 +127,7 @@ impl File {
         options.open_at(At::here(here), path.as_ref(), here)
     }
 
-    /// The options of opening.
+    /// Returns new options for opening a file.
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
@@ -130,7 +141,19 @@ impl File {
             .await
     }
 
-    /// Reads from the position on, which moves: the number of bytes, 0 at the end. A point.
+    /// Reads at the current position and advances it. Returns the number of bytes, 0 at the end of the file. A point.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// sim::fs::write("/a", "bytes").await.unwrap();
+    /// let mut file = sim::fs::File::open("/a").await.unwrap();
+    /// let mut buffer = [0; 8];
+    /// assert_eq!(file.read(&mut buffer).await.unwrap(), 5);
+    /// assert_eq!(file.read(&mut buffer).await.unwrap(), 0);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The errors of std's `read`.
@@ -143,7 +166,19 @@ impl File {
         self.read_here(into, here)
     }
 
-    /// Reads until `into` is full. A point for each read.
+    /// Reads until `into` is full. Each read is a point.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// sim::fs::write("/a", "bytes").await.unwrap();
+    /// let mut file = sim::fs::File::open("/a").await.unwrap();
+    /// let mut buffer = [0; 8];
+    /// let read = file.read_exact(&mut buffer).await;
+    /// assert_eq!(read.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early, and the errors
@@ -166,7 +201,7 @@ impl File {
         }
     }
 
-    /// Reads to the end. A point for each read. Returns the number of bytes.
+    /// Reads to the end. Each read is a point. Returns the number of bytes.
     ///
     /// # Errors
     /// The errors of std's `read`.
@@ -196,11 +231,10 @@ impl File {
         }
     }
 
-    /// Reads to the end, as text. A point for each read.
+    /// Reads to the end, as text. Each read is a point.
     ///
     /// # Errors
-    /// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and the errors of std's
-    /// `read`.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if the contents are not UTF-8, and the errors of std's `read`.
     #[track_caller]
     pub fn read_to_string<'a>(
         &'a mut self,
@@ -215,8 +249,8 @@ impl File {
         }
     }
 
-    /// Writes at the position, which moves, or at the end if the file was opened for that: the number of bytes. A
-    /// point.
+    /// Writes at the current position and advances it. If the file was opened for appending, writes at the end. Returns
+    /// the number of written bytes. A point.
     ///
     /// # Errors
     /// The errors of std's `write`.
@@ -229,7 +263,7 @@ impl File {
         self.write_here(bytes, here)
     }
 
-    /// Writes all of `bytes`. A point for each write, which is one unless a write is short.
+    /// Writes all of `bytes`. Each write is a point; more than one write is needed only after a short write.
     ///
     /// # Errors
     /// [`WriteZero`](io::ErrorKind::WriteZero) if nothing more can be written, and the errors of
@@ -254,7 +288,7 @@ impl File {
         Ok(())
     }
 
-    /// Reads from `at` on, as std's `FileExt` does. The position stays. A point.
+    /// Reads from offset `at`, like `FileExt` of std. Does not move the position. A point.
     ///
     /// # Errors
     /// The errors of std's `read_at`.
@@ -270,7 +304,18 @@ impl File {
         })
     }
 
-    /// Writes at `at`, as std's `FileExt` does. The position stays. A point.
+    /// Writes at offset `at`, like `FileExt` of std. Does not move the position. A point.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let mut file = sim::fs::File::create_new("/a").await.unwrap();
+    /// file.write_at(b"world", 6).await.unwrap();
+    /// file.write_all(b"hello ").await.unwrap();
+    /// assert_eq!(sim::fs::read("/a").await.unwrap(), b"hello world");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The errors of std's `write_at`.
@@ -286,17 +331,17 @@ impl File {
         })
     }
 
-    /// Moves the position, and returns it. A point.
+    /// Moves the position, and returns the new position. A point.
     ///
     /// # Errors
-    /// If it would be negative.
+    /// If the new position would be negative.
     #[track_caller]
     pub fn seek(&mut self, to: SeekFrom) -> impl Future<Output = io::Result<u64>> + Send + use<'_> {
         let here = here();
         calling(&SEEK, here, move |call, cx| self.open.poll_move(call, (to, here), cx))
     }
 
-    /// Does nothing: a write is done when its future is ready. Not a point, and no sync.
+    /// Does nothing, because a write is complete when its future is ready. Not a point, and does not sync.
     ///
     /// # Errors
     /// None.
@@ -318,17 +363,36 @@ impl File {
         })
     }
 
-    /// Makes the contents of the file durable, or the entries of a directory; not the name of the file, which is an
-    /// entry of its directory. A point.
+    /// Makes the contents of the file, or the entries of a directory, durable. Does not make the file name durable,
+    /// because the name is an entry of the directory. A point.
+    ///
+    /// ```
+    /// use sim::fs::{self, File};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let db = sim::node("db-1");
+    /// let saving = db.spawn(async {
+    ///     fs::write("/a", "bytes").await.unwrap();
+    ///     File::open("/a").await.unwrap().sync_all().await.unwrap();
+    ///     File::open("/").await.unwrap().sync_all().await.unwrap();
+    /// });
+    /// saving.await.unwrap();
+    /// db.power_off();
+    /// db.restart();
+    /// assert_eq!(db.spawn(fs::read("/a")).await.unwrap().unwrap(), b"bytes");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If the disk fails. The data is then taken for written: a second sync does not write it.
+    /// If the disk fails. The kernel then regards the data as written, so a second sync does not write it.
     #[track_caller]
     pub fn sync_all(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.sync(&SYNC_ALL, std::fs::File::sync_all, here())
     }
 
-    /// Like [`sync_all`](Self::sync_all): contents and length.
+    /// Like [`sync_all`](Self::sync_all): makes contents and length durable.
     ///
     /// # Errors
     /// The same as for [`sync_all`](Self::sync_all).
@@ -338,6 +402,16 @@ impl File {
     }
 
     /// Sets the length. Added bytes read as zeros. A point.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = sim::fs::File::create_new("/a").await.unwrap();
+    /// file.set_len(3).await.unwrap();
+    /// assert_eq!(sim::fs::read("/a").await.unwrap(), [0; 3]);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// If the file is not open for writing.
@@ -350,7 +424,7 @@ impl File {
         })
     }
 
-    /// Properties of the file. A point.
+    /// Returns the properties of the file. A point.
     ///
     /// # Errors
     /// The errors of std's function.
@@ -372,10 +446,22 @@ impl File {
         })
     }
 
-    /// Another `File` of the same open file: they share position and lock. A point.
+    /// Returns another `File` for the same open file. Both share the position and the lock. A point.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let mut file = sim::fs::File::create_new("/a").await.unwrap();
+    /// let mut clone = file.try_clone().await.unwrap();
+    /// file.write_all(b"one, ").await.unwrap();
+    /// clone.write_all(b"two").await.unwrap();
+    /// assert_eq!(sim::fs::read("/a").await.unwrap(), b"one, two");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// None in a run.
+    /// Never fails in a run.
     #[track_caller]
     pub fn try_clone(&self) -> impl Future<Output = io::Result<File>> + Send + use<'_> {
         let here = here();
@@ -393,8 +479,8 @@ impl File {
     }
 }
 
-/// The room for a read of [`File::read_to_end`]. It is copied, because `Vec::resize` of a debug build takes a call for
-/// each byte.
+/// The buffer of a read in [`File::read_to_end`]. `extend_from_slice` copies it, because in a debug build `Vec::resize`
+/// makes a call for each byte.
 static ROOM: &[u8] = &[0; 64 << 10];
 
 pub(super) fn text(bytes: Vec<u8>) -> io::Result<String> {

@@ -1,4 +1,4 @@
-//! Locks of files, as `flock` has them: of an open file, alone or together with others.
+//! File locks with the semantics of `flock`: an open file owns the lock, exclusive or shared.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ const TRY_LOCK_SHARED: [&Op; 2] = [
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, inode::UNLOCK);
 const UNLOCK_NOTHING: Op = Op::of_kind("unlock", Access::Peek, inode::FAIL).quiet();
 
-/// An open file, as its locks know it.
+/// The identity of an open file as a lock owner.
 pub(super) type Owner = u64;
 
 /// The lock of one inode.
@@ -35,16 +35,16 @@ pub(super) struct FileLock {
 struct LockState {
     alone: Option<Owner>,
     shared: Vec<Owner>,
-    /// The calls of a run that wait or are about to continue, with their owners; `true` if they
-    /// request an exclusive lock.
+    /// The calls of a run that wait or are about to continue, with their owners. The flag is `true` if the call
+    /// requests an exclusive lock.
     latches: Vec<(Latch, Owner, bool)>,
     waiting: Vec<Waker>,
-    /// The node has died: calls continue, and fail.
+    /// The node has died: waiting calls resume and fail.
     is_dead: bool,
 }
 
 impl LockState {
-    /// Returns `true` if no other open file is in the way.
+    /// Returns `true` if no lock of another open file conflicts.
     fn admits(&self, owner: Owner, alone: bool) -> bool {
         let by_others = |other: &Owner| *other != owner;
         self.is_dead
@@ -52,7 +52,7 @@ impl LockState {
                 || (alone && self.shared.iter().any(by_others)))
     }
 
-    /// Sets the latches of waiting calls as the lock is now. The caller wakes what is returned.
+    /// Updates the latches of waiting calls to the current lock state. The caller must wake the returned wakers.
     #[must_use]
     fn settle(&mut self) -> Vec<Waker> {
         for (latch, owner, alone) in &self.latches {
@@ -61,7 +61,7 @@ impl LockState {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Removes the lock of `owner`. Returns `false` if it had none.
+    /// Removes the lock of `owner`. Returns `false` if `owner` had no lock.
     fn remove(&mut self, owner: Owner) -> bool {
         let had = self.shared.len() + usize::from(self.alone.is_some());
         self.shared.retain(|other| *other != owner);
@@ -86,14 +86,15 @@ impl FileLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock if it is free for `owner`. An open file has one lock: a new one replaces it.
+    /// Acquires the lock if `owner` may have it. An open file has one lock, so a new lock replaces the old lock.
     fn swap(&self, owner: Owner, alone: bool, here: Here) -> bool {
         let (had, waiting) = {
             let mut state = self.state();
             if !state.admits(owner, alone) {
                 return false;
             }
-            // Two calls of one open file that share the lock can be swapped: the second one changes nothing.
+            // If one open file acquires the shared lock twice, the two calls commute, because the second call changes
+            // nothing.
             let shares_again = !alone && state.shared.contains(&owner);
             let had = state.remove(owner) && !shares_again;
             state.add(owner, alone);
@@ -106,13 +107,13 @@ impl FileLock {
         true
     }
 
-    /// Takes the lock, which is free for `owner`, in the step of a call.
+    /// Acquires the lock in the step of a call. The lock must be free for `owner`.
     pub(super) fn take(&self, owner: Owner, alone: bool, here: Here) {
         let taken = self.swap(owner, alone, here);
         debug_assert!(taken, "the call was enabled");
     }
 
-    /// Takes the lock outside of runs.
+    /// Acquires the lock outside of runs.
     pub(super) fn poll_take(
         &self,
         owner: Owner,
@@ -124,11 +125,11 @@ impl FileLock {
             return Poll::Ready(());
         }
         self.state().waiting.push(cx.waker().clone());
-        // It may have been given up in between.
+        // The lock may have been released in between.
         if self.swap(owner, alone, here) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free.
     pub(super) fn try_take(&self, owner: Owner, alone: bool, here: Here) -> io::Result<()> {
         let ops = if alone { TRY_LOCK } else { TRY_LOCK_SHARED };
         self.mark.attempt(ops, here, || match self.swap(owner, alone, here) {
@@ -137,15 +138,15 @@ impl FileLock {
         })
     }
 
-    /// Gives the lock of an open file up. If it has none, that is an operation, too, because another task may lock the
-    /// file.
+    /// Releases the lock of an open file. Without a lock this still records an operation, because another task may lock
+    /// the file.
     pub(super) fn unlock(&self, owner: Owner, here: Here) {
         if !self.let_go(owner, here) {
             self.mark.last(&UNLOCK_NOTHING, here);
         }
     }
 
-    /// Gives the lock of an open file up if it has one, at the end of the file. Returns `false` if it has none.
+    /// Releases the lock of an open file when the file is closed. Returns `false` if the file has no lock.
     pub(super) fn let_go(&self, owner: Owner, here: Here) -> bool {
         let waiting = {
             let mut state = self.state();
@@ -159,7 +160,7 @@ impl FileLock {
         true
     }
 
-    /// The node has died, and its kernel gives all locks up.
+    /// Releases all locks, because the node and its kernel have died.
     pub(super) fn die(&self, here: Here) {
         let waiting = {
             let mut state = self.state();

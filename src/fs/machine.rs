@@ -1,4 +1,4 @@
-//! The disks of a run: one for each node, and one for the outside. A call records what it did to which inodes.
+//! The disks of a run: one for each node, and one for code outside all nodes. Each call records its effects on inodes.
 
 use std::cell::Cell;
 use std::io;
@@ -37,7 +37,7 @@ const VISIT: Op = Op::of_kind("visit", Access::Tell, fs::VISIT).quiet();
 const FAIL: Op = Op::of_kind("fail", Access::Tell, fs::FAIL).quiet();
 const KILL: Op = Op::of_kind("close_files", Access::Tell, fs::KILL).quiet();
 const POWER_OFF: Op = Op::of_kind("lose_cache", Access::Tell, fs::POWER_OFF).quiet();
-// Screens show it, because it names the rules.
+// This operation is shown on screens, because it names the rules.
 const POWER_OFF_UNDER_RULES: Op =
     Op::of_kind("loses_what_was_not_synced_on", Access::Tell, fs::POWER_OFF);
 const LOST_LENGTH: Op = Op::of_kind("finds_an_old_length_of", Access::Peek, inode::SEE);
@@ -50,7 +50,7 @@ pub(super) struct Machines(Mutex<All>);
 
 #[derive(Default)]
 struct All {
-    /// By number: 0 is the outside.
+    /// The machines by number; 0 is the outside, which is code in no node.
     machines: Map<u32, Arc<Machine>>,
     faults: Faults,
     faults_of: Map<u32, Faults>,
@@ -61,47 +61,47 @@ struct All {
 pub(super) struct Machine {
     number: u32,
     name: Arc<str>,
-    /// All of the disk, as searches see it.
+    /// The object that represents the whole disk in searches.
     whole: Wrapped,
     state: Mutex<State>,
 }
 
 struct State {
     disk: Disk,
-    /// Counts deaths.
+    /// The number of deaths so far.
     life: u64,
     faults: Faults,
-    /// Faults that last, each as often as it was begun.
+    /// Active lasting faults. A fault that was started several times appears several times.
     troubles: Vec<DiskFault>,
     budget: u8,
-    /// The number of calls that suffered one of these.
+    /// The number of calls that suffered an active lasting fault.
     met: u64,
     marks: Marks,
-    /// A call was done.
+    /// `true` if at least one call was executed.
     is_used: bool,
     locks: Map<Ino, Arc<FileLock>>,
 }
 
-/// A machine in one of its lives.
+/// A machine, and the number of its life.
 pub(super) type Life = (Arc<Machine>, u64);
 
-/// The effects of a call that was done, which are recorded after it.
+/// The effects of an executed call, to be recorded after it.
 pub(super) struct Effects {
     accesses: Accesses,
     losses: Vec<(Loss, Arc<Wrapped>)>,
-    /// Inodes and parts of mapped files, with the operations on them.
+    /// Inodes and parts of mapped files, with the operation on each.
     touched: Vec<(Arc<Wrapped>, &'static Op)>,
     position: Option<Arc<Wrapped>>,
     is_visit: bool,
 }
 
-/// The number of the machine of a node.
+/// Returns the machine number of a node.
 fn number_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.number() + 1)
 }
 
-/// The key of the disk of a node among all disks, of 26 bits. Not the number: it depends on the
-/// order of added nodes.
+/// Returns the 26-bit key of a node's disk among all disks. The machine number cannot serve as key, because it depends
+/// on the order in which nodes are added.
 fn key_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.known().hash >> 6)
 }
@@ -121,7 +121,7 @@ impl Machines {
         machines
     }
 
-    /// The machine of a node or of the outside, made when it is first used.
+    /// Returns the machine of a node or of the outside. Creates it on first use.
     pub(super) fn of(&self, node: Option<&Node>, here: Here) -> Arc<Machine> {
         let number = number_of(node);
         let mut all = self.all();
@@ -134,10 +134,9 @@ impl Machines {
         machine
     }
 
-    /// Begins or ends a fault that lasts, on the disk of a node. Ending a fault that has not begun
-    /// does nothing.
+    /// Starts or ends a lasting fault on the disk of a node. Does nothing for the end of a fault that has not started.
     pub(super) fn set_trouble(&self, node: &Node, (fault, begins): (DiskFault, bool), here: Here) {
-        // All steps of the tasks of the node depend on it, and calls of visitors.
+        // All steps of the node's tasks, and all calls of visitors, depend on the fault.
         node.touch(here);
         let machine = self.of(Some(node), here);
         machine.whole.record(&FAIL, here);
@@ -145,12 +144,12 @@ impl Machines {
         machine.state().set_trouble(fault, budget);
     }
 
-    /// The machine of a node, if it has a disk yet.
+    /// Returns the machine of a node, if the node already has a disk.
     pub(super) fn known(&self, node: &Node) -> Option<Arc<Machine>> {
         self.all().machines.get(&number_of(Some(node))).cloned()
     }
 
-    /// Sets the faults of the disk of a node, or of all without faults of their own.
+    /// Sets the faults of a node's disk. Without a node, sets the faults of all disks without own settings.
     pub(super) fn set_faults(&self, node: Option<&Node>, faults: Faults, here: Here) {
         seam::changes_setting(here);
         let faults = faults.at(Rates::of_run());
@@ -204,12 +203,12 @@ impl Machine {
         Machine { number, name, whole, state: Mutex::new(state) }
     }
 
-    /// The object that a call of `path` is announced on.
+    /// Returns the object on which a call with `path` is announced.
     pub(super) fn path(&self, path: &Path, here: Here) -> Arc<Wrapped> {
         self.state().marks.path(path, here)
     }
 
-    /// The object of a word of a mapped file. Its first user names it.
+    /// Returns the object of a word in a mapped file. The first user of the word names it.
     pub(super) fn word(
         &self,
         ino: Ino,
@@ -220,24 +219,24 @@ impl Machine {
         self.state().marks.word(ino, unit, (name, values), here)
     }
 
-    /// The object of an inode.
+    /// Returns the object of an inode.
     pub(super) fn inode(&self, ino: Ino) -> Arc<Wrapped> {
         self.state().marks.inode(ino)
     }
 
-    /// The lock of an inode.
+    /// Returns the lock of an inode.
     pub(super) fn lock(&self, ino: Ino) -> Arc<FileLock> {
         let mut state = self.state();
         let mark = state.marks.inode(ino);
         let new = || {
-            // The death of the node finds it.
+            // Announces the new lock, because the death of the node releases it.
             seam::tells();
             Arc::new(FileLock::new(mark))
         };
         state.locks.entry(ino).or_insert_with(new).clone()
     }
 
-    /// The time that a call of the code that runs takes. It is of its node: calls of visitors take none.
+    /// Returns the delay of a call by the current code on a slow disk. Calls of visitors are not delayed.
     pub(super) fn delay(&self) -> Option<Duration> {
         let delay = trouble::delay(&self.state().troubles)?;
         let is_own = number_of(crate::node::current().as_ref()) == self.number;
@@ -248,13 +247,13 @@ impl Machine {
         })
     }
 
-    /// The faults that last, the number of calls that suffered them, and the number of inodes beside `/`.
+    /// Returns the active lasting faults, the number of calls that suffered them, and the number of inodes except `/`.
     pub(super) fn condition(&self) -> (Vec<DiskFault>, u64, u64) {
         let state = self.state();
         (state.troubles.clone(), state.met, state.disk.inodes() - 1)
     }
 
-    /// Does a call, in its turn. `path` names the inode that it makes.
+    /// Executes a call at its point. `path` names any inode that the call creates.
     pub(super) fn act<R>(
         &self,
         life: u64,
@@ -282,7 +281,7 @@ impl Machine {
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
         if self.number == 0 && effects.accesses.is_by_map {
-            // The outside never dies, so what is durable and in which order does not show.
+            // The outside never dies, so durability and the order of changes are not observable.
             (effects.accesses.syncs, effects.accesses.changes) = (false, false);
         }
         while marks.inodes() < disk.inodes() {
@@ -295,7 +294,7 @@ impl Machine {
         for (object, updates) in objects {
             let mark_and_op = match object {
                 Object::Inode(ino) => {
-                    // A first read decides what a crash left, and no later one does.
+                    // After a crash, the first read determines the state that the crash left; later reads do not.
                     let op = match *updates || (has_crashed && !is_by_map) {
                         true => &TOUCH,
                         false if *is_by_map => &SEE_BY_WORD,
@@ -328,7 +327,7 @@ impl Machine {
         effects.record(&self.whole, here, |mark, op| mark.act(op, here, || ()));
     }
 
-    /// Closes a file, in a destructor. `mark` is the mark of its inode.
+    /// Closes a file, in a destructor.
     pub(super) fn close(&self, life: u64, handle: Handle, here: Here) {
         let mut state = self.state();
         if state.life != life {
@@ -336,7 +335,7 @@ impl Machine {
         }
         let mut draw = |_| 0;
         let mut call = state.disk.call(&mut draw);
-        // Fails for a file that is closed, which is nothing to report.
+        // Closing a closed file fails, but that is not an error here.
         let _ = call.close(handle);
         let mut effects = Effects::none(false);
         effects.accesses = std::mem::take(&mut call.accesses);
@@ -345,7 +344,7 @@ impl Machine {
         effects.record(&self.whole, here, |mark, op| mark.last(op, here));
     }
 
-    /// The number of its deaths.
+    /// Returns the number of deaths so far.
     pub(super) fn life(&self) -> u64 {
         self.state().life
     }
@@ -354,7 +353,8 @@ impl Machine {
         self.life() == life
     }
 
-    /// Returns `true` if a task that is not of the node makes a call, which its death does not end.
+    /// Returns `true` if the calling task does not belong to the node of this machine. The death of the node does not
+    /// end such a call.
     pub(super) fn check_visitor(&self, here: Here) -> bool {
         let visitor = number_of(crate::node::current().as_ref());
         if visitor == self.number {
@@ -387,7 +387,7 @@ impl Machine {
             Death::PoweredOff if has_rules => &POWER_OFF_UNDER_RULES,
             Death::PoweredOff | Death::Wiped => &POWER_OFF,
         };
-        // A file whose first call has not run yet counts as absent.
+        // A disk without any executed call has no files, so its death needs no record.
         if is_used {
             self.whole.act(op, here, || ());
         }
@@ -421,7 +421,7 @@ impl Machine {
 }
 
 impl State {
-    /// Begins a fault, which so many calls of a task suffer, or ends it.
+    /// Starts a fault, which each task suffers in at most `budget` calls; with 0, ends the fault.
     fn set_trouble(&mut self, fault: DiskFault, budget: u8) {
         if budget > 0 {
             self.budget = budget;
@@ -432,7 +432,7 @@ impl State {
     }
 }
 
-/// The error of a call through a file of an earlier life.
+/// Returns the error of a call through a file that was opened in an earlier life.
 pub(super) fn gone() -> io::Error {
     io::Error::other("the node that opened the file has died since")
 }
@@ -448,13 +448,13 @@ impl Effects {
         }
     }
 
-    /// The call was announced on a word, and is recorded there.
+    /// Removes the effect on `word`, because the call was announced on `word` and is recorded there.
     pub(super) fn of_word(mut self, word: &Arc<Wrapped>) -> Effects {
         self.touched.retain(|(mark, _)| !Arc::ptr_eq(mark, word));
         self
     }
 
-    /// The position of the file is shared with other tasks.
+    /// Sets the object of a file position that tasks share.
     pub(super) fn at(mut self, position: Option<Arc<Wrapped>>) -> Effects {
         self.position = position;
         self
@@ -490,7 +490,7 @@ impl Effects {
     }
 }
 
-/// The settings of a disk under the rules and the limit of `faults`.
+/// The settings of a disk with the rules and the capacity of `faults`.
 impl Faults {
     fn settings(&self) -> Settings {
         Settings { rules: self.disk_rules(), capacity: self.room(), ..Settings::default() }

@@ -26,19 +26,21 @@ const READ_AT: Op = sees("read_at");
 const WRITE_AT: Op = acts("write_at");
 const FLUSH: Op = acts("flush");
 
-/// A part of a file, mapped into memory and shared: words with the operations of [`Atomic`](crate::Atomic), and slices.
+/// A part of a file that is mapped into memory and shared. It has words with the operations of
+/// [`Atomic`](crate::Atomic), and slices.
 ///
-/// A store changes the file at once: reads of the file and other maps see it, and a map sees what is written to the
-/// file. It is durable after a [`flush`](Self::flush) of its bytes, or a sync of the file. Until then a power failure
-/// leaves any state that the sector had between two stores, each sector by itself. So a word is never torn, two words
-/// of one sector never come back in an order that there was not, and words of two sectors may. A slice is stored in
-/// pieces of eight bytes, in order: a power failure may tear it between them.
+/// A store changes the file at once: reads of the file and other maps see the store, and a map sees all writes to the
+/// file. A store is durable after a [`flush`](Self::flush) of its bytes, or a sync of the file. Until then a power
+/// failure leaves each sector, independently, in any state that it had between two stores. So a word is never torn.
+/// Words of one sector keep the order of their stores; words of different sectors may be out of order. A slice is
+/// stored in pieces of eight bytes, in order, so a power failure may tear it between two pieces.
 ///
-/// The length of the file does not change. An access behind its end ends the process, as it does with the kernel's maps
-/// (`SIGBUS`): it fails the run. So do an access to a sector that cannot be read, and a store that needs room on a full
-/// disk. (A kernel lets a program use the rest of the last page, and what is stored there is lost.)
+/// The length of the file does not change. An access beyond the end of the file ends the process and so fails the run,
+/// like `SIGBUS` for a real map. The same happens for an access to a sector that cannot be read, and for a store that
+/// needs room on a full disk. (A real kernel permits access to the rest of the last page, but does not keep stores
+/// there.)
 ///
-/// The map keeps the file open, with its lock. Its clones are the same map.
+/// The map keeps the file open, with its lock. Clones refer to the same map.
 ///
 /// ```
 /// use sim::Ordering::SeqCst;
@@ -62,20 +64,20 @@ const FLUSH: Op = acts("flush");
 ///
 /// # In a search
 ///
-/// Operations on one word conflict like operations on an atomic. Words within the same eight
-/// aligned bytes count as one word. Two stores into different words of one sector conflict on the
-/// disk of a node, because a power failure tells their order; on the disk of the outside, which has
-/// none, they commute. Stores into different sectors commute, and a flush conflicts with the stores
-/// into its sectors alone. Calls that write the file conflict with all operations of its maps;
-/// calls that read it conflict with all stores. A slice of more than 128 bytes is as a read or a
-/// write of the file, a flush of more than 16 sectors as a sync of it.
+/// Operations on one word conflict like operations on an atomic. Words within the same eight aligned bytes count as one
+/// word. Two stores into different words of one sector conflict on the disk of a node, because a power failure reveals
+/// their order. On the disk of code outside all nodes, which has no power failures, they commute. Stores into different
+/// sectors commute, and a flush conflicts with the stores into its own sectors only. Calls that write the file conflict
+/// with all operations of its maps; calls that read it conflict with all stores. Access to a slice of more than 128
+/// bytes counts as a read or write of the file, and a flush of more than 16 sectors counts as a sync.
 ///
 /// # Outside of runs, and in the real build
 ///
-/// There is no memory behind it, for that needs `unsafe` code: an operation reads and writes the file at its place, in
-/// the page cache, and is atomic among all maps of the file in this process, which take turns. Other processes with a
-/// true map of the file see whole words, but an operation that reads and writes is not atomic for them. A flush is a
-/// `sync_data` of the file. It is a way to run the same program; for speed use a crate for maps there.
+/// The map uses no mapped memory, because that needs `unsafe` code. An operation reads and writes the file in the page
+/// cache. All maps of the file in this process share a mutex, so the operation is atomic among them. Other processes
+/// with a true map of the file see whole words, but for them a read-modify-write operation is not atomic. A flush is a
+/// `sync_data` of the file. This is meant to run the same program unchanged; where speed matters, use a memory-mapping
+/// crate.
 #[derive(Clone)]
 pub struct Map {
     pub(super) inner: Arc<Mapped>,
@@ -83,15 +85,28 @@ pub struct Map {
 
 pub(super) struct Mapped {
     pub(super) open: Arc<Open>,
-    /// The bytes of the file.
+    /// The mapped bytes of the file.
     range: Range<u64>,
-    /// Of a file of the operating system.
+    /// The mutex that the maps of a file of the operating system share.
     turn: Option<real::MapTurn>,
 }
 
 impl Map {
-    /// Maps these bytes of a file, which must be open for reading and writing. They need not be there yet: the file may
-    /// grow. A point.
+    /// Maps these bytes of a file, which must be open for reading and writing. The bytes need not exist yet, because
+    /// the file may grow. A point.
+    ///
+    /// ```
+    /// use sim::fs::{File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = File::create_new("/log").await.unwrap();
+    /// let unaligned = Map::open(&file, 4..64).await;
+    /// assert_eq!(unaligned.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    /// assert_eq!(Map::open(&file, 8..64).await.unwrap().len(), 56);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the range is empty, if it does not start at a multiple of 8,
@@ -119,16 +134,33 @@ impl Map {
         })
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[allow(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> u64 {
         self.inner.range.end - self.inner.range.start
     }
 
-    /// The word at `at`, in bytes from the start of the map. Words may overlap.
+    /// Returns the word at `at`, in bytes from the start of the map. Words may overlap.
+    ///
+    /// ```
+    /// use sim::Ordering::SeqCst;
+    /// use sim::fs::{File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = File::create_new("/log").await.unwrap();
+    /// file.set_len(64).await.unwrap();
+    /// let map = Map::open(&file, 8..64).await.unwrap();
+    /// map.word::<u64>(0).store(7, SeqCst).await;
+    /// let mut bytes = [0; 8];
+    /// file.read_at(&mut bytes, 8).await.unwrap();
+    /// assert_eq!(u64::from_ne_bytes(bytes), 7);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If it is not aligned to its size, or not in the map.
+    /// If the word is not aligned to its size, or is not in the map.
     #[track_caller]
     pub fn word<T: Number>(&self, at: u64) -> MapWord<T> {
         let size = size_of::<T>() as u64;
@@ -140,7 +172,7 @@ impl Map {
     /// Loads a slice at `at`, in bytes from the start of the map. A point.
     ///
     /// # Panics
-    /// If it is not in the map.
+    /// If the slice is not in the map.
     #[track_caller]
     pub fn read_at<'a>(
         &'a self,
@@ -162,11 +194,27 @@ impl Map {
         })
     }
 
-    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear it between pieces
-    /// of eight bytes.
+    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear the slice between
+    /// pieces of eight bytes.
+    ///
+    /// ```
+    /// use sim::fs::{File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = File::create_new("/log").await.unwrap();
+    /// file.set_len(64).await.unwrap();
+    /// let map = Map::open(&file, 0..64).await.unwrap();
+    /// map.write_at(b"record", 16).await;
+    /// let mut record = [0; 6];
+    /// map.read_at(&mut record, 16).await;
+    /// assert_eq!(&record, b"record");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If it is not in the map.
+    /// If the slice is not in the map.
     #[track_caller]
     pub fn write_at<'a>(
         &'a self,
@@ -189,15 +237,40 @@ impl Map {
         })
     }
 
-    /// Makes these bytes durable, in bytes from the start of the map: whole sectors, and not the
-    /// length of the file. For the length use [`File::sync_all`]. A point.
+    /// Makes the bytes of `range` durable, in bytes from the start of the map. Writes whole sectors, but not the length
+    /// of the file. For the length use [`File::sync_all`]. A point.
+    ///
+    /// ```
+    /// use sim::Ordering::SeqCst;
+    /// use sim::fs::{self, File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let db = sim::node("db-1");
+    /// let saving = db.spawn(async {
+    ///     let file = File::create_new("/log").await.unwrap();
+    ///     file.set_len(8).await.unwrap();
+    ///     file.sync_all().await.unwrap();
+    ///     File::open("/").await.unwrap().sync_all().await.unwrap();
+    ///     let map = Map::open(&file, 0..8).await.unwrap();
+    ///     map.word::<u64>(0).store(7, SeqCst).await;
+    ///     map.flush(0..8).await.unwrap();
+    /// });
+    /// saving.await.unwrap();
+    /// db.power_off();
+    /// db.restart();
+    /// let found = db.spawn(fs::read("/log")).await.unwrap();
+    /// assert_eq!(found.unwrap(), 7_u64.to_ne_bytes());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The same as for [`File::sync_all`]. Contents that the sync should have written then count as
     /// written.
     ///
     /// # Panics
-    /// If they are not in the map.
+    /// If the range is not in the map.
     #[track_caller]
     pub fn flush(
         &self,
@@ -214,14 +287,14 @@ impl Map {
         })
     }
 
-    /// Asks the kernel to start writing these bytes. This makes nothing durable. Not a point: it
-    /// does nothing.
+    /// Takes the place of a request to the kernel to start writing these bytes. It does nothing, because such a request
+    /// makes nothing durable. Not a point.
     ///
     /// # Errors
     /// None.
     ///
     /// # Panics
-    /// If they are not in the map.
+    /// If the range is not in the map.
     #[track_caller]
     pub fn flush_async(&self, range: Range<u64>) -> io::Result<()> {
         self.inner.bytes_at(range.start, range.end.saturating_sub(range.start));
@@ -236,7 +309,7 @@ impl fmt::Debug for Map {
 }
 
 impl Mapped {
-    /// The bytes of the file at a place of the map.
+    /// Returns the bytes of the file at an offset in the map.
     #[track_caller]
     fn bytes_at(&self, at: u64, length: u64) -> Range<u64> {
         let mapped = self.range.end - self.range.start;
@@ -247,8 +320,8 @@ impl Mapped {
         self.range.start + at..self.range.start + at + length
     }
 
-    /// Does an access to `bytes` of the file. It is announced on `word`, or on the file. `real` returns `None` if the
-    /// file ends before.
+    /// Accesses `bytes` of the file. The access is announced on `word`, or on the file. `real` returns `None` if the
+    /// file ends before the end of `bytes`.
     pub(super) fn poll<R>(
         &self,
         call: &mut PlainCall,
@@ -306,7 +379,7 @@ impl Mapped {
         Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The text of an access that ends the process.
+    /// Returns the message of an access that ends the process.
     fn text(&self, error: BusError, bytes: &Range<u64>) -> String {
         let file = match &self.open.file {
             Where::Run(file) => file.path.display().to_string(),
@@ -329,7 +402,7 @@ impl Mapped {
     }
 }
 
-/// A map of an earlier life was used.
+/// Fails the run, because a map of an earlier life was used.
 fn dead(here: Here) -> ! {
     let message = format!("a map is used: {}", gone());
     seam::fail(|| Failure::Misuse { message: message.clone(), place: seam::place_of(here) });

@@ -1,4 +1,4 @@
-//! The objects of a disk, as searches and screens know them: inodes, paths, and parts of mapped files.
+//! The disk objects that searches and screens use: inodes, paths, and parts of mapped files.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -9,28 +9,29 @@ use crate::disk::{Ino, UNIT};
 use crate::run::event::ValueKind;
 use crate::seam::{Here, Wrapped};
 
-/// The marks of one disk.
+/// The objects (marks) of one disk.
 pub(super) struct Marks {
-    /// The key of the machine.
+    /// The key of the disk.
     machine: u32,
     inodes: Vec<InodeMark>,
-    /// Paths that calls named.
+    /// Paths that were passed to calls.
     paths: Map<PathBuf, Arc<Wrapped>>,
-    /// The number of inodes that were made under a path.
+    /// The number of inodes that were created under each path.
     made: Map<PathBuf, u32>,
     parts: Map<(Ino, PartOf), Arc<Wrapped>>,
 }
 
 struct InodeMark {
     mark: Arc<Wrapped>,
-    /// The path that it was made under, and how many were before it. Numbers of inodes depend on other tasks.
+    /// The path under which the inode was created, and the number of earlier inodes under this path. They replace the
+    /// inode number, which depends on other tasks.
     made: (PathBuf, u32),
 }
 
 /// A part of a mapped file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum PartOf {
-    /// All of its contents.
+    /// All contents of the file.
     Contents,
     Word(u64),
     Sector(u64),
@@ -43,7 +44,7 @@ impl Marks {
         Marks { machine, inodes: vec![root], paths, made, parts }
     }
 
-    /// A key among all objects of a run that any task may be the first to use.
+    /// Returns a key that does not depend on which task uses the object first.
     fn key(&self, of: impl Hash) -> u32 {
         const HASHED: u32 = 1 << 30;
         let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
@@ -51,7 +52,7 @@ impl Marks {
         (hasher.finish() >> 32) as u32 & (HASHED - 1) | HASHED
     }
 
-    /// The object that a call of `path` is announced on.
+    /// Returns the object on which a call with `path` is announced.
     pub(super) fn path(&mut self, path: &Path, here: Here) -> Arc<Wrapped> {
         if let Some(known) = self.paths.get(path) {
             return known.clone();
@@ -61,14 +62,14 @@ impl Marks {
         self.paths.entry(path.to_owned()).or_insert(Arc::new(mark)).clone()
     }
 
-    /// The number of inodes that have a mark.
+    /// Returns the number of inodes with a mark.
     pub(super) fn inodes(&self) -> u64 {
         self.inodes.len() as u64
     }
 
-    /// Adds the next inode, which a call of `path` made.
+    /// Adds the next inode, which a call with `path` created.
     pub(super) fn add_inode(&mut self, is_directory: bool, path: &Path, here: Here) {
-        // A path is an object, too, which has its name.
+        // The kind distinguishes this name from the name of the path, which is an object, too.
         let kind = if is_directory { "directory" } else { "file" };
         let name = format!("{kind} {}", path.display());
         let mark = Arc::new(Wrapped::outside_named(kind, &name, here));
@@ -81,13 +82,13 @@ impl Marks {
         self.inodes[ino.0 as usize].mark.clone()
     }
 
-    /// Forgets all but the root: the disk is new.
+    /// Forgets all inodes except the root, because the disk is new.
     pub(super) fn forget_files(&mut self) {
         self.inodes.truncate(1);
         self.parts.clear();
     }
 
-    /// A word of a mapped file, with the name and the values of its first user.
+    /// Returns the object of a word in a mapped file, with the name and the value kind of its first user.
     pub(super) fn word(
         &mut self,
         ino: Ino,
@@ -125,7 +126,7 @@ impl Marks {
     }
 }
 
-/// FNV-1a: the same in each run and on each machine, unlike the hasher of std.
+/// FNV-1a: gives the same hash in each run and on each machine, unlike the hasher of std.
 struct Fnv(u64);
 
 impl Hasher for Fnv {

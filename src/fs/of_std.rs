@@ -1,4 +1,4 @@
-//! Files of std as files of this module, and back: outside of runs alone.
+//! Conversions between files of std and files of this module. Only for use outside of runs.
 
 use super::file::File;
 use super::opened::{Open, Where};
@@ -6,7 +6,7 @@ use crate::run::Failure;
 use crate::seam::{self, Here, here};
 
 impl File {
-    /// Takes a file of std. Fails a run, whose files are on the disks of its nodes: open a file there.
+    /// Wraps a file of std. Fails a run, because the files of a run are on the disks of its nodes: open the file there.
     ///
     /// ```
     /// let std = std::fs::File::open("/").unwrap();
@@ -21,10 +21,16 @@ impl File {
         File::new(Open::of_std(std, here))
     }
 
-    /// Returns the file of std, once no call is under way. Fails a run, whose files are none of the operating system.
+    /// Returns the file of std. Fails a run, because the files of a run are not files of the operating system.
+    ///
+    /// ```
+    /// let file = sim::block_on(sim::fs::File::open("/")).unwrap();
+    /// let std = sim::block_on(file.into_std());
+    /// assert!(std.metadata().unwrap().is_dir());
+    /// ```
     ///
     /// # Panics
-    /// If the system has no room for another descriptor.
+    /// If the operating system cannot create another file descriptor.
     #[track_caller]
     pub fn into_std(self) -> impl Future<Output = std::fs::File> + Send {
         let here = here();
@@ -41,11 +47,20 @@ impl File {
 
     /// Returns the file of std.
     ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = sim::fs::File::create("/a").await.unwrap();
+    /// assert!(file.try_into_std().is_err());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    ///
     /// # Errors
-    /// The file, if it is one of a run.
+    /// The file itself, if it is a file of a run.
     ///
     /// # Panics
-    /// If the system has no room for another descriptor.
+    /// If the operating system cannot create another file descriptor.
     #[track_caller]
     #[allow(clippy::result_large_err, reason = "the type of tokio")]
     pub fn try_into_std(self) -> Result<std::fs::File, File> {
@@ -56,12 +71,13 @@ impl File {
         }
     }
 
-    /// Sets the size of tokio's buffer, for code that does so. It has no effect: a call is not cut into pieces.
+    /// Sets the buffer size, for code that does so with tokio. It has no effect, because calls are not split into
+    /// pieces.
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
         self.max_buf_size = max_buf_size;
     }
 
-    /// Returns the size that was set last, at first 2 MiB.
+    /// Returns the size that was last set; 2 MiB by default.
     pub fn max_buf_size(&self) -> usize {
         self.max_buf_size
     }

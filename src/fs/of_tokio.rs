@@ -1,4 +1,4 @@
-//! Files as streams of tokio, with the feature `tokio`.
+//! The stream traits of tokio for files, with the feature `tokio`.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
@@ -44,7 +44,7 @@ impl AsyncSeek for File {
         Ok(())
     }
 
-    /// Of a file that was asked for no position, the position as it is.
+    /// Without a preceding `start_seek`, returns the current position.
     fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         let file = self.get_mut();
         let to = file.streaming.wanted.unwrap_or(SeekFrom::Current(0));

@@ -1,4 +1,4 @@
-//! The disk of a node from outside: its settings, and the faults that it has for a while.
+//! The disk of a node as a test controls it: its settings and its lasting faults.
 
 use super::faults::Faults;
 use super::machine::Machines;
@@ -10,7 +10,7 @@ use crate::seam::{self, Here, Wrapped, here};
 const FAIL: Op = Op::of_kind("fail", Access::Tell, word::WRITE);
 const MEND: Op = Op::of_kind("mend", Access::Tell, word::WRITE);
 
-/// The disk of a node.
+/// Returns the disk of a node, for settings and faults.
 pub fn on(node: &Node) -> NodeDisk<'_> {
     NodeDisk(node)
 }
@@ -20,7 +20,20 @@ pub fn on(node: &Node) -> NodeDisk<'_> {
 pub struct NodeDisk<'a>(&'a Node);
 
 impl NodeDisk<'_> {
-    /// Like [`fs::faults`](super::faults()), for this disk.
+    /// Sets the faults of this disk, like [`fs::faults`](super::faults()).
+    ///
+    /// ```
+    /// use sim::fs::{self, Faults};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let [db, other] = ["db", "other"].map(sim::node);
+    /// fs::on(&db).faults(Faults::none().capacity(512));
+    /// assert!(db.spawn(fs::write("/a", [1; 1024])).await.unwrap().is_err());
+    /// assert!(other.spawn(fs::write("/a", [1; 1024])).await.unwrap().is_ok());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn faults(&self, faults: Faults) {
         let here = here();
@@ -29,8 +42,8 @@ impl NodeDisk<'_> {
         }
     }
 
-    /// Starts a fault of the disk. It lasts across restarts of the node. Not a point. Outside of
-    /// runs and in the real build it does nothing.
+    /// Starts a fault of the disk. The fault lasts across restarts of the node. Not a point.
+    /// Outside of runs and in the real build it does nothing.
     ///
     /// ```
     /// use sim::fs::{self, DiskFault};
@@ -51,15 +64,32 @@ impl NodeDisk<'_> {
         set_fault(self.0, (fault, true), here());
     }
 
-    /// Ends a fault. A fault that was [begun](Self::begin) twice lasts until the second end. Bits
-    /// that have changed, and writes that landed elsewhere, stay so. Not a point.
+    /// Ends a fault. A fault that was [begun](Self::begin) twice lasts until the second end.
+    /// Changed bits and misdirected writes remain. Not a point.
+    ///
+    /// ```
+    /// use sim::fs::{self, DiskFault};
+    /// use sim::time::{Duration, Instant};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let (db, slow) = (sim::node("db-1"), DiskFault::Slow(Duration::from_millis(20)));
+    /// fs::on(&db).begin(slow);
+    /// fs::on(&db).begin(slow);
+    /// fs::on(&db).end(slow);
+    /// let begin = Instant::now();
+    /// db.spawn(fs::create_dir("/data")).await.unwrap().unwrap();
+    /// assert_eq!(begin.elapsed(), Duration::from_millis(20));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn end(&self, fault: DiskFault) {
         set_fault(self.0, (fault, false), here());
     }
 }
 
-/// Begins or ends a fault of the disk of a node.
+/// Starts or ends a fault of a node's disk.
 pub(crate) fn set_fault(node: &Node, (fault, begins): (DiskFault, bool), here: Here) {
     if !seam::in_run() {
         return;
@@ -70,20 +100,21 @@ pub(crate) fn set_fault(node: &Node, (fault, begins): (DiskFault, bool), here: H
     Machines::of_run().set_trouble(node, (fault, begins), here);
 }
 
-/// Ends all faults of the disk of a node.
+/// Ends all faults of a node's disk.
 pub(crate) fn mend(node: &Node, here: Here) {
     let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
     let faults = known.map(|machine| machine.condition().0);
     faults.into_iter().flatten().for_each(|fault| set_fault(node, (fault, false), here));
 }
 
-/// The number of calls so far that suffered a fault that lasts.
+/// Returns the number of calls so far that suffered a lasting fault.
 pub(crate) fn met(node: &Node) -> u64 {
     let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
     known.map_or(0, |machine| machine.condition().1)
 }
 
-/// Returns `true` if the disk of a node has had files since it was new.
+/// Returns `true` if a file or directory other than `/` was created on the disk of a node since the
+/// disk was new.
 pub(crate) fn has_files(node: &Node) -> bool {
     let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
     known.is_some_and(|machine| machine.condition().2 > 0)

@@ -1,4 +1,4 @@
-//! Options of opening.
+//! Options for opening a file.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::seam::{Here, here};
 
 const OPEN: Op = acts("open");
 
-/// How a file is opened: the options of [`std::fs::OpenOptions`].
+/// Options for opening a file, with the same meaning as in [`std::fs::OpenOptions`].
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -29,7 +29,7 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// None of the options is set.
+    /// Creates options in which no option is set.
     pub fn new() -> OpenOptions {
         OpenOptions::default()
     }
@@ -46,25 +46,50 @@ impl OpenOptions {
         self
     }
 
-    /// Opens for writing at the end. Of several tasks that do so none writes over another's bytes.
+    /// Opens for appending. Tasks that append to the same file do not overwrite each other's bytes.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let mut options = sim::fs::OpenOptions::new();
+    /// options.append(true).create(true);
+    /// let mut one = options.open("/log").await.unwrap();
+    /// let mut two = options.open("/log").await.unwrap();
+    /// one.write_all(b"one, ").await.unwrap();
+    /// two.write_all(b"two").await.unwrap();
+    /// assert_eq!(sim::fs::read("/log").await.unwrap(), b"one, two");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn append(&mut self, append: bool) -> &mut OpenOptions {
         self.options.append = append;
         self
     }
 
-    /// Cuts the file to length 0.
+    /// Truncates the file to length 0.
     pub fn truncate(&mut self, truncate: bool) -> &mut OpenOptions {
         self.options.truncate = truncate;
         self
     }
 
-    /// Makes the file if there is none.
+    /// Creates the file if it does not exist.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let mut options = sim::fs::OpenOptions::new();
+    /// let missing = options.write(true).open("/a").await;
+    /// assert_eq!(missing.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    /// assert!(options.create(true).open("/a").await.is_ok());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn create(&mut self, create: bool) -> &mut OpenOptions {
         self.options.create = create;
         self
     }
 
-    /// Creates the file. Fails if it exists.
+    /// Creates the file. Fails if the file exists.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
         self.options.create_new = create_new;
         self
@@ -73,6 +98,17 @@ impl OpenOptions {
     /// Opens the file. A point.
     ///
     /// A directory can be opened for reading, to [sync](File::sync_all) its entries.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// sim::fs::create_dir("/data").await.unwrap();
+    /// let data = sim::fs::OpenOptions::new().read(true).open("/data").await.unwrap();
+    /// data.sync_all().await.unwrap();
+    /// assert!(data.metadata().await.unwrap().is_dir());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The errors of [`std::fs::OpenOptions::open`].

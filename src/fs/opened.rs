@@ -1,4 +1,5 @@
-//! Open files, as a [`File`](super::File) and its clones share them: their calls, on the disk of a run or by std.
+//! Open files, which a [`File`](super::File) and its clones share. Their calls run on the disk of a run or
+//! through std.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use super::trouble::{Befalls, SECTOR};
 use crate::disk::{Call, Error, Handle, Ino, OpenOptions};
 use crate::seam::{self, Here, Wrapped};
 
-/// The result of opening.
+/// The result of opening a file.
 pub(super) enum Opened {
     Run(Handle, Ino),
     Real(std::fs::File),
@@ -25,7 +26,7 @@ pub(super) struct Open {
     pub(super) file: Where,
     pub(super) here: Here,
     pub(super) owner: Owner,
-    /// The options with which it was opened.
+    /// The options with which the file was opened.
     pub(super) options: OpenOptions,
     lock: OnceLock<Arc<FileLock>>,
 }
@@ -42,7 +43,7 @@ pub(super) struct RunFile {
     pub(super) ino: Ino,
     mark: Arc<Wrapped>,
     pub(super) path: PathBuf,
-    /// The position as an object, if several files share it.
+    /// The object of the position, if several files share the position.
     position: OnceLock<Arc<Wrapped>>,
 }
 
@@ -76,21 +77,21 @@ impl Open {
         Open { file, here, owner, options, lock: OnceLock::new() }
     }
 
-    /// A file of std, which may be read and written as far as the system permits.
+    /// Wraps a file of std. The system decides whether it may be read or written.
     pub(super) fn of_std(file: std::fs::File, here: Here) -> Open {
         let options = OpenOptions { read: true, write: true, ..OpenOptions::default() };
         let (file, owner) = (Where::Real(file), real::next_owner());
         Open { file, here, owner, options, lock: OnceLock::new() }
     }
 
-    /// Makes the position an object, because several files are to share it.
+    /// Creates an object for the position, because several files will share it.
     pub(super) fn share_position(&self, here: Here) {
         if let Where::Run(file) = &self.file {
             file.position.get_or_init(|| Arc::new(Wrapped::outside("position", here)));
         }
     }
 
-    /// Does a call that does not need std's `&mut`.
+    /// Executes a call that needs no `&mut` access to the std file.
     pub(super) fn poll<R>(
         &self,
         call: &mut DiskCall,
@@ -121,7 +122,7 @@ impl Open {
         Ok(self.lock.get_or_init(|| lock))
     }
 
-    /// Its lock, if a call has asked for it.
+    /// Returns the lock, if a call has requested it.
     pub(super) fn known_lock(&self) -> Option<&Arc<FileLock>> {
         self.lock.get()
     }
@@ -142,7 +143,7 @@ fn count(moved: &usize) -> Option<u64> {
 
 const BIT: &str = "the bit that changed";
 
-/// Reads. Faults of reads may be injected.
+/// Executes a read, with any injected faults.
 fn read_in_run(
     call: &mut Call<'_>,
     faults: &Befalls<'_>,
@@ -172,7 +173,8 @@ fn read_in_run(
                 call.damage(handle, one())?;
             }
             if faults.rots_now() {
-                // Among the bytes that are read: others of the sector do not show.
+                // The bit is among the bytes that are read, because other bytes of the sector are
+                // not visible in the result.
                 let sector = one();
                 let begin = from.max(sector * SECTOR);
                 let end = (from + there).min((sector + 1) * SECTOR);
@@ -194,7 +196,7 @@ fn read_in_run(
     }
 }
 
-/// Writes. Faults of writes may be injected.
+/// Executes a write, with any injected faults.
 fn write_in_run(
     call: &mut Call<'_>,
     faults: &Befalls<'_>,
@@ -226,7 +228,7 @@ impl Open {
         cx: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        // Both closures have the buffer, and one is called.
+        // Both closures need the buffer, but only one closure is called.
         let into = std::cell::RefCell::new(into);
         self.poll(
             call,

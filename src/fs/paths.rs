@@ -15,7 +15,7 @@ const CANONICALIZE: Op = sees("canonicalize");
 const SYMLINK_METADATA: Op = sees("symlink_metadata");
 const READ_LINK: Op = sees("read_link");
 
-/// The path of a file or a directory from the root, without `.` and `..`. A point.
+/// Returns the absolute path of a file or a directory, without `.` and `..`. A point.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -39,7 +39,7 @@ pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<P
     by_path(&CANONICALIZE, At::here(here), path, here, act, move || std::fs::canonicalize(&real))
 }
 
-/// A path on the disk of a run, from its root.
+/// Returns the absolute form of a path on the disk of a run.
 fn from_root(path: &Path) -> PathBuf {
     let mut whole = PathBuf::from("/");
     for component in path.components() {
@@ -53,7 +53,8 @@ fn from_root(path: &Path) -> PathBuf {
     whole
 }
 
-/// Like [`metadata`](super::metadata), of a symbolic link itself. A run has none. A point.
+/// Like [`metadata`](super::metadata), but does not follow a symbolic link. A run has no symbolic
+/// links. A point.
 ///
 /// # Errors
 /// The errors of [`std::fs::symlink_metadata`].
@@ -68,11 +69,16 @@ pub fn symlink_metadata(
     by_path(&SYMLINK_METADATA, At::here(here), path, here, act, of_system)
 }
 
-/// The path that a symbolic link has. A run has no links. A point.
+/// Returns the target of a symbolic link. A run has no symbolic links. A point.
+///
+/// ```
+/// let target = sim::block_on(sim::fs::read_link("/"));
+/// assert_eq!(target.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+/// ```
 ///
 /// # Errors
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for anything else, and the errors of
-/// [`std::fs::read_link`].
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is not a symbolic link, and the errors
+/// of [`std::fs::read_link`].
 #[track_caller]
 pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> + Send {
     let (here, path) = (here(), path.as_ref().to_owned());
@@ -84,7 +90,7 @@ pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Path
     by_path(&READ_LINK, At::here(here), path, here, act, move || std::fs::read_link(&real))
 }
 
-/// Makes directories, with those above them if wanted.
+/// A builder for directories, optionally with their missing parents.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -100,7 +106,7 @@ pub struct DirBuilder {
 }
 
 impl DirBuilder {
-    /// A builder that creates a single directory.
+    /// Creates a builder for a single directory.
     pub fn new() -> DirBuilder {
         DirBuilder::default()
     }
@@ -112,7 +118,8 @@ impl DirBuilder {
         self
     }
 
-    /// Makes a directory: see [`create_dir`](super::create_dir) and [`create_dir_all`](super::create_dir_all).
+    /// Creates a directory, like [`create_dir`](super::create_dir) or
+    /// [`create_dir_all`](super::create_dir_all).
     ///
     /// # Errors
     /// The errors of [`std::fs::DirBuilder::create`].

@@ -1,4 +1,4 @@
-//! Files of the operating system: outside of runs, and in the real build.
+//! Files of the operating system, used outside of runs and in the real build.
 
 use std::fs::File;
 use std::io;
@@ -9,16 +9,17 @@ use unpause_ordered::Map;
 use super::lock::{FileLock, Owner};
 use crate::seam::{Here, Wrapped};
 
-/// A number for an open file.
+/// Returns a new number for an open file.
 pub(super) fn next_owner() -> Owner {
     static OWNERS: AtomicU64 = AtomicU64::new(0);
     OWNERS.fetch_add(1, Relaxed)
 }
 
-/// The identity of a file.
+/// The identity of a file: device and inode.
 type Identity = (u64, u64);
 
-/// Values that open files of one identity share, made by the first and dropped with the last.
+/// Values shared by all open files with one identity. Created for the first file, and dropped with
+/// the last.
 struct ByIdentity<T>(Mutex<Map<Identity, Weak<T>>>);
 
 impl<T> ByIdentity<T> {
@@ -39,14 +40,14 @@ impl<T> ByIdentity<T> {
     }
 }
 
-/// The lock of a file. The locks of std's files are newer than the oldest compiler of this crate, so it is of this
-/// process.
+/// Returns the lock of a file. It holds only within this process, because the file locks of std need a newer
+/// compiler than this crate requires.
 pub(super) fn lock_of(file: &File, here: Here) -> io::Result<Arc<FileLock>> {
     static LOCKS: ByIdentity<FileLock> = ByIdentity::new();
     LOCKS.of(file, || FileLock::new(Arc::new(Wrapped::outside("file", here))))
 }
 
-/// The turn of the maps of a file: one of them uses it at a time.
+/// A mutex shared by the maps of a file, so that one map at a time uses the file.
 pub(super) type MapTurn = Arc<Mutex<()>>;
 
 pub(super) fn map_turn_of(file: &File) -> io::Result<MapTurn> {
@@ -54,7 +55,7 @@ pub(super) fn map_turn_of(file: &File) -> io::Result<MapTurn> {
     TURNS.of(file, || Mutex::new(()))
 }
 
-/// Reads all of `into`. `Ok(false)`: the file ends before.
+/// Reads all of `into`. Returns `Ok(false)` if the file ends before.
 pub(super) fn read_whole(file: &File, into: &mut [u8], at: u64) -> io::Result<bool> {
     let mut done = 0;
     while done < into.len() {

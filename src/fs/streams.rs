@@ -1,4 +1,4 @@
-//! Files as streams, and the traits of `futures`.
+//! The stream traits of the crate `futures` for files.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The faults that a disk has for a while, and the draws of each call: from the settings of the run, and from these.
+//! The lasting faults of a disk, and the draws for each call, from the settings of the run and from the lasting faults.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,33 +7,49 @@ use super::faults::{Draw, Faults, Rates};
 use crate::disk;
 use crate::seam;
 
-/// A fault that the disk of a node has for a while: see [`NodeDisk::begin`](super::NodeDisk::begin), and
-/// [`Nemesis::disk`](crate::nemesis::Nemesis::disk), which draws them.
+/// A fault that the disk of a node has for a limited time. See [`NodeDisk::begin`](super::NodeDisk::begin), and
+/// [`Nemesis::disk`](crate::nemesis::Nemesis::disk), which draws such faults.
 ///
-/// Each call that it concerns suffers it or not, as is drawn: of each task 16 of each kind at most, in a search 4.
-/// Calls of tasks that are not of the node suffer it, too, but for [`Slow`](Self::Slow).
+/// A draw decides for each affected call whether it suffers the fault. Each task suffers each kind at most 16 times, in
+/// a search at most 4 times. Calls of tasks outside the node suffer the fault too. The exception is
+/// [`Slow`](Self::Slow), which delays each call of the node and no other call.
+///
+/// ```
+/// use sim::fs::{self, DiskFault};
+/// use sim::time::{Duration, Instant};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// let db = sim::node("db-1");
+/// fs::on(&db).begin(DiskFault::Slow(Duration::from_millis(20)));
+/// let begin = Instant::now();
+/// db.spawn(fs::create_dir("/data")).await.unwrap().unwrap();
+/// assert_eq!(begin.elapsed(), Duration::from_millis(20));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DiskFault {
-    /// Reads fail (`EIO`). The bytes are there when the fault is over.
+    /// Reads fail (`EIO`). The bytes are readable again when the fault ends.
     ReadErrors,
     /// Writes fail because the disk is full (`ENOSPC`).
     Full,
-    /// Reads and writes are short: one byte, half of them, all but one.
+    /// Reads and writes are short: they transfer one byte, half of the bytes, or all but one.
     Short,
     /// Syncs fail: see [`Faults::sync_errors`].
     SyncErrors,
-    /// Each call takes so much time before it is done. Accesses to maps and locks take none.
+    /// Each call takes this additional time to complete. Accesses to maps and locks are not delayed.
     Slow(Duration),
-    /// Reads find that a bit has changed by itself, and it stays so. Bytes that were written and not synced do not rot.
+    /// Reads find that a bit has changed, and the change is permanent. Bytes that were written but not synced do not
+    /// change.
     Rot,
-    /// Writes leave a sector as it was, and put its new contents in the place of another sector of the file. They
-    /// succeed. Only files of at least two sectors suffer it.
+    /// A write leaves a sector unchanged, and puts the new contents of the sector into another sector of the file. The
+    /// write succeeds. Only files of at least two sectors are affected.
     Misdirected,
 }
 
 impl DiskFault {
-    /// The transient faults, which lose no synced data. `Slow` is there three times: with 1 ms, 20
-    /// ms and 500 ms.
+    /// The transient faults, which lose no synced data. `Slow` occurs three times: with 1 ms, 20 ms and 500 ms.
     pub const PASSING: [DiskFault; 7] = {
         let [errors, full, short, syncs, fast, slow, slowest, ..] = DiskFault::ALL;
         [errors, full, short, syncs, fast, slow, slowest]
@@ -52,16 +68,23 @@ impl DiskFault {
         DiskFault::Misdirected,
     ];
 
-    /// Returns `true` if it may take data that was synced.
+    /// Returns `true` if the fault may destroy synced data.
+    ///
+    /// ```
+    /// use sim::fs::DiskFault;
+    ///
+    /// assert!(DiskFault::Rot.takes_data() && DiskFault::Misdirected.takes_data());
+    /// assert!(!DiskFault::PASSING.into_iter().any(DiskFault::takes_data));
+    /// ```
     pub fn takes_data(self) -> bool {
         matches!(self, DiskFault::Rot | DiskFault::Misdirected)
     }
 }
 
-/// Bytes of the sectors in which a read may fail.
+/// The number of bytes in a sector, the unit of read errors.
 pub(super) const SECTOR: u64 = 512;
 
-/// The number of calls of one kind that suffer such faults in one task of this run.
+/// Returns the number of calls of one kind in one task that may suffer lasting faults in this run.
 pub(super) fn budget() -> u8 {
     match Rates::of_run() {
         Rates::Each => 4,
@@ -74,9 +97,9 @@ pub(super) struct Befalls<'a> {
     pub(super) faults: &'a Faults,
     /// The lasting faults.
     pub(super) troubles: &'a [DiskFault],
-    /// The number of calls of each kind that suffer them in one task.
+    /// The number of calls of each kind in one task that may suffer the lasting faults.
     pub(super) budget: u8,
-    /// The number of calls that suffered one of these.
+    /// The number of calls that suffered a lasting fault.
     pub(super) met: Cell<u64>,
 }
 
@@ -85,7 +108,7 @@ impl Befalls<'_> {
         self.troubles.contains(&fault)
     }
 
-    /// Counts a call that suffered a fault that lasts.
+    /// Counts a call that suffered a lasting fault.
     pub(super) fn count(&self) {
         self.met.set(self.met.get() + 1);
     }
@@ -102,17 +125,17 @@ impl Befalls<'_> {
         drawn
     }
 
-    /// One of the outcomes of a fault that lasts.
+    /// Draws an outcome of a lasting fault.
     fn suffers(&self, draw: Draw) -> u64 {
         seam::suffers(draw.kind, (draw.outcomes + 1, self.budget), draw.why)
     }
 
-    /// Returns `true` if a read fails for now.
+    /// Returns `true` if this read fails although the sector stays readable.
     pub(super) fn refuses_to_read(&self) -> bool {
         self.has(DiskFault::ReadErrors) && self.draw(DiskFault::ReadErrors, Draw::READ_ERROR) == 1
     }
 
-    /// Returns `true` if a sector is unreadable from now on.
+    /// Returns `true` if a sector becomes unreadable from now on.
     pub(super) fn fails_to_read(&self) -> bool {
         self.faults.draw(Draw::READ_ERROR) == 1
     }
@@ -121,7 +144,7 @@ impl Befalls<'_> {
         self.draw(DiskFault::Full, Draw::FULL) == 1
     }
 
-    /// The number of bytes that a call moves, of `asked`.
+    /// Returns the number of bytes that a call transfers if it requested `asked` bytes.
     pub(super) fn shorten(&self, asked: usize) -> usize {
         if asked < 2 {
             return asked;
@@ -145,12 +168,12 @@ impl Befalls<'_> {
         }
     }
 
-    /// Returns `true` if a bit of what is read has changed, by a fault that lasts.
+    /// Returns `true` if a lasting fault changes a bit in the bytes of this read.
     pub(super) fn rots_now(&self) -> bool {
         self.has(DiskFault::Rot) && self.suffers(Draw::ROT) == 1
     }
 
-    /// The same, after a power failure, by a fault that the settings have.
+    /// Like `rots_now`, but caused by the settings of the run, and only after a power failure.
     pub(super) fn rots(&self) -> bool {
         self.faults.draw(Draw::ROT) == 1
     }
@@ -167,19 +190,19 @@ impl Befalls<'_> {
         Some((from, if to < from { to } else { to + 1 }))
     }
 
-    /// Returns `true` if a read may suffer something.
+    /// Returns `true` if reads may suffer a fault.
     pub(super) fn befall_reads(&self) -> bool {
         let reads = [DiskFault::ReadErrors, DiskFault::Short, DiskFault::Rot];
         self.faults.befall_reads() || reads.iter().any(|fault| self.has(*fault))
     }
 
-    /// Returns `true` if writes may land elsewhere.
+    /// Returns `true` if writes may be misdirected.
     pub(super) fn may_misdirect(&self) -> bool {
         self.has(DiskFault::Misdirected)
     }
 }
 
-/// The time that a call takes on a disk with these faults.
+/// Returns the delay of a call on a disk with these faults.
 pub(super) fn delay(troubles: &[DiskFault]) -> Option<Duration> {
     let delays = troubles.iter().filter_map(|fault| match fault {
         DiskFault::Slow(time) => Some(*time),

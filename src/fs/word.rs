@@ -19,8 +19,8 @@ use crate::seam::atomic::{
 use crate::seam::value::{BitChange, Number, NumberChange};
 use crate::seam::{Here, PlainCall, here};
 
-/// A word of a [`Map`](super::Map): the operations of [`Atomic`](crate::Atomic), each a point, for integers of up to 64
-/// bits, in the byte order of the machine. Sequentially consistent, for all orderings.
+/// A word of a [`Map`](super::Map): an integer of up to 64 bits in the byte order of the machine. It has the operations
+/// of [`Atomic`](crate::Atomic); each is a point. All operations are sequentially consistent, for every ordering.
 ///
 /// An operation fails the run with `SIGBUS` if the file ends before the word: see [`Map`](super::Map).
 ///
@@ -41,23 +41,24 @@ use crate::seam::{Here, PlainCall, here};
 /// ```
 pub struct MapWord<T: Number> {
     pub(super) map: Arc<Mapped>,
-    /// In the file.
+    /// The offset in the file, in bytes.
     pub(super) at: u64,
     pub(super) name: Option<&'static str>,
     pub(super) values: PhantomData<fn() -> T>,
 }
 
-/// The effect of an operation: the word that it saw, and the word that it stored, if any.
+/// The effect of an operation: the word that it read, and the word that it stored, if any.
 type Done = (u64, Option<u64>);
 
 impl<T: Number> MapWord<T> {
-    /// The same word with a name: reports call it that, in the place of `/log+8`. The first use in a run names it.
+    /// Returns the same word with a name. Reports show the name instead of `/log+8`, for example. The first use in a
+    /// run determines the name.
     #[must_use]
     pub fn named(self, name: &'static str) -> MapWord<T> {
         MapWord { name: Some(name), ..self }
     }
 
-    /// The operation `op`, which leaves what `change` returns for the word that it sees. Values cross the point as
+    /// Executes the operation `op`: reads the word and stores the result of `change`, if any. Values cross the point as
     /// bits.
     fn operation<'a, R: 'a>(
         &'a self,
@@ -118,7 +119,7 @@ impl<T: Number> MapWord<T> {
     /// Reads the word.
     ///
     /// # Panics
-    /// If `order` is `Release` or `AcqRel`, as std does.
+    /// If `order` is `Release` or `AcqRel`, as in std.
     #[track_caller]
     pub fn load(&self, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
         self.load_at(order, here())
@@ -133,7 +134,7 @@ impl<T: Number> MapWord<T> {
     /// Writes `value`.
     ///
     /// # Panics
-    /// If `order` is `Acquire` or `AcqRel`, as std does.
+    /// If `order` is `Acquire` or `AcqRel`, as in std.
     #[track_caller]
     pub fn store(&self, value: T, order: Ordering) -> impl Future<Output = ()> + Send + use<'_, T> {
         expect_of_store(order);
@@ -149,11 +150,26 @@ impl<T: Number> MapWord<T> {
         self.operation(&SWAP, here(), move |_| Some(T::from_bits(bits)), changed, old)
     }
 
-    /// Writes `new` if the word is `current`. Returns the previous value, as `Ok` if it was replaced and as `Err` if
-    /// not.
+    /// Writes `new` if the word is `current`. Returns the previous value, as `Ok` if the word was replaced and as `Err`
+    /// if not.
+    ///
+    /// ```
+    /// use sim::Ordering::SeqCst;
+    /// use sim::fs::{File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = File::create_new("/lock").await.unwrap();
+    /// file.set_len(8).await.unwrap();
+    /// let owner = Map::open(&file, 0..8).await.unwrap().word::<u32>(4);
+    /// assert_eq!(owner.compare_exchange(0, 1, SeqCst, SeqCst).await, Ok(0));
+    /// assert_eq!(owner.compare_exchange(0, 2, SeqCst, SeqCst).await, Err(1));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If `failure` is `Release` or `AcqRel`, as std does.
+    /// If `failure` is `Release` or `AcqRel`, as in std.
     #[track_caller]
     pub fn compare_exchange(
         &self,
@@ -165,10 +181,10 @@ impl<T: Number> MapWord<T> {
         self.compare_exchange_at((current, new), failure, here())
     }
 
-    /// The same as [`compare_exchange`](Self::compare_exchange): it does not fail spuriously.
+    /// The same as [`compare_exchange`](Self::compare_exchange). Never fails spuriously.
     ///
     /// # Panics
-    /// If `failure` is `Release` or `AcqRel`, as std does.
+    /// If `failure` is `Release` or `AcqRel`, as in std.
     #[track_caller]
     pub fn compare_exchange_weak(
         &self,
@@ -200,12 +216,28 @@ impl<T: Number> MapWord<T> {
         })
     }
 
-    /// Replaces the word with the result of `update`, and tries again if another task has changed it meanwhile, until
-    /// that succeeds or `update` returns `None`. A load, then a compare-exchange for each try: each is a point of its
-    /// own, and `update` runs between them. Returns the last value that was read, as `Ok` if it was replaced.
+    /// Replaces the word with the result of `update`. If another task has changed the word in between, tries again,
+    /// until an attempt succeeds or `update` returns `None`. The load and each compare-exchange are points of their
+    /// own, and `update` runs between them. Returns the last value that was read, as `Ok` if the word was replaced.
+    ///
+    /// ```
+    /// use sim::Ordering::SeqCst;
+    /// use sim::fs::{File, Map};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let file = File::create_new("/count").await.unwrap();
+    /// file.set_len(8).await.unwrap();
+    /// let count = Map::open(&file, 0..8).await.unwrap().word::<u8>(0);
+    /// let add = |old: u8| old.checked_add(200);
+    /// assert_eq!(count.fetch_update(SeqCst, SeqCst, add).await, Ok(0));
+    /// assert_eq!(count.fetch_update(SeqCst, SeqCst, add).await, Err(200));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If `fetch_order` is `Release` or `AcqRel`, as std does.
+    /// If `fetch_order` is `Release` or `AcqRel`, as in std.
     #[track_caller]
     pub fn fetch_update<F>(
         &self,
@@ -241,7 +273,7 @@ fn changed((old, new): Done) -> Values {
     Values::Changed(old, new.unwrap_or(old))
 }
 
-/// A word in memory.
+/// Decodes a word from its bytes in memory.
 fn from_bytes<T: Number>(bytes: &[u8]) -> T {
     let in_order =
         |byte: usize| if cfg!(target_endian = "big") { bytes.len() - 1 - byte } else { byte };
@@ -249,7 +281,7 @@ fn from_bytes<T: Number>(bytes: &[u8]) -> T {
     T::from_bits(bits.sum())
 }
 
-/// Puts a word into memory.
+/// Encodes a word into its bytes in memory.
 fn to_bytes(bits: u64, into: &mut [u8]) -> &[u8] {
     let length = into.len();
     into.copy_from_slice(&bits.to_le_bytes()[..length]);
@@ -285,13 +317,13 @@ fetch! { compute;
 }
 
 fetch! { change;
-    /// Makes the word its bitwise "and" with `value`, and returns the previous value.
+    /// Replaces the word with its bitwise "and" with `value`, and returns the previous value.
     fetch_and FETCH_AND BitChange::And;
-    /// Makes the word its bitwise "not and" with `value`, and returns the previous value.
+    /// Replaces the word with its bitwise "not and" with `value`, and returns the previous value.
     fetch_nand FETCH_NAND BitChange::Nand;
-    /// Makes the word its bitwise "or" with `value`, and returns the previous value.
+    /// Replaces the word with its bitwise "or" with `value`, and returns the previous value.
     fetch_or FETCH_OR BitChange::Or;
-    /// Makes the word its bitwise "exclusive or" with `value`, and returns the previous value.
+    /// Replaces the word with its bitwise "exclusive or" with `value`, and returns the previous value.
     fetch_xor FETCH_XOR BitChange::Xor;
 }
 

@@ -26,58 +26,58 @@ pub(crate) async fn run(
     panic!("{REMEDY}")
 }
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 pub(crate) fn end_alike() {}
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 pub(crate) fn set_points(_points: Points) {}
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> Option<String> {
     None
 }
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn step_instructions(_wanted: bool) {}
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 pub(crate) fn set_chances(_chances: Chances) {}
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 pub(crate) fn set_memory(_memory: MemoryModel) {}
 
-/// Returns `false`: there are no such runs.
+/// Returns `false`: this build has no plain threads.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn take_strengthened() -> bool {
     false
 }
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 pub(crate) fn set_isolation(_isolation: Isolation) {}
 
-/// Has no effect: there are no such runs.
+/// Has no effect: this build has no plain threads.
 #[allow(dead_code, reason = "runs on real threads have no step limit")]
 pub(crate) fn set_deadline(_deadline: Option<Instant>) {}
 
-/// Does nothing at its end.
+/// A guard that does nothing when it is dropped.
 pub(crate) struct EndsChild;
 
-/// Has no effect: no run has a process of its own.
+/// Returns a guard without effect: no run has a process of its own.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads are in this process")]
 pub(crate) fn ends_child() -> EndsChild {
     EndsChild
 }
 
-/// Calls `act`.
+/// Calls `act`, and records no calls.
 #[allow(dead_code, reason = "runs on real threads have no calls")]
 pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Adds nothing: no thread is stepped.
+/// Adds nothing to the run: no thread is stepped.
 #[allow(dead_code, reason = "runs on real threads have no calls")]
 pub(crate) fn complete(_run: &mut Run) {}
 
@@ -90,25 +90,25 @@ pub(crate) fn take_spawned_in_turn() -> bool {
     false
 }
 
-/// Returns `false`: there are no such runs.
+/// Returns `false`: no helper process can run plain threads.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn may_have_helpers() -> bool {
     false
 }
 
-/// A process that makes runs beside this one: there is none.
+/// A helper process for the runs of a search. This build has no such process.
 #[allow(dead_code, reason = "of searches, which the real build does not have")]
 pub(crate) struct Helper {
     pub(crate) line: HelperLine,
 }
 
-/// An end of the line between two processes: there is none.
+/// An end of the line between two processes. This build has no such line.
 #[allow(dead_code, reason = "of searches, which the real build does not have")]
 pub(crate) enum HelperLine {}
 
 #[allow(dead_code, reason = "of searches, which the real build does not have")]
 impl Helper {
-    /// Returns `None`.
+    /// Returns `None`: this build has no helper processes.
     pub(crate) fn begin(_work: impl FnOnce(&mut HelperLine)) -> Option<Helper> {
         None
     }
@@ -125,33 +125,33 @@ impl HelperLine {
     }
 }
 
-/// Held by a test that steps plain threads.
+/// The guard of a test that steps plain threads.
 pub(crate) struct Exclusive;
 
-/// Prevents nothing: there are no such runs.
+/// Returns a guard that excludes no other test: no test steps plain threads.
 pub(crate) fn exclusive() -> Exclusive {
     Exclusive
 }
 
-/// Prevents nothing: there are no such runs.
+/// Returns a guard that excludes no other test: no test steps plain threads.
 pub(crate) fn of_closure(_has_captured: bool) -> Exclusive {
     Exclusive
 }
 
-/// Held by an async test while it runs.
+/// The guard of an async test while it runs.
 pub(crate) struct Alone;
 
-/// Prevents nothing: statics are shared by all runs.
+/// Returns a guard that excludes no other test: all runs share the statics.
 pub(crate) fn alone() -> Alone {
     Alone
 }
 
-/// Returns `false`: the runs of a test may be on several threads.
+/// Returns `false`: the runs of a test may use several threads.
 pub(crate) fn is_alone() -> bool {
     false
 }
 
-/// Begins nothing: random bytes, thread-locals and statics belong to the process.
+/// Returns `None`: random bytes, thread-locals and statics belong to the process, not to the run.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads have none of their own")]
 pub(crate) fn begin_polled() -> Option<Alone> {
@@ -164,7 +164,7 @@ pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
     false
 }
 
-/// Has no effect: nothing is called before the process ends.
+/// Has no effect: the process calls nothing before it aborts.
 #[allow(dead_code, reason = "runs on real threads end with their process")]
 pub(crate) fn on_abort(_call: fn()) {}
 
@@ -182,15 +182,15 @@ pub(crate) fn is_stepped() -> bool {
 /// Has no effect: no thread is stepped.
 pub(crate) fn point() {}
 
-/// Has no effect: a panic of a thread is its joiner's.
+/// Has no effect: the joiner of a thread receives its panic.
 pub(crate) fn fail_by_panic() {}
 
-/// The command that runs tests.
+/// Returns the command that runs tests.
 pub(crate) fn test_command() -> &'static str {
     "cargo test"
 }
 
-/// The place of the caller: no thread is stepped, so none has another one.
+/// Returns the place of the caller, because no stepped thread has a place of its own.
 #[track_caller]
 pub(crate) fn place(_file: &str, _line: u32, _column: u32) -> &'static Location<'static> {
     Location::caller()

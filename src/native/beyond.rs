@@ -1,18 +1,19 @@
 //! Plain threads beyond the step limit of their run.
 //!
-//! A stress test of 100,000 messages ends by itself, but not within its step limit. So the run continues after the
-//! limit, and its threads do their operations by themselves, a thousand in a turn: another thread may continue when a
-//! turn is over, and when a thread waits, yields or ends. Calls of locks are not single operations there, because the
-//! carrier does not see them: locks wait and wake as they do outside of runs.
+//! A stress test of 100,000 messages terminates, but not within its step limit. So the run continues after the limit.
+//! Its threads then execute their operations directly, a thousand in a turn. Another thread may continue when a turn is
+//! over, and when a thread waits, yields or ends. Lock calls are not single operations in this part of the run, because
+//! the carrier does not see them: locks wait and wake as they do outside of runs.
 //!
-//! Threads that were held or waited for a lock at the limit must see the changes that let them continue. So operations
-//! on the memory that they wait for are still requests.
+//! Some threads were held or waited for a lock at the limit. They must see the changes that let them continue. So
+//! operations on the awaited memory are still requests.
 //!
 //! A loop that waits for ever changes nothing. After [`IDLE`] turns without a change all operations are requests again,
-//! for [`STEPPED`] steps or until something changes. In these steps the loop is held (`spin.rs`), and the deadlock is
-//! found as it is found within the limit.
+//! for [`STEPPED`] steps or until something changes. In these steps the run holds the loop (`spin.rs`) and finds the
+//! deadlock, as it does within the limit.
 //!
-//! The run gives up after [`TURNS`] turns, or when the time of the test is over. It has then reached its step limit.
+//! The run gives up after [`TURNS`] turns, or when the time limit of the test is over. The run then counts as having
+//! reached its step limit.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,20 +30,20 @@ use super::threads::{Threads, with};
 use crate::rt::{WORLD, World};
 use crate::seam::YieldPoint;
 
-/// The turns of a thousand operations after which a run gives up: some seconds.
+/// The number of turns of a thousand operations after which a run gives up. They last some seconds.
 const TURNS: u32 = 1_000_000;
-/// The turns in succession without a change after which operations are stepped again.
+/// The number of consecutive turns without a change after which operations are requests again.
 const IDLE: u32 = 64;
-/// The maximum number of steps in which operations are stepped: several times the number of rounds
-/// after which a loop is held.
+/// The maximum number of steps in which operations are requests: several times the number of rounds after which a loop
+/// is held.
 const STEPPED: u32 = 10_000;
-/// The number of requests between two looks at the clock.
+/// The number of requests between two reads of the clock.
 const REQUESTS: u32 = 64;
-/// The minimum processor time for this part of a run. With it, a run is decided even if its steps took all the time.
-/// Other work on the machine takes nothing from it.
+/// The minimum processor time for this part of a run. It lets a run be decided even if its steps took all the time.
+/// Other load on the machine does not shorten it.
 const LEAST: Duration = Duration::from_secs(3);
 
-/// A part of the program that a search does not see.
+/// The report text for a part of the program that a search does not see.
 const PASSED: &str = "the operations after the step limit of a run";
 
 /// The time at which the current test must end.
@@ -53,33 +54,32 @@ pub(crate) fn set_deadline(deadline: Option<Instant>) {
     *DEADLINE.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
 }
 
-/// The part of a run beyond its step limit.
+/// The state of a run beyond its step limit.
 #[derive(Debug, Default)]
 pub(super) struct Beyond {
-    /// The processor time at its first request. `None` within the limit.
+    /// The processor time at the first request beyond the limit. `None` within the limit.
     begun: Option<Duration>,
-    /// The number of requests, to look at the clock from time to time.
+    /// The number of requests since the clock was last read.
     requests: u32,
     turns: u32,
-    /// The number of successive turns without a change, and the number after which operations are
-    /// stepped.
+    /// The number of consecutive turns without a change, and the number after which operations are requests again.
     idle: u32,
     idle_max: u32,
-    /// The step up to which operations are stepped; 0 while threads do them by themselves.
+    /// The step up to which operations are requests; 0 while threads execute them directly.
     stepped_until: u32,
 }
 
-/// The next act of a thread that has stopped beyond the limit.
+/// The next action for a thread that has stopped beyond the limit.
 enum Next {
     /// Steps the request, like each request within the limit.
     Step,
-    /// Does the access without a point.
+    /// Performs the access without a point.
     Pass(Access),
-    /// Lets other threads go first, and does the access.
+    /// Lets other threads go first, then performs the access.
     Turn(Access),
 }
 
-/// Answers a request beyond the step limit. `None` if the request is stepped as usual.
+/// Answers a request beyond the step limit. Returns `None` if the caller must step the request as usual.
 pub(super) async fn answer(
     thread: usize,
     request: Request,
@@ -120,7 +120,7 @@ impl Threads {
             self.run_on(!changed);
         }
         match request {
-            // In its turn, but on memory that a thread waits for.
+            // This access is within a turn, but a thread waits for its memory.
             Request::Access(access) if !self.execution().next_turn() => Next::Pass(access),
             Request::Access(access) => match self.ends_turn() {
                 true => Next::Step,
@@ -145,8 +145,8 @@ impl Threads {
         self.run_on(false);
     }
 
-    /// Makes threads do their operations by themselves. `in_vain` if they were stepped, and neither changed anything
-    /// nor waited for ever.
+    /// Lets threads execute their operations directly. `in_vain` is true if the operations were requests, and the
+    /// threads neither changed anything nor waited for ever.
     fn run_on(&mut self, in_vain: bool) {
         if in_vain {
             self.beyond.idle_max = self.beyond.idle_max.saturating_mul(2);
@@ -157,7 +157,7 @@ impl Threads {
         self.awaited = awaited;
     }
 
-    /// Counts a turn. Returns `true` if so many changed nothing that operations are stepped from now on.
+    /// Counts a turn. Returns `true` if this many turns changed nothing, so that operations are requests from now on.
     fn ends_turn(&mut self) -> bool {
         let changed = self.execution().take_changed();
         let beyond = &mut self.beyond;
@@ -174,14 +174,14 @@ impl Threads {
         is_idle
     }
 
-    /// Returns `true` if the time of the test is over. Looks at the clock from time to time.
+    /// Returns `true` if the time of the test is over. Reads the clock in one of `REQUESTS` calls only.
     fn is_late(&mut self) -> bool {
         self.beyond.requests = (self.beyond.requests + 1) % REQUESTS;
         if self.beyond.requests != 0 {
             return false;
         }
         let begun = self.beyond.begun;
-        // One answer for the run and for the process that follows it.
+        // The run and the process that repeats it must get the same answer.
         self.execution().agree(|| {
             let deadline = *DEADLINE.lock().unwrap_or_else(PoisonError::into_inner);
             let lasts = || processor_time().saturating_sub(begun.unwrap_or_default());
@@ -189,12 +189,12 @@ impl Threads {
         })
     }
 
-    /// A thread waits for changes of this memory, until [`end_await`](Threads::end_await).
+    /// Records that a thread waits for changes of this memory, until [`end_await`](Threads::end_await).
     pub(super) fn begin_await(&mut self, address: usize) {
         self.awaited.push(address);
     }
 
-    /// A thread waits no longer for a change of this memory.
+    /// Records that a thread no longer waits for a change of this memory.
     pub(super) fn end_await(&mut self, address: usize) {
         if let Some(at) = self.awaited.iter().position(|other| *other == address) {
             self.awaited.swap_remove(at);

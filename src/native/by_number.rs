@@ -1,10 +1,11 @@
-//! Tables whose keys are addresses, or hashes of addresses: a multiplication spreads them.
+//! Hash tables with addresses, or hashes of addresses, as keys. One multiplication spreads the
+//! keys.
 
 // tidy: never iterated
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by number.
+/// A table with numbers as keys.
 pub(super) type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number.

@@ -1,4 +1,4 @@
-//! The calls by which plain threads request operations, noted in a run that is shown.
+//! The calls in which plain threads request operations, recorded for a run that a report shows.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,18 +17,18 @@ use crate::seam::client;
 
 thread_local! {
     static SHOWN: Cell<bool> = const { Cell::new(false) };
-    /// The functions at the return addresses met so far.
+    /// The functions at the return addresses seen so far.
     static FRAMES: RefCell<ByNumber<Vec<Frame>>> = RefCell::new(ByNumber::default());
     static REQUESTED: RefCell<Vec<Requested>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does `act` with calls noted in its runs.
+/// Calls `act`, and records the calls of the runs in it.
 pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {
             SHOWN.set(self.0);
-            // The requests of a run that was not extracted.
+            // Drops the requests of a run that nothing has extracted.
             begin();
         }
     }
@@ -36,7 +36,7 @@ pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Adds the calls and the facts of its threads to a run that has ended on this thread of the system.
+/// Adds the calls and the thread facts to a run that has ended on this OS thread.
 pub(crate) fn complete(run: &mut Run) {
     let requested = REQUESTED.take();
     run.threads = facts::take(&requested, &run.events);
@@ -49,12 +49,12 @@ pub(super) fn begin() {
     facts::begin();
 }
 
-/// Returns `true` if each request is noted.
+/// Returns `true` if each request is recorded.
 pub(super) fn are_noted() -> bool {
     SHOWN.get()
 }
 
-/// Notes what a thread, which the current task steps, was in when it made its last request, at `site`.
+/// Records the functions in which a thread, stepped by the current task, made its last request, at `site`.
 pub(super) fn note(thread: usize, request: &Request, site: Site) {
     if !SHOWN.get() {
         return;
@@ -82,15 +82,14 @@ pub(super) fn frames(addresses: &[usize]) -> Vec<Frame> {
 }
 
 /// Returns the position of the innermost function of the package under test, and its current call. If the stack has no
-/// such function, as in threads of a library, a function of the crate that [uses](between) the primitive takes its
-/// place.
+/// such function, as in threads of a library, the function that [uses](between) the primitive takes its place.
 fn within(
     execution: &Execution,
     thread: usize,
     known: &mut ByNumber<Vec<Frame>>,
 ) -> (usize, Option<Within>) {
     let (mut inner, mut operation) = (Vec::new(), 0u64);
-    // The position, the number of functions within, and the operation of the intermediate crate.
+    // The position, the number of inner functions, and the operation of the intermediate crate.
     let mut other = None;
     'stack: for (position, address) in execution.calls(thread) {
         operation =
@@ -111,14 +110,14 @@ fn within(
         }
     }
     let Some((position, depth, operation)) = other else { return (usize::MAX, None) };
-    // If the crate does the operation itself, there is no call: the operation's place is in the crate.
+    // If the crate itself performs the operation, there is no call: the place of the operation is in the crate.
     match inner[..depth].iter().any(is_of_user) {
         true => (position, call(&inner[..depth], place(&inner[depth]), String::new(), operation)),
         false => (usize::MAX, None),
     }
 }
 
-/// Returns the call of the functions `inner`, innermost first, from a place.
+/// Returns the call of the functions `inner`, innermost first, made at `place`.
 fn call(inner: &[Frame], place: String, through: String, operation: u64) -> Option<Within> {
     Some(Within { function: called(inner)?, place, through, operation })
 }
@@ -133,22 +132,21 @@ fn between(inner: &[Frame]) -> Option<&Frame> {
     inner.iter().find(|frame| is_between(frame) && frame.line > 0)
 }
 
-/// Returns the place in a function, in the form for reports.
+/// Returns the place in a function, in the format of reports.
 pub(super) fn place(frame: &Frame) -> String {
     format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
 }
 
-/// The name, in reports, of a call that waits for the threads of its scope.
+/// The name, in reports, of a call that waits for the threads of a scope.
 const SCOPE: &str = "thread::scope";
 
-/// Returns `true` for the function of std that ends when the threads of a scope have ended.
+/// Returns `true` for the std function that returns when the threads of a scope have ended.
 fn is_scope(frame: &Frame) -> bool {
     frame.file.ends_with("/std/src/thread/scoped.rs") && last_name(&frame.function) == "scope"
 }
 
-/// Returns the name of the called function among nested calls, innermost first: a function of
-/// another package if one was called, else the function of a primitive of std. `None` if there is
-/// neither.
+/// Returns the name of the called function among nested calls, innermost first. A function of another package, if one
+/// was called, has precedence over the function of a std primitive. `None` if there is neither.
 fn called(inner: &[Frame]) -> Option<String> {
     let of_package = |frame: &&Frame| is_of_user(frame) && !frame.function.is_empty();
     let of_std = |frame: &&Frame| primitive(frame).is_some_and(|name| name != "thread");

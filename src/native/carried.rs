@@ -12,12 +12,12 @@ use crate::run::ids::Place;
 use crate::run::program::{CommandLayout, ProgramRecord, ProgramSource};
 use crate::run::recording::{HistorySource, Timed};
 
-/// A history of a run that another process has made.
+/// A history from a run in another process.
 #[derive(Default)]
 pub(super) struct Replica(pub(super) HistoryRecord);
 
 impl HistorySource for Replica {
-    /// The process of the run has the program, and it is not known what that did.
+    /// The program was in the process of the run, so its unchecked calls are unknown here.
     fn unchecked(&self) -> Option<Place> {
         None
     }
@@ -26,13 +26,13 @@ impl HistorySource for Replica {
         self.0.clone()
     }
 
-    /// The model is in the other process, which has ended. A search is not a proof then.
+    /// The model was in the other process, which has ended. A search that needs it is not a proof.
     fn holds_at(&self, _: &[Timed]) -> bool {
         true
     }
 }
 
-/// A generated program of a run that another process has made.
+/// A generated program from a run in another process.
 pub(super) struct Carried {
     record: ProgramRecord,
     layout: Vec<CommandLayout>,
@@ -132,7 +132,7 @@ fn read_verdict(from: &mut &[u8]) -> Option<Verdict> {
     })
 }
 
-/// Writes a failure that a call of this library can have.
+/// Writes a failure that a call of this library can report.
 pub(super) fn write_failure(failure: Failure, to: &mut Vec<u8>) {
     match failure {
         Failure::Panic { task, message, place } => (0u8, task.0, message, place).write(to),

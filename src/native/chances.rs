@@ -1,12 +1,12 @@
-//! Chances of plain threads: early ends of timers, waits that end without a wake, and spurious
-//! failures of `compare_exchange_weak`.
+//! Chances of plain threads: early ends of timers, waits that end without a wake-up, and spurious failures of
+//! `compare_exchange_weak`.
 //!
-//! Each is a decision of the run at the operation where it may happen, with 0 for "it does not". Strategies do not
-//! answer it: the value comes from the seed, so that a strategy has the same stream with chances and without. A search
-//! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs
-//! no setting.
+//! Each chance is a decision of the run at the operation where it may happen; 0 means "it does not happen". Strategies
+//! do not answer it. The value comes from the seed, so that a strategy has the same random stream with and without
+//! chances. A search explores both values. The set of chances in a run is a decision, too (`memory::draw`), so a trace
+//! needs no setting.
 //!
-//! A chance has no effect at once: it enables the thread, and the strategy chooses the moment.
+//! A chance has no immediate effect: it enables the thread, and the strategy chooses when the thread runs.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,18 +21,18 @@ use crate::run::op::{Access, Op};
 use crate::run::untried::Untried;
 use crate::seam::{ForeignWord, client, draw, given, seed};
 
-/// A timer ends although other threads can continue.
+/// A timer expires although other threads can continue.
 pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);
-/// The same of a sleep, which is on no object.
+/// A sleep, which has no object, ends although other threads can continue.
 pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
-/// A waiter leaves its queue without a wake.
+/// A waiter leaves its queue without a wake-up.
 pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
 
-/// The maximum number of times that a chance is taken in a run of a search. Without a limit a thread in a loop could
+/// The maximum number of times that each chance happens in a run of a search. Without a limit, a thread in a loop could
 /// wake spuriously for ever.
 const TAKEN_MAX: u32 = 2;
 
-/// The chances of the runs to come.
+/// The chances of future runs.
 static SET: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
@@ -40,33 +40,33 @@ thread_local! {
     static RUN: Cell<Chances> = const { Cell::new(Chances::of_number(0)) };
     /// The number of decisions of the current run.
     static DECIDED: Cell<u64> = const { Cell::new(0) };
-    /// The number of times that each chance was taken in the current run.
+    /// The number of times that each chance has happened in the current run.
     static TAKEN: Cell<[u32; 3]> = const { Cell::new([0; 3]) };
 }
 
-/// Sets the chances of the runs to come.
+/// Sets the chances of future runs.
 pub(crate) fn set(chances: Chances) {
     SET.store(chances.number(), Ordering::Relaxed);
 }
 
-/// The chances that the test asks for.
+/// Returns the chances that the test asks for.
 pub(super) fn wanted() -> Chances {
     Chances::of_number(SET.load(Ordering::Relaxed))
 }
 
-/// Begins a run with these chances.
+/// Begins a run with `chances`.
 pub(super) fn begin(chances: Chances) {
     RUN.set(chances);
     DECIDED.set(0);
     TAKEN.set([0; 3]);
 }
 
-/// Returns `true` if runs have this chance.
+/// Returns `true` if the current run has this chance.
 pub(super) fn has(chance: Chance) -> bool {
     RUN.get().has(chance)
 }
 
-/// Decides if it happens here. Without the chance there is no decision.
+/// Decides if the chance happens here. If the run does not have the chance, there is no decision.
 pub(super) fn happens(chance: Chance) -> bool {
     if !has(chance) {
         return false;
@@ -95,7 +95,7 @@ fn why(chance: Chance) -> &'static str {
     }
 }
 
-/// The part of the program that a search with this chance does not see.
+/// Returns the part of the program that a search with this chance does not see.
 fn beyond(chance: Chance) -> &'static str {
     match chance {
         Chance::Timer => "more than two timers of a run that end early",
@@ -104,25 +104,26 @@ fn beyond(chance: Chance) -> &'static str {
     }
 }
 
-/// The decision that a seed gives.
+/// Derives the `nth` decision of a run from its seed.
 ///
-/// The probability is one of 1/4, 1/16, 1/64 and 1/256, by the seed. A run has one operation with a chance or
-/// thousands. If a bug needs what happens at one of them, and what happens at another hides it, the best probability is
-/// the inverse of their number. From 2 to 512 of them, a quarter of the runs have that one, up to a factor of two.
+/// The probability is 1/4, 1/16, 1/64 or 1/256, depending on the seed. A run may have one operation with a chance, or
+/// thousands. Suppose that a bug needs the chance at one operation, and that the chance at another one hides it. Then
+/// the best probability is the inverse of the number of such operations. For 2 to 512 operations, a quarter of the runs
+/// have the best probability, up to a factor of two.
 fn by_seed(seed: u64, nth: u64) -> u64 {
     let mixed = |number: u64| {
         let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ mixed >> 31
     };
-    // The lower bits of the seed choose a strategy, and the upper ones of another product the heap.
+    // The lower bits of the seed choose a strategy. The upper bits of another product choose the heap.
     let of_run = mixed(seed.wrapping_add(0x9E37_79B9_7F4A_7C15));
     let shift = 2 * (1 + (of_run >> 62));
     u64::from(mixed(of_run.wrapping_add(nth)) >> (64 - shift) == 0)
 }
 
-/// Announces to resume after a wait. The thread waits for a wake or its timer, or can continue at
-/// once: the strategy chooses when.
+/// Announces that the thread resumes after a wait. The thread waits for a wake-up or its timer; if `at_once` is true,
+/// it can also continue at once. The strategy chooses when.
 pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at_once: bool) {
     let mut resumed = pin!(word.resume(op, place));
     let mut announced = false;
@@ -136,16 +137,16 @@ pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at
     .await;
 }
 
-/// A part of the program that a search does not see: a comparison that cannot be made to fail.
+/// The report text for a part of the program that a search does not see: a comparison that cannot be made to fail.
 const COMPILED: &str = "spurious failures where the compiled code has another form";
 
-/// Decides if the `compare_exchange_weak` that the thread has requested fails although it sees the expected value, and
-/// does it then. Returns the value that it has seen, twice.
+/// Decides if the requested `compare_exchange_weak` of the thread fails although it sees the expected value. If so,
+/// performs it and returns the value that it has seen, twice.
 pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     if !has(Chance::Weak) {
         return None;
     }
-    // An operation that fails anyway has no chance.
+    // An operation that fails anyway needs no decision.
     if with(|threads| threads.execution().look(thread)).is_some() || !happens(Chance::Weak) {
         return None;
     }
@@ -156,11 +157,11 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     failed
 }
 
-/// A part of the program that searches do not see: the order of clock reads when a timer ends
+/// The report text for a part of the program that searches do not see: the order of clock reads when a timer expires
 /// early.
 const CLOCKS: &str = "clocks, which a timer that ends early moves on";
 
-/// Moves the time to `deadline`, although other threads can continue.
+/// Advances the time to `deadline`, although other threads can continue.
 pub(super) fn pass_time(deadline: u64) {
     WORLD.with(|world| world.note_unseen(CLOCKS));
     with(|threads| threads.execution().advance_past(deadline));

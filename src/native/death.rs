@@ -1,4 +1,4 @@
-//! Deaths of plain threads as failures of the run: the cause in words, and the line of the user.
+//! Deaths of plain threads as failures of the run: the cause as text, and the line in the user's code.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,21 +14,21 @@ use crate::run::panics::{self, Panicked};
 use crate::run::signals;
 use crate::seam::{client, hang_limit};
 
-/// The signal of an abort.
+/// The number of the signal `SIGABRT`.
 const ABORT: i32 = 6;
 
-/// The last death.
+/// The last death of a run.
 static LAST: Mutex<Option<Death>> = Mutex::new(None);
 
-/// Ends this process as the last run that died would have ended it. Returns if no run has died, or if the run would not
-/// have ended the process.
+/// Ends this process in the way in which the last run that died would have ended it. Returns if no run has died, or if
+/// the death would not have ended the process.
 pub(crate) fn end_alike() {
     let last = *LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match last {
         Some(Death::Signal { signal, .. } | Death::Process(ProcessEnd::Signal(signal))) => {
             unpause_native::end_by(signal)
         }
-        // std's handler of a full stack aborts.
+        // std's handler of a stack overflow aborts.
         Some(Death::Abort | Death::StackOverflow { .. }) => unpause_native::end_by(ABORT),
         Some(Death::Exit { code, .. } | Death::Process(ProcessEnd::Exit(code))) => {
             std::process::exit(code)
@@ -37,7 +37,8 @@ pub(crate) fn end_alike() {
     }
 }
 
-/// Ends the run, because its thread `thread`, which the current task steps, has died. Its last request was at `last`.
+/// Ends the run, because its thread `thread`, which the current task steps, has died. `last` is the place of its last
+/// request.
 pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(death);
     let task = TaskId(client() as u32);
@@ -82,8 +83,7 @@ fn entered(execution: &Execution) -> Vec<String> {
     execution.entered().into_iter().map(str::to_owned).collect()
 }
 
-/// The failure of a run whose process has ended before it. `last` is the place of the
-/// last request.
+/// Returns the failure of a run whose own process ended during the run. `last` is the place of the last request.
 fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
     const LAST: &str = "The line is that of the last request of the thread that went on last.";
     let place = last.to_string();
@@ -119,7 +119,7 @@ fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
     Failure::Crash { task, cause, message: format!("{message} {LAST}"), place }
 }
 
-/// The cause of a death in a few words, and its circumstances.
+/// Returns the cause of a death in a few words, and its circumstances.
 fn words(execution: &Execution, frames: &[Frame], death: Death) -> (&'static str, String) {
     match death {
         Death::Signal { signal, raised: true, .. } => {
@@ -162,7 +162,7 @@ fn signal_name(signal: i32) -> &'static str {
     NAMES.iter().find(|(number, _)| *number == signal).map_or("signal", |(_, name)| name)
 }
 
-/// The meaning of a signal without an address.
+/// Returns the meaning of a signal without an address.
 fn circumstances(signal: i32) -> &'static str {
     match signal {
         4 => {
@@ -174,7 +174,7 @@ fn circumstances(signal: i32) -> &'static str {
     }
 }
 
-/// An address in words that are the same in all processes.
+/// Describes an address in words that are the same in all processes.
 fn described(execution: &Execution, address: usize) -> String {
     match execution.region(address) {
         _ if address < 1 << 16 => format!("address {address:#x}, next to a null pointer"),
@@ -198,10 +198,10 @@ fn bytes(size: usize) -> String {
     }
 }
 
-/// The frames from the first one of the user on.
+/// Returns the frames from the first user frame on.
 fn tested(frames: &[Frame]) -> &[Frame] {
     let own = frames.iter().take_while(|frame| {
-        // The code that starts a thread is at the other end.
+        // The file that starts a thread is at the outer end of the stack, so it counts as a user frame.
         let begins = frame.file.ends_with("/src/linux/thread.rs");
         frame.is_of_std()
             || frame.file.is_empty()
@@ -210,7 +210,7 @@ fn tested(frames: &[Frame]) -> &[Frame] {
     &frames[own.count()..]
 }
 
-/// The place of the user in frames, innermost first.
+/// Returns the place of the user in `frames`, which are innermost first.
 fn place(frames: &[Frame]) -> Place {
     sites::site(tested(frames)).place
 }
@@ -219,7 +219,7 @@ fn at(frames: &[Frame]) -> String {
     place(frames).to_string()
 }
 
-/// The place of the first line in which a thread was seen.
+/// Returns the first place in source order among the places of the threads.
 fn earliest(stacks: &[Vec<Frame>]) -> String {
     let places = stacks.iter().map(|frames| place(frames));
     let first = places.min_by_key(|place| (place.file(), place.line(), place.column()));
@@ -236,7 +236,7 @@ fn repeated(frames: &[Frame]) -> Option<(String, String)> {
             .filter(|frame| frame.function == wanted.function && frame.line == wanted.line)
             .count()
     };
-    // If several are equally frequent, the innermost one.
+    // Of equally frequent functions, the innermost wins.
     let users: Vec<&Frame> = frames.iter().filter(of_user).collect();
     let most =
         users.iter().rev().max_by_key(|frame| times(frame)).filter(|frame| times(frame) > 2)?;

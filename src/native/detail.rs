@@ -1,4 +1,4 @@
-//! The detail in which the locks of a run are stepped: by calls, by their queues or by instructions.
+//! The detail in which a run steps its locks: by calls, by their queues or by instructions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,34 +7,35 @@ use unpause_ordered::Set;
 use crate::run::ids::Place;
 use crate::run::untried::Untried;
 
-/// A part of the program that a search does not see: other uses of a lock that it takes for one operation.
+/// The report text for a part of the program that searches do not see: uses of a lock outside of its calls, which the
+/// search steps as single operations.
 pub(super) const OTHERWISE: &str =
     "the own code of a lock, which another operation on it has brought a thread to";
 
 /// True if searches step the instructions of locks.
 static IN_DETAIL: AtomicBool = AtomicBool::new(false);
 
-/// The place of the first other use of a lock that a search has met.
+/// The place of the first such use of a lock in a search.
 static AT: Mutex<Option<Place>> = Mutex::new(None);
 
-/// Steps whole calls of locks in the searches to come.
+/// Makes future searches step whole lock calls.
 pub(super) fn begin_calls() {
     IN_DETAIL.store(false, Ordering::Relaxed);
     at().take();
 }
 
-/// Steps the instructions of locks in the searches to come, or whole calls.
+/// Makes future searches step the instructions of locks if `wanted`, else whole calls.
 pub(crate) fn step_instructions(wanted: bool) {
     IN_DETAIL.store(wanted, Ordering::Relaxed);
 }
 
-/// A run of a search uses a lock otherwise than by its calls.
+/// Records that a run of a search uses a lock outside of its calls, at `place`.
 pub(super) fn is_used_otherwise(place: Place) {
     at().get_or_insert(place);
 }
 
-/// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns the
-/// reason if it did: the search must begin again.
+/// Makes future runs step the instructions of locks, if a run of a search has used a lock outside of its calls. In this
+/// case, returns the reason why the search must begin again.
 pub(crate) fn begin_instructions(untried: &mut Set<Untried>) -> Option<String> {
     let begins =
         untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed);
@@ -51,27 +52,28 @@ fn at() -> MutexGuard<'static, Option<Place>> {
     AT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The operations of locks that are points of a run: one of its decisions.
+/// The lock operations that are points of a run. The detail is a decision of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Detail {
     /// A call that acquires a lock is a point; a call that releases it is not.
     #[default]
     Calls,
-    /// Each atomic operation is one.
+    /// Each atomic operation is a point.
     Instructions,
-    /// In a search: a call that acquires a lock or gives it up is one, and a writer queues by one before.
+    /// In a search: a call that acquires or releases a lock is a point. A writer joins the queue at an earlier point.
     Searched,
-    /// A call is one operation of the lock's own code, which takes the lock or joins its queue: see [`super::queues`].
+    /// A call is one operation of the lock's own code, which acquires the lock or joins its queue: see
+    /// [`super::queues`].
     Queues,
 }
 
 impl Detail {
-    /// The number of the detail of searches.
+    /// Returns the number of the detail that searches use.
     pub(super) fn of_searches() -> u64 {
         if IN_DETAIL.load(Ordering::Relaxed) { 1 } else { 2 }
     }
 
-    /// The detail of this number.
+    /// Returns the detail with this number.
     pub(super) fn of_number(number: u64) -> Detail {
         match number {
             0 => Detail::Calls,

@@ -1,4 +1,5 @@
-//! The task of a plain thread: resumes the thread, announces what it requests, and does it in its turn.
+//! The task of a plain thread. It resumes the thread, announces the operation that the thread requests, and performs it
+//! in its turn.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -29,9 +30,9 @@ use crate::run::event::Values;
 use crate::run::ids::Place;
 use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 
-/// `errno` of a wait for a word that has another value than the expected one.
+/// `errno` of a wait on a word that does not have the expected value.
 const EAGAIN: u64 = 11;
-/// `errno` of a wait that lasted too long.
+/// `errno` of a wait that timed out.
 const ETIMEDOUT: u64 = 110;
 
 /// Steps a thread until it ends.
@@ -95,7 +96,7 @@ pub(super) async fn drive(thread: usize) {
                 if is_newest {
                     looks.saw(look, access, old, new);
                 } else {
-                    // No round of a loop: a thread is held for the newest values only.
+                    // This is not a round of a loop: a thread is held for the newest values only.
                     looks.forget();
                 }
                 old
@@ -143,18 +144,19 @@ pub(super) async fn drive(thread: usize) {
     }
 }
 
-/// Spawns the task of a thread. A function of its own, because the future of a task spawns futures of its type.
+/// Spawns the task of a thread. This is a separate function, because the future of a task spawns futures of its own
+/// type.
 fn start(thread: usize, place: Place) -> Handle<()> {
     spawn(None, place, drive(thread))
 }
 
-/// Does the access that the thread has requested. Returns the previous value and the new one.
+/// Performs the access that the thread has requested. Returns the previous value and the new value.
 pub(super) fn perform(thread: usize) -> (u64, u64) {
     with(|threads| threads.execution().perform(thread))
 }
 
-/// Does an access that is not a point. Memory whose accesses are points elsewhere is changed
-/// nevertheless. Returns the previous value and the new one.
+/// Performs an access that is not a point. If accesses to this memory are points elsewhere, the run still records the
+/// change. Returns the previous value and the new value.
 pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word) = with(|threads| {
         let (old, new) = threads.perform(thread, &mut access, site);
@@ -169,8 +171,8 @@ pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64,
     (old, new)
 }
 
-/// Returns `true` if the access would see this value again and change nothing. The step has read the memory then, in
-/// either case.
+/// Returns `true` if the access would see this value again and change nothing. The step then counts as a read of the
+/// memory, whatever the result.
 fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> bool {
     let seen = with(|threads| threads.execution().look(thread));
     let again = seen == Some(value);
@@ -184,7 +186,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
     again
 }
 
-/// The values of an access that was done, as a report shows them.
+/// Returns the values of a completed access, in the format of reports.
 fn values(access: &Access, old: u64, new: u64) -> Values {
     with(|threads| {
         let execution = threads.execution();
@@ -192,9 +194,8 @@ fn values(access: &Access, old: u64, new: u64) -> Values {
     })
 }
 
-/// Holds a look in a loop until another thread changes an object that the loop looks at. If no
-/// thread can continue, and the round is selected to be let go, the thread runs for some more
-/// rounds, because a loop may count them.
+/// Holds a read in a loop until another thread changes an object that the loop reads. If no thread can continue, and
+/// this round is selected for release, the thread runs for some more rounds, because a loop may count its rounds.
 async fn hold(
     thread: usize,
     mut access: Access,
@@ -211,7 +212,7 @@ async fn hold(
     });
     let before_time = let_go && looks.goes_before_time(look);
     if let_go {
-        // Before all other timers, or after them.
+        // The timer expires before all other timers, or after all of them.
         WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
     }
     let op = with(|threads| threads.op(&access, site));
@@ -228,7 +229,7 @@ async fn hold(
     }
     if let_go && !WORLD.with(World::clear_timer) {
         let passed = looks.was_let_go(before_time);
-        // A loop may wait for a time.
+        // The loop may wait for a time, so the clock advances.
         with(|threads| {
             let now = threads.execution().now();
             threads.execution().advance_to(now + passed);
@@ -237,7 +238,8 @@ async fn hold(
     done
 }
 
-/// Does an access at a point. Returns the previous value, the new one, and whether it has chosen the newest store.
+/// Performs an access at a point. Returns the previous value, the new value, and whether it has chosen the newest
+/// store.
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
     let (word, op) = with(|threads| {
@@ -293,7 +295,7 @@ impl Future for PointOfAccess {
     }
 }
 
-/// Waits in the queue of a word, unless the word has another value than the expected one.
+/// Waits in the queue of a word, unless the word does not have the expected value.
 async fn wait(
     thread: usize,
     address: usize,
@@ -337,7 +339,7 @@ pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
     let dequeue = || {
         let woken = with(|threads| threads.dequeue(address, count as usize));
         let number = woken.len() as u64;
-        // Without waiters it changes nothing, and can be swapped with other wakes.
+        // Without waiters, a wake changes nothing and commutes with other wakes.
         (woken, Values::Changed(0, number))
     };
     let woken: Vec<Arc<Waiter>> = word.point(&WAKE, site.place, dequeue).await;
@@ -351,7 +353,7 @@ pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
 async fn join(child: usize, site: Site) {
     let handle = with(|threads| threads.handles.get_mut(child).and_then(Option::take));
     if let Some(mut handle) = handle {
-        // A thread that panicked has ended: the panic is in the result that it left to its joiner.
+        // The thread has ended, even if it panicked: its result contains the panic for its joiner.
         let _ = poll_fn(|cx| handle.poll_join(cx, site.place)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Facts of a run that is shown: the places where tasks of a runtime were spawned, and the locks that threads have at
-//! its end.
+//! Facts about a run that a report shows: the places where the tasks of a runtime were spawned, and the locks that
+//! threads hold at the end of the run.
 
 use std::cell::RefCell;
 
@@ -20,17 +20,17 @@ use crate::run::op::Access;
 use crate::run::threads::{HoldRecord, SpawnRecord, ThreadFacts};
 
 thread_local! {
-    /// The facts of requests, each with the number of its request.
+    /// The facts about requests, each with the number of its request.
     static NOTED: RefCell<Vec<(usize, Fact)>> = const { RefCell::new(Vec::new()) };
-    /// The place that led to the panic of the first thread.
+    /// The place in the user's code that led to the panic of the first thread.
     static PANICKED_FROM: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// A fact about the object of a request.
 enum Fact {
-    /// It has the state of a task that was spawned at this place.
+    /// The object is the state of a task that was spawned at this place.
     Spawned(String),
-    /// It is the word of a lock.
+    /// The object is the word of a lock.
     Lock(Family),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn begin() {
     PANICKED_FROM.take();
 }
 
-/// Notes the facts of the request `number` of the run.
+/// Records the facts about request `number` of the run.
 pub(super) fn note(number: usize, request: &Request, site: Site) {
     let Request::Access(access) = request else { return };
     let fact = match site.lock {
@@ -54,8 +54,8 @@ pub(super) fn note(number: usize, request: &Request, site: Site) {
     NOTED.with_borrow_mut(|all| all.extend(fact.map(|fact| (number, fact))));
 }
 
-/// Returns the place of a spawn among the functions that have allocated a task, innermost first. `None` for a worker of
-/// a runtime, which is a task of tokio, too.
+/// Returns the place of a spawn from the functions that allocated a task, innermost first. Returns `None` for a runtime
+/// worker, because tokio allocates a task for a worker, too.
 fn spawned(frames: &[Frame]) -> Option<String> {
     if frames.iter().any(is_launch) {
         return None;
@@ -73,16 +73,16 @@ fn is_launch(frame: &Frame) -> bool {
         && last_name(&frame.function) == "launch"
 }
 
-/// Notes the callers of the panic of the first thread, which has ended.
+/// Records the callers of the panic of the first thread, which has ended.
 pub(super) fn note_panic() {
     let callers = with(|threads| threads.execution().panicked_by(0));
     let frames = frames(&callers);
-    // The hook of this library is called within the panic.
+    // The panic also calls the hook of this library.
     let own = frames.iter().find(|frame| is_of_package(frame) && !is_ours(frame));
     PANICKED_FROM.set(own.map(place));
 }
 
-/// The facts of the run with these requests and events.
+/// Returns the facts about the run with these requests and events.
 pub(super) fn take(requests: &[Requested], events: &[Event]) -> ThreadFacts {
     let (mut spawns, mut locks) = (Map::new(), Map::new());
     for (number, fact) in NOTED.take() {
@@ -100,7 +100,7 @@ pub(super) fn take(requests: &[Requested], events: &[Event]) -> ThreadFacts {
     ThreadFacts { spawns, holds, own, panicked_from: PANICKED_FROM.take() }
 }
 
-/// Returns the indices of the events of the first one of these requests.
+/// Returns the indices of the events that belong to the first of these requests.
 fn done(requests: &[Requested], events: &[Event]) -> impl Iterator<Item = usize> {
     let first = requests.first();
     let later =
@@ -110,7 +110,7 @@ fn done(requests: &[Requested], events: &[Event]) -> impl Iterator<Item = usize>
     (begin..end).filter(move |at| first.is_some_and(|first| events[*at].task == first.task))
 }
 
-/// The operations that have taken a lock that is not given up yet.
+/// The operations that acquired a lock and whose holds have not ended yet.
 #[derive(Default)]
 struct Held {
     exclusive: Option<usize>,
@@ -126,7 +126,7 @@ fn holds(events: &[Event], locks: &Map<ObjectId, Family>) -> Vec<HoldRecord> {
         else {
             continue;
         };
-        // A wait in the queue of the word has values, too.
+        // A wait in the queue of the word has values, too, so the access kind is checked.
         let (Access::ReadModifyWrite | Access::Act, Values::Changed(old, new)) =
             (event.op.access, event.values)
         else {
@@ -143,13 +143,13 @@ fn holds(events: &[Event], locks: &Map<ObjectId, Family>) -> Vec<HoldRecord> {
         if after > before {
             held.shared.push((event.task, index));
         } else if after < before {
-            // A guard may be dropped by another thread than its creator.
+            // A guard may be dropped by a thread that did not create it.
             let own = held.shared.iter().rposition(|(task, _)| *task == event.task);
             own.or(held.shared.len().checked_sub(1)).map(|at| held.shared.remove(at));
         }
     }
     let records = all.into_iter().flat_map(|(lock, held)| {
-        // A writer marks the lock of parking_lot before the last reader has given it up.
+        // A writer marks a parking_lot lock before the last reader has released it.
         let exclusive = held.exclusive.filter(|_| held.shared.is_empty());
         let shared = held.shared.into_iter().map(|(_, event)| (event, true));
         let both = exclusive.map(|event| (event, false)).into_iter().chain(shared);
@@ -165,7 +165,7 @@ pub(super) mod checks {
 
     const EXCHANGE: Op = Op::new("compare_exchange", Access::ReadModifyWrite);
 
-    /// The holders after these changes of the word of a lock: task, old value, new value.
+    /// Returns the holders after these changes of a lock word. A change is a task, the old value and the new value.
     fn held(family: Family, changes: &[(u32, u64, u64)]) -> Vec<(u32, bool)> {
         let object = ObjectId::new(0);
         let event = |(task, old, new): &(u32, u64, u64)| Event {
@@ -195,7 +195,7 @@ pub(super) mod checks {
                 &[(1, true), (2, true)],
             ),
             (Family::StdRwLock, &[(1, 0, 1), (2, 1, 2), (2, 2, 1)], &[(1, true)]),
-            // The guard of thread 1 is dropped by thread 3.
+            // Thread 3 drops the guard of thread 1.
             (Family::StdRwLock, &[(1, 0, 1), (3, 1, 0)], &[]),
             (Family::StdRwLock, &[(1, 0, writer)], &[(1, false)]),
             (Family::StdRwLock, &[(1, 0, writer), (1, writer, 1)], &[(1, true)]),

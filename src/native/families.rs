@@ -1,41 +1,41 @@
-//! The kinds of locks that are single operations, and what the word in the memory of a lock says.
+//! The kinds of locks whose calls are single operations, and the meaning of their words in memory.
 
 use unpause_native::{Access, Operation};
 
 use crate::rt::Vacancy;
 
-/// The code of a lock.
+/// The implementation of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Family {
     StdMutex,
     StdRwLock,
-    /// The lock of libc: its readers do not queue behind writers.
+    /// The read-write lock of libc. Its readers do not queue behind writers.
     CRwLock,
-    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that
-    /// it gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
+    /// Not a lock, but the notification counter of a std `Condvar`. A wait is a point where it reads the counter; the
+    /// same step releases the lock and joins the queue. A notification is a point where it wakes a waiter.
     StdCondvar,
     RawMutex,
     RawRwLock,
 }
 
-/// The way in which a thread has a lock.
+/// The way in which a thread holds a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hold {
-    /// Alone.
+    /// The thread holds the lock alone.
     Exclusive,
-    /// As one of its readers.
+    /// The thread is one of the readers.
     Shared,
 }
 
-/// The bits of a lock of std with the number of its readers. All of these bits are set for a writer.
+/// The bits of a std lock that contain the number of its readers. A writer sets all of these bits.
 const STD_WRITER: u64 = (1 << 30) - 1;
-/// The bit of a lock of parking_lot for a writer.
+/// The bit that a writer sets in a parking_lot lock.
 const RAW_WRITER: u64 = 0b1000;
-/// The number that a reader adds to a lock of parking_lot.
+/// The number that a reader adds to a parking_lot lock.
 const RAW_READER: u64 = 0b10000;
 
 impl Family {
-    /// The operations that the lock enables with this value of its word.
+    /// Returns the operations that the lock enables when its word has this value.
     pub(super) fn vacancy(self, value: u64) -> Vacancy {
         let is_held = match self {
             Family::StdMutex => value != 0,
@@ -51,7 +51,7 @@ impl Family {
         }
     }
 
-    /// The number of readers that have the lock with this value of its word.
+    /// Returns the number of readers that hold the lock when its word has this value.
     pub(super) fn readers(self, value: u64) -> u64 {
         match self {
             Family::StdRwLock | Family::CRwLock if value & STD_WRITER != STD_WRITER => {
@@ -62,19 +62,19 @@ impl Family {
         }
     }
 
-    /// Returns `true` if a reader takes the lock after it has seen this value.
+    /// Returns `true` if a reader acquires the lock after it has seen this value.
     pub(super) fn lets_reader_in(self, value: u64) -> bool {
         let someone_waits = self == Family::StdRwLock && value >> 30 != 0;
         self.vacancy(value) != Vacancy::Held && !someone_waits
     }
 
-    /// Returns `true` if a reader waits behind a writer that waits.
+    /// Returns `true` if a reader waits behind a waiting writer.
     pub(super) fn lets_writers_queue(self) -> bool {
         matches!(self, Family::StdRwLock | Family::RawRwLock)
     }
 
-    /// The hold that an access ends, if it has the form of the operation by which the code of this lock gives the lock
-    /// up. No other operation of that code has this form.
+    /// Returns the hold that an access ends, if the access has the form of the release operation of this lock. No other
+    /// operation of the lock's code has this form.
     pub(super) fn ends(self, access: &Access) -> Option<Hold> {
         let Access { operation, size, operand, replacement, .. } = *access;
         let subtracts = |size_of_word: u8, number: u64| {
@@ -109,7 +109,7 @@ impl Family {
         }
     }
 
-    /// The kind of object.
+    /// Returns the object kind for reports.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Family::StdMutex | Family::RawMutex => "Mutex",
@@ -133,7 +133,7 @@ pub(super) mod checks {
             (Family::RawMutex, 3, Held, false),
             (Family::StdRwLock, writer, Held, false),
             (Family::StdRwLock, 2, Shared, true),
-            // A writer waits.
+            // A writer waits for the reader.
             (Family::StdRwLock, 1 << 31 | 1, Shared, false),
             (Family::CRwLock, writer, Held, false),
             (Family::CRwLock, 1 << 30 | 1, Shared, true),
@@ -166,13 +166,13 @@ pub(super) mod checks {
             (Family::StdRwLock, sub(4, 1), Some(Hold::Shared)),
             (Family::StdRwLock, access(Operation::Add, 4, 0xFFFF_FFFF, 0), Some(Hold::Shared)),
             (Family::StdRwLock, sub(4, writer), Some(Hold::Exclusive)),
-            // It downgrades.
+            // A writer downgrades to a reader.
             (Family::StdRwLock, access(Operation::Add, 4, 0xC000_0002, 0), None),
             (Family::CRwLock, sub(4, 1), Some(Hold::Shared)),
             (Family::RawRwLock, sub(8, 0b10000), Some(Hold::Shared)),
             (Family::RawRwLock, access(Operation::Add, 8, 0b10000, 0), None),
             (Family::RawRwLock, exchange(8, 0b1000), Some(Hold::Exclusive)),
-            // It upgrades, and no longer may.
+            // An upgradable reader upgrades, or gives up its right to upgrade.
             (Family::RawRwLock, sub(8, 0b01100), None),
             (Family::RawRwLock, sub(8, 0b00100), None),
             (Family::StdCondvar, sub(4, 1), None),

@@ -1,4 +1,4 @@
-//! Processes that make runs of a search beside this one: copies of it, each with a line to it.
+//! Helper processes for the runs of a search. They are copies of this process, each with a line to it.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{HAS_CAPTURED, isolation};
 
-/// An end of the line between two processes. Each text on it ends with a line feed.
+/// An end of the line between two processes. Each text on the line ends with a line feed.
 pub(crate) struct HelperLine {
     stream: BufReader<UnixStream>,
-    /// The begin of a text whose end has not come.
+    /// The beginning of a text that has not arrived completely.
     begun: Vec<u8>,
 }
 
@@ -19,15 +19,16 @@ impl HelperLine {
         HelperLine { stream: BufReader::new(stream), begun: Vec::new() }
     }
 
-    /// Sends one text or several. Returns `false` if the other process has ended.
+    /// Sends one or more texts. Returns `false` if the other process has ended.
     pub(crate) fn say(&mut self, text: &str) -> bool {
         self.stream.get_mut().write_all(text.as_bytes()).is_ok()
     }
 
-    /// Waits for the next text, not longer than `time`; `None` for any time. Returns `None` if there is none yet.
+    /// Waits for the next text for at most `time`, or without a limit if `time` is `None`. Returns `None` if no text
+    /// has arrived in this time.
     ///
     /// # Errors
-    /// If the other process has ended.
+    /// Returns an error if the other process has ended.
     pub(crate) fn hear(&mut self, time: Option<Duration>) -> io::Result<Option<String>> {
         self.stream.get_ref().set_read_timeout(time)?;
         match self.stream.read_until(b'\n', &mut self.begun) {
@@ -44,15 +45,16 @@ impl HelperLine {
     }
 }
 
-/// A process that makes runs beside this one. It is ended when this is dropped.
+/// A helper process for the runs of a search. It ends when this value is dropped.
 pub(crate) struct Helper {
     pub(crate) line: HelperLine,
     _process: unpause_native::Helper,
 }
 
 impl Helper {
-    /// Copies this process, with the calling thread only, which calls `work` with its end of the line. To be called
-    /// between two runs. `None` if the system refuses a process, which is no reason to make no runs.
+    /// Forks this process with the calling thread only. The copy calls `work` with its end of the line. Must be called
+    /// between two runs. Returns `None` if the system refuses to create a process; the search can then continue without
+    /// it.
     pub(crate) fn begin(work: impl FnOnce(&mut HelperLine)) -> Option<Helper> {
         let (here, there) = UnixStream::pair().ok()?;
         let process = unpause_native::Helper::begin(|| {
@@ -63,7 +65,8 @@ impl Helper {
     }
 }
 
-/// Returns `true` if other processes may make runs of the current test: nothing that outlives a run is changed by it.
+/// Returns `true` if other processes may execute runs of the current test, because its runs change nothing that
+/// outlives them.
 pub(crate) fn may_have_helpers() -> bool {
     !HAS_CAPTURED.load(Ordering::Relaxed) && !isolation::is_process()
 }

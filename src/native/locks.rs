@@ -1,23 +1,23 @@
-//! Locks of std, parking_lot and libc as single operations: a thread that wants one is enabled if it can have it.
+//! Locks of std, parking_lot and libc as single operations: a thread that wants a lock is enabled if it can acquire it.
 //!
-//! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a
-//! wake, another try. Each place in that code has a [role](LockStep). The operations of one call become one operation
-//! of a [`ForeignLock`], and the memory then follows. The compare-exchange of an admitted thread succeeds, so its code
-//! never reaches the part that waits.
+//! A lock call consists of several atomic operations: for example, a failed compare-exchange, a mark for the holder, a
+//! wait, a wake, another try. Each place in that code has a [role](LockStep). The operations of one call become one
+//! operation of a [`ForeignLock`], and the memory of the lock then agrees with it. The compare-exchange of an admitted
+//! thread succeeds, so its code never reaches the part that waits.
 //!
-//! The memory decides. The memory does not follow if code without a role also uses the lock: a
-//! `try_read`, an upgrade, or a condition variable of parking_lot that requeues a thread. The
-//! thread then continues with the lock's own code. Each operation of this code is a point. In a
-//! search, operations of such code on a mutex of parking_lot are operations on the lock, so that
-//! they conflict with its calls.
+//! In case of doubt, the memory decides. The memory may contradict the admission of a thread if code without a role
+//! also uses the lock. Examples are a `try_read`, an upgrade, and a parking_lot condition variable that requeues a
+//! thread. The thread then continues with the lock's own code. Each operation of this code is a point. In a search,
+//! operations of such code on a parking_lot mutex are operations on the lock, so that they conflict with its calls.
 //!
-//! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is
-//! no search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks,
-//! and others their [queues](super::queues). All runs of a search that has met such code step the instructions.
+//! This model is not exact for code that reads a lock while another thread holds it. If a run outside of a search steps
+//! whole calls, readers do not queue behind a waiting writer. So [some runs](Detail) step the instructions of locks,
+//! and others their [queues](super::queues). If a search meets such code, it starts again and steps the instructions in
+//! all of its runs.
 //!
-//! In a search a writer takes two operations: it queues, and takes the lock. Readers wait while a writer queues. Code
-//! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue
-//! although the lock is free, and has the lock for itself until it takes it.
+//! In a search, a writer takes two operations: it queues, and acquires the lock. Readers wait while a writer queues.
+//! Code that only waits for locks cannot detect if a writer queued as soon as it could, or later. So a writer may queue
+//! although the lock is free. It then has the exclusive right to acquire the lock.
 
 use std::sync::Arc;
 
@@ -42,11 +42,11 @@ const READ: Op = Op::new("read", op::Access::LockShared);
 const WRITE: Op = Op::new("write", op::Access::Lock);
 /// A writer queues. Readers then wait for it.
 const QUEUE: Op = Op::of_kind("queue", op::Access::Act, op::lock::QUEUE);
-/// Tried to give the lock up, which threads wait for.
+/// Tried to release the lock, for which threads wait.
 const UNLOCK_SLOWLY: Op = Op::of_kind("unlock", op::Access::Act, op::lock::TOUCH);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
 
-/// The part that an operation has in a call of a lock.
+/// The role of an operation in a lock call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LockStep {
     pub(super) family: Family,
@@ -55,23 +55,23 @@ pub(super) struct LockStep {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Act {
-    /// Takes the lock by one compare-exchange.
+    /// Acquires the lock by one compare-exchange.
     Lock,
-    /// The same, if it is free.
+    /// Acquires the lock by one compare-exchange, if it is free.
     TryLock,
-    /// Looks at a mutex, to take it by the next operation if it is free.
+    /// Reads a mutex, to acquire it by the next operation if it is free.
     Try,
-    /// Takes it after that look.
+    /// Acquires the mutex by the operation after that read.
     Tried,
-    /// Looks at a mutex.
+    /// Reads a mutex.
     Look,
-    /// Looks at a lock that can be shared, to take it by the next operation if it can be had.
+    /// Reads a read-write lock, to acquire it by the next operation if it is available.
     Share,
-    /// Takes it after that look.
+    /// Acquires the read-write lock after this read.
     Shared,
-    /// Gives the lock up.
+    /// Releases the lock.
     Unlock,
-    /// Gives up a lock that was shared.
+    /// Releases a shared hold of the lock.
     UnlockShared,
     /// Counts a notification.
     Count,
@@ -80,7 +80,7 @@ enum Act {
 }
 
 impl LockStep {
-    /// The part of an operation that was requested within these functions, innermost first.
+    /// Returns the role of an operation that was requested within these functions, innermost first.
     pub(super) fn of(frames: &[Frame]) -> Option<LockStep> {
         let is_of_lock = |frame: &&Frame| !frame.file.contains("/library/core/src/");
         let inner = frames.iter().find(is_of_lock)?;
@@ -145,7 +145,7 @@ impl LockStep {
         Some(LockStep { family, act })
     }
 
-    /// The part of this access.
+    /// Returns the role of this access.
     fn of_access(self, access: &Access) -> Act {
         match self.act {
             Act::Share if access.operation != Operation::Load => Act::Shared,
@@ -154,8 +154,7 @@ impl LockStep {
         }
     }
 
-    /// Returns `true` for an access that completes an earlier operation of the call or that
-    /// releases the lock.
+    /// Returns `true` for an access that completes an earlier operation of the call or that releases the lock.
     pub(super) fn follows(self, access: &Access) -> bool {
         use Act::{Shared, Tried, Unlock, UnlockShared};
         matches!(self.of_access(access), Shared | Tried | Unlock | UnlockShared)
@@ -175,7 +174,7 @@ impl LockStep {
     }
 }
 
-/// The part of an access in a call of a lock that is stepped as a whole.
+/// Returns the role of an access in a lock call that is stepped as a whole.
 #[inline]
 pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockStep> {
     match site.lock {
@@ -184,8 +183,8 @@ pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockS
     }
 }
 
-/// The part of an access that gives up a known lock, in code that no function of the lock is left of: the compiler
-/// merges the ends of guards.
+/// Returns the role of an access that releases a known lock outside of the lock's functions. The compiler merges the
+/// ends of guards, and then no lock function remains in the stack.
 fn gives_up(access: &Access) -> Option<LockStep> {
     if !matches!(
         access.operation,
@@ -201,8 +200,7 @@ fn gives_up(access: &Access) -> Option<LockStep> {
     Some(LockStep { family, act })
 }
 
-/// Does an access that is part of a call of a lock. Returns the value with which the thread
-/// continues.
+/// Performs an access that is part of a lock call. Returns the value with which the thread continues.
 pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockStep) -> u64 {
     let act = part.of_access(&access);
     if act == Act::Count {
@@ -301,8 +299,8 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
     }
 }
 
-/// Corrects the state of a lock by its memory, which the access of the thread would see now: another lock may have been
-/// at this address.
+/// Updates the recorded lock state from the value in memory that the pending access of the thread would read now. The
+/// address may have belonged to another lock before.
 fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
     let vacancy = match with(|threads| threads.execution().look(thread)) {
         Some(value) => family.vacancy(value),
@@ -312,7 +310,7 @@ fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
     lock.vacate(vacancy, site.place);
 }
 
-/// The thread was let in, and its code does not take the lock: other code uses it.
+/// Ends the admission of a thread whose code does not acquire the lock, because other code uses the lock.
 fn stray(lock: &ForeignLock, leave: &'static Op, family: Family, site: Site) {
     lock.leave(leave, site.place);
     if !with(|threads| threads.follows(family)) {
@@ -320,12 +318,12 @@ fn stray(lock: &ForeignLock, leave: &'static Op, family: Family, site: Site) {
     }
 }
 
-/// Returns `true` in a run of a search that steps whole calls of locks.
+/// Returns `true` in a search run that steps whole lock calls.
 fn is_search() -> bool {
     with(|threads| threads.detail) == Detail::Searched
 }
 
-/// A search is not a proof if it has taken calls of a lock for operations and other code uses it.
+/// Records that a search is not a proof, if it treated lock calls as operations and other code uses the lock.
 fn note_otherwise(site: Site) {
     if is_search() {
         detail::is_used_otherwise(site.place);
@@ -336,13 +334,13 @@ fn note_otherwise(site: Site) {
 /// Records that a thread waits for the memory at an address, or wakes its waiters.
 pub(super) fn is_waited_for(address: usize, site: Site) {
     if with(|threads| threads.followed_lock(address)).is_some() {
-        // No mutex of parking_lot: it waits for other memory. Another object is at the address now.
+        // The thread waits for other memory than a parking_lot mutex: another object is at the address now.
         note_otherwise(site);
     }
 }
 
-/// Corrects the state of the lock at an address, if there is a lock. Called after an operation
-/// outside of the lock's calls has left this value.
+/// Corrects the state of the lock at an address, if a lock is known there. Called after an operation outside of the
+/// lock's calls has left this value.
 pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
     let Some((lock, family)) = with(|threads| threads.known_lock(address)) else { return };
     let vacancy = family.vacancy(value);
@@ -353,7 +351,7 @@ pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
         }
         return;
     }
-    // Its conflicts with the calls of the lock are not seen.
+    // The search does not see conflicts of this operation with the calls of the lock.
     note_otherwise(site);
 }
 
@@ -365,7 +363,7 @@ pub(super) mod checks {
         Frame { function: function.into(), file: file.into(), line: 7, column: 5 }
     }
 
-    /// The part of an atomic operation that was called by these functions.
+    /// Returns the role of an atomic operation that was called by these functions.
     fn part(callers: &[(&str, &str)]) -> Option<(Family, Act)> {
         let atomic = frame("compare_exchange", "/rustc/00/library/core/src/sync/atomic.rs");
         let callers = callers.iter().map(|(function, file)| frame(function, file));
@@ -394,7 +392,7 @@ pub(super) mod checks {
         let of_c = ("pthread_mutex_lock", "/rustc/unpause/replaced/c_mutex.rs");
         assert_eq!(part(&[("of_run::lock", replaced), of_c]), Some((Family::StdMutex, Act::Lock)));
         assert_eq!(part(&[own, lock]), None, "called by a lock, not of it");
-        // parking_lot itself is tested.
+        // These frames are of parking_lot's own tests.
         assert_eq!(part(&[("lock", "src/raw_mutex.rs"), own]), None);
     }
 }

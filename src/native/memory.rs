@@ -1,4 +1,4 @@
-//! The memory of plain threads: the kind of heap of a run, and errors in its use.
+//! The memory of plain threads: the heap kind of a run, and errors in memory use.
 
 use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak, shortened};
 
@@ -10,11 +10,11 @@ use crate::run::ids::TaskId;
 use crate::run::{Failure, MemoryError, MemoryStep};
 use crate::seam::{draw_heap, fail};
 
-/// The heaps that a run draws one of, the simplest first.
+/// The heaps from which a run draws one, in order of increasing complexity.
 const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
 
-/// Draws the heap of the run, and starts the chances of the run. The heap checks its memory if
-/// leaks or data races are searched.
+/// Draws the heap of the run, and starts the chances of the run. The heap checks its memory if the
+/// test searches for leaks or data races.
 pub(super) fn draw(leaks: bool) -> Memory {
     let wanted = u64::from(chances::wanted().number());
     let (heap, set) = draw_heap(leaks || unpause_native::races(), wanted, Chances::SETS);
@@ -22,7 +22,7 @@ pub(super) fn draw(leaks: bool) -> Memory {
     HEAPS[heap as usize % HEAPS.len()]
 }
 
-/// Ends the run with the error that a thread has made. Never returns.
+/// Ends the run with the error of a thread. Never returns.
 pub(super) async fn failed() {
     let fault = with(|threads| threads.execution().take_fault());
     if let Some(fault) = fault {
@@ -31,7 +31,7 @@ pub(super) async fn failed() {
     std::future::pending().await
 }
 
-/// The error that the memory shows at the end of the run. Leaks are one if `leaks` is set.
+/// Returns the memory error visible at the end of the run. A leak is an error if `leaks` is true.
 pub(super) fn check(leaks: bool) -> Option<Failure> {
     let found = with(|threads| {
         let execution = threads.execution();
@@ -53,7 +53,7 @@ pub(super) fn check(leaks: bool) -> Option<Failure> {
     }
 }
 
-/// The failure of a run with this error.
+/// Returns the failure of a run with this error.
 fn failure(fault: &Fault) -> Failure {
     let size = fault.size;
     let block = size.map_or("memory".to_owned(), |size| format!("an allocation of {size} B"));
@@ -103,7 +103,7 @@ fn failure(fault: &Fault) -> Failure {
     Failure::Memory(MemoryError { problem, message, steps, remedy })
 }
 
-/// The remedy for memory orders that are too weak.
+/// Returns the remedy for memory orders that are too weak.
 fn stronger(missing: &TooWeak) -> String {
     let [(write, released), (read, acquired)] = &missing.operations;
     let tell = |step: &Step, order: u8| {
@@ -122,7 +122,7 @@ fn stronger(missing: &TooWeak) -> String {
     )
 }
 
-/// The name of a memory order.
+/// Returns the name of a memory order.
 fn order_name(order: u8) -> &'static str {
     match order {
         0 => "Relaxed",
@@ -137,7 +137,7 @@ fn order_name(order: u8) -> &'static str {
 const UNORDERED: &str = "Guard the memory by one lock, access it by atomic operations, or let one thread wait for the \
     other one between the accesses.";
 
-/// The remedy for a write that was found later.
+/// The remedy for an invalid write that was detected later.
 const WRITTEN: &str = "The write was found later than it was made. `cargo unpause test --races` checks each access, \
     and names its line.";
 
@@ -154,14 +154,15 @@ fn shown(step: &Step) -> MemoryStep {
     });
     MemoryStep {
         label: step.label.to_owned(),
-        // Threads are spawned in the order of their numbers, and each is a task.
+        // The task number equals the thread number, because threads are spawned in the order of
+        // their numbers, and each is a task.
         task: TaskId(step.thread as u32),
         called_from: if called_from == place { String::new() } else { called_from },
         place,
     }
 }
 
-/// Returns `true` for a function of the package that is tested.
+/// Returns `true` for a function of the package under test.
 pub(super) fn is_of_package(frame: &Frame) -> bool {
     let is_dependency =
         frame.file.contains("/registry/src/") || frame.file.contains("/git/checkouts/");

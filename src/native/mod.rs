@@ -1,8 +1,8 @@
 //! Plain threads as tasks of a run.
 //!
 //! A simulated thread of [`unpause_native`] stops at each operation that other threads may see. Its task announces the
-//! operation, does it in its turn, and resumes the thread with the result: one engine, one record, one screen for
-//! `sim::Atomic` and for `std::sync::atomic`.
+//! operation, performs it in its turn, and resumes the thread with the result. So `sim::Atomic` and `std::sync::atomic`
+//! have the same engine, the same trace and the same screen.
 
 mod beyond;
 mod by_number;
@@ -62,8 +62,8 @@ use crate::run::points::Points;
 use crate::seam::stepped::{note, set_writer};
 use crate::seam::{draw_points as draw, fail, here, on_carrier};
 
-/// Tests of the files of this folder, by name. Only an instrumented build has these files, so the tests are functions
-/// that `native-tests` calls: unit tests would need a build of the library for them alone.
+/// Tests of the files in this folder, by name. Only an instrumented build contains these files, so the tests are
+/// functions that `native-tests` calls. Unit tests would need a separate build of the library.
 pub static CHECKS: &[(&str, fn())] = &[
     (
         "the_function_that_is_repeated_is_named",
@@ -101,10 +101,10 @@ pub static CHECKS: &[(&str, fn())] = &[
 ];
 
 /// Runs `body` on a simulated thread, as the current task. The thread has the name `name`, if any. Returns the error
-/// that the body returns. If `leaks` is set, an allocation that nothing refers to at the end is a failure.
+/// that the body returns. If `leaks` is set, an allocation without references at the end is a failure.
 ///
 /// # Panics
-/// Outside of a simulated run, and if the program has no symbols.
+/// Panics outside of a simulated run, and if the program has no symbols.
 pub(crate) async fn run(
     name: Option<String>,
     body: Box<dyn FnOnce() -> Option<String> + Send>,
@@ -121,11 +121,11 @@ pub(crate) async fn run(
         };
         let Some(error) = error else { return };
         on_carrier(|| note(|| Note::Error(error.clone())));
-        // Its memory ends with the run.
+        // The memory of the error ends with the run, so it is cloned outside.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
     let memory = match HAS_CAPTURED.load(Ordering::Relaxed) {
-        // A heap that checks its memory does not know what earlier runs have left.
+        // A checking heap does not know the allocations that earlier runs have left.
         true => {
             memory::draw(leaks);
             Memory::Plain
@@ -160,14 +160,15 @@ pub(crate) async fn run(
     drive::drive(0).await;
     let memory = memory::check(leaks);
     if let Some(end) = threads::with(|threads| threads.execution().died()) {
-        // After the last request of all threads, or the thread would have died of it.
+        // This check must follow the last request of all threads. A process that ended earlier has already failed its
+        // thread.
         death::fail(0, Death::Process(end), here());
     }
     if calls::are_noted() {
         facts::note_panic();
     }
     match begun.end() {
-        // The panic may be its consequence.
+        // The panic may be a consequence of the memory error.
         _ if memory.is_some() => memory.into_iter().for_each(|error| fail(|| error)),
         Some(Ended::Panicked(message, place)) => {
             fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
@@ -178,11 +179,11 @@ pub(crate) async fn run(
     error.or_else(notes::take_error)
 }
 
-/// The name of the function below. The counts of `Arc` in it are not points.
+/// The name of the function below. The `Arc` reference counts in it are not points.
 const NAMES_THREAD: &str = "named";
 
-/// Calls `act` on the current simulated thread, which has this name then. std names only threads that it makes, so the
-/// thread makes one and runs its routine itself.
+/// Calls `act` on the current simulated thread under the thread name `name`. std names only threads that it creates. So
+/// the thread creates a thread and runs the routine of that thread itself.
 fn named<R: Send + 'static>(name: String, act: impl FnOnce() -> R + Send + 'static) -> R {
     unpause_native::own_next_thread();
     match thread::Builder::new().name(name).spawn(act).map(JoinHandle::join) {
@@ -192,31 +193,32 @@ fn named<R: Send + 'static>(name: String, act: impl FnOnce() -> R + Send + 'stat
     }
 }
 
-/// The name of std's functions that synchronise threads, where they are not replaced.
+/// The name of the std functions that synchronise threads, in programs that do not replace them.
 const NOT_REPLACED: &str =
     "std's compiled functions, because the program is not linked by `cargo unpause test`";
 
 /// The points that the test asks for.
 static WANTED: Mutex<Points> = Mutex::new(Points { all: false, arc: None });
 
-/// Sets the points of the runs to come.
+/// Sets the points of future runs.
 pub(crate) fn set_points(points: Points) {
     detail::begin_calls();
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 
-/// Draws the detail in which a run steps locks, its points, and whether two readings of its clock differ.
+/// Draws the detail in which a run steps locks, its points, and whether two consecutive reads of its clock differ.
 fn draw_points() -> (Detail, Points, bool) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     let (detail, counts, readings_differ) = draw(wanted.arc, Detail::of_searches());
-    // The trace of an earlier version has the setting alone.
+    // The trace of an earlier version contains no decision: the setting decides alone.
     let arc = Some(counts || wanted.arc == Some(true));
-    // With all operations as points no call is a whole.
+    // If all operations are points, no lock call is stepped as a whole.
     let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(detail) };
     (detail, Points { arc, ..wanted }, readings_differ)
 }
 
-/// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.
+/// The lock of the test that steps plain threads. Only one test at a time may do so, because tests share the statics of
+/// the program.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Waits until no other test steps plain threads.
@@ -229,16 +231,15 @@ pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
 /// True if the body of the current test has captured memory.
 static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
 
-/// Held by a test while it makes the runs of a closure.
+/// The guard of a test that runs a closure.
 pub(crate) struct OfClosure {
-    // The statics are put back before the next test begins.
+    // This field is first, so that the statics are restored before the next test begins.
     _captured: Captured,
     _only: MutexGuard<'static, ()>,
 }
 
-/// Waits until no other test steps plain threads. The statics will have their current values again in the end. If the
-/// closure `has_captured` memory, all memory that exists now is left alone by the runs, and is no shared memory of
-/// them.
+/// Waits until no other test steps plain threads. The returned guard restores the statics when it is dropped. If the
+/// closure `has_captured` memory, the runs leave alone all memory that exists now, and do not treat it as shared.
 pub(crate) fn of_closure(has_captured: bool) -> OfClosure {
     let only = exclusive();
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
@@ -251,7 +252,7 @@ impl Drop for OfClosure {
     }
 }
 
-/// Records a panic of a simulated thread. Returns `false` for any other.
+/// Records a panic of a simulated thread. Returns `false` for other threads.
 pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
     if !unpause_native::inside() {
         return false;
@@ -261,7 +262,7 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
     true
 }
 
-/// Fails the run by the last panic of the current simulated thread.
+/// Fails the run with the last panic of the current simulated thread.
 pub(crate) fn fail_by_panic() {
     let Some((message, place)) = unpause_native::last_panic() else { return };
     on_carrier(|| {
@@ -270,14 +271,13 @@ pub(crate) fn fail_by_panic() {
     });
 }
 
-/// Interrupts the running plain thread, as long as `still` returns `true`: its run fails. Returns
-/// `false` if it cannot be interrupted where it is, and `None` if there is none. `still` reads
-/// atomics and nothing else.
+/// Interrupts the running plain thread while `still` returns `true`; its run fails. Returns `false` if the thread
+/// cannot be interrupted at its current instruction, and `None` if no thread runs. `still` may only read atomics.
 pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
     unpause_native::interrupt(still)
 }
 
-/// The command that runs tests.
+/// Returns the command that runs tests.
 pub(crate) fn test_command() -> &'static str {
     match (cfg!(unpause_linked), unpause_native::races()) {
         (true, true) => "cargo unpause test --any --races",

@@ -1,4 +1,5 @@
-//! Runs in a process of their own: effects of a thread's calls of this library, written there and done again here.
+//! Notes of runs in a process of their own. That process writes down the effects of calls of this library; this process
+//! repeats them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use crate::run::note::Note;
 use crate::seam;
 
 thread_local! {
-    /// Histories and programs left by the process of this run, in the order of their starts.
+    /// The histories and programs from the process of this run, in the order of their starts.
     static LEFT: RefCell<Left> = RefCell::default();
 }
 
@@ -26,7 +27,8 @@ struct Left {
     error: Option<String>,
 }
 
-/// A search in a process of its own does not check other orders of the calls of a run.
+/// The report text for a part that a search with process isolation does not check: other orders of the recorded calls
+/// of a run.
 const ORDERS: &str = "other orders of recorded calls, which isolate = \"process\" does not check";
 
 /// Writes a note for the process that reports the run.
@@ -51,8 +53,8 @@ pub(super) fn write(note: Note) {
     unpause_native::note(bytes);
 }
 
-/// Does what a note says. A note that cannot be read has no effect: the process has destroyed its
-/// memory, and its next answer is none.
+/// Performs the effect of a note. An unreadable note has no effect: the process has destroyed its memory, and its next
+/// answer is missing.
 pub(super) fn repeat(bytes: &[u8]) {
     match read(bytes) {
         Some(Note::Drawn { bound, why }) => _ = seam::draw(bound, why),
@@ -81,7 +83,7 @@ fn read(bytes: &[u8]) -> Option<Note> {
     Some(match u8::read(from)? {
         0 => {
             let (bound, why) = Written::read(from)?;
-            // As the library asks: otherwise the bytes are not its own.
+            // Checks the bound as the library does: a failure means that the process has overwritten the bytes.
             (bound > 0).then_some(Note::Drawn { bound, why })?
         }
         1 => {
@@ -141,7 +143,7 @@ impl Written for Point {
     }
 }
 
-/// The histories and the programs of this run, which its process leaves at its end.
+/// Returns the histories and the programs of this run as bytes, for the end of its process.
 pub(super) fn leave() -> Vec<u8> {
     let (histories, programs) = WORLD.with(|world| (world.histories(), world.programs()));
     let mut bytes = Vec::new();
@@ -154,7 +156,7 @@ pub(super) fn leave() -> Vec<u8> {
     bytes
 }
 
-/// Takes what the process of the run that begins here has left.
+/// Stores the histories and programs that the process of the run, which begins here, has left.
 pub(super) fn take_over(bytes: &[u8]) {
     let from = &mut &bytes[..];
     let histories = usize::read(from).and_then(|count| {
@@ -169,12 +171,12 @@ pub(super) fn take_over(bytes: &[u8]) {
     LEFT.set(Left { histories, programs, error: None });
 }
 
-/// The error that the body has returned in its process.
+/// Returns the error that the body has returned in its process.
 pub(super) fn take_error() -> Option<String> {
     LEFT.with_borrow_mut(|left| left.error.take())
 }
 
-/// The task of a failure; the first task if the bytes are not the bytes of a task.
+/// Returns the task of a failure, or the first task if the number is not a task.
 pub(super) fn task(number: u32) -> TaskId {
     let known = WORLD.with(|world| world.knows(TaskId(number)));
     if known { TaskId(number) } else { TaskId::MAIN }

@@ -22,13 +22,13 @@ const FENCE: Op = Op::new("fence", op::Access::Yield);
 
 /// Joins the queue of a word, if the word has the expected value.
 pub(super) const WAIT: Op = Op::new("wait", op::Access::Enqueue);
-/// Continues after it.
+/// Continues after a wait.
 pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
 /// Wakes waiters of a word.
 pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
-/// Represents a step of a command that was left out.
+/// Represents a step of a command that shrinking left out.
 pub(super) const POINT: Op = Op::new("yield_now", op::Access::Yield);
 /// Ends a turn beyond the step limit of the run.
 pub(super) const RUN_ON: Op = Op::new("run_on", op::Access::Yield);
@@ -39,7 +39,7 @@ const fn change(name: &'static str) -> Op {
     Op::new(name, op::Access::ReadModifyWrite)
 }
 
-/// An operation on the memory of a lock that is no call of it.
+/// An operation on the memory of a lock outside of the lock's calls.
 macro_rules! of_lock {
     ($op:expr) => {{
         const OF_LOCK: Op = match $op.access {
@@ -50,7 +50,7 @@ macro_rules! of_lock {
     }};
 }
 
-/// Like [`op`], of an access to the memory of a lock.
+/// Like [`op`], but for an access to the memory of a lock.
 pub(super) fn of_lock(access: &Access) -> &'static Op {
     match access.operation {
         Operation::Load => of_lock!(LOAD),
@@ -62,7 +62,7 @@ pub(super) fn of_lock(access: &Access) -> &'static Op {
     }
 }
 
-/// The operation of an access at a place.
+/// Returns the operation of an access at a place.
 pub(super) fn op(access: &Access, site: Site) -> &'static Op {
     match access.operation {
         Operation::CompareExchange if site.looped == Some("fetch_max") => &MAX,
@@ -81,7 +81,7 @@ pub(super) fn op(access: &Access, site: Site) -> &'static Op {
     }
 }
 
-/// The kind of object at an address that is accessed so.
+/// Returns the object kind at an address, from the size of its accesses.
 pub(super) fn kind(access: &Access) -> &'static str {
     match access.size {
         1 => "AtomicU8",
@@ -91,7 +91,7 @@ pub(super) fn kind(access: &Access) -> &'static str {
     }
 }
 
-/// The values that an access saw and left, as `shown`.
+/// Returns the values that an access saw and left, in the form given by `shown`.
 pub(super) fn values(
     access: &Access,
     (old, new): (u64, u64),

@@ -1,10 +1,10 @@
-//! Memory orders of plain threads: the stores that operations choose, in runs with the memory `c11`.
+//! Memory orders of plain threads: the choice of stores by operations, in runs with the memory `c11`.
 //!
-//! The runtime has the stores that an operation may choose (`orders.rs` of `unpause-native`). `store_choice.rs` of
-//! `unpause-run` has the choice.
+//! The runtime stores the candidates of an operation (`orders.rs` of `unpause-native`). `store_choice.rs` of
+//! `unpause-run` chooses between them.
 //!
-//! Operations of std's primitives and of locks, and operations that are not points, see the newest store. They are not
-//! under test, and their own orders count nevertheless.
+//! Operations of std primitives and of locks, and operations that are not points, see the newest store. They are not
+//! under test, but their memory orders still create happens-before edges.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering as MemoryOrder;
@@ -21,26 +21,26 @@ use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED, Raise};
 use crate::run::store_choice::{Decision, StoreChoices};
 use crate::seam::{draw, given, seed};
 
-/// The memory order `SeqCst`, as the C ABI numbers it.
+/// The number of the memory order `SeqCst` in the C ABI.
 const SEQ_CST: u8 = 5;
 
-/// True if the runs to come have the memory `c11`.
+/// True if future runs use the memory `c11`.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// True if an operation was taken as `SeqCst` that asks for less.
+/// True if a run treated an operation with a weaker order as `SeqCst`.
 static STRENGTHENED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if a run since the last call has taken an operation as `SeqCst` that asks for less.
+/// Returns `true` if, since the last call, a run treated an operation with a weaker order as `SeqCst`.
 pub(crate) fn take_strengthened() -> bool {
     STRENGTHENED.swap(false, Ordering::Relaxed)
 }
 
 thread_local! {
-    /// `None` in a run whose operations see the newest stores.
+    /// The store choices of the run. `None` in a run whose operations see the newest stores.
     static RUN: Cell<Option<StoreChoices>> = const { Cell::new(None) };
 }
 
-/// Sets the memory of the runs to come.
+/// Sets the memory model of future runs.
 pub(crate) fn set(memory: MemoryModel) {
     WANTED.store(memory == MemoryModel::C11, Ordering::Relaxed);
 }
@@ -56,7 +56,7 @@ pub(super) fn begin(execution: &Execution) {
     RUN.set(Some(StoreChoices::new(seed())));
 }
 
-/// Chooses the store for the operation that a thread has requested: 0 for the newest.
+/// Chooses a store for the operation that a thread has requested. Returns 0 for the newest store.
 #[inline]
 pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
     match RUN.get() {
@@ -71,7 +71,7 @@ pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
 }
 
 fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: Site) -> u32 {
-    // The compiler made a loop of a read-modify-write, which reads the newest store.
+    // The compiler turned a read-modify-write, which reads the newest store, into a loop.
     if is_trusted(site) || site.looped.is_some() {
         return 0;
     }
@@ -106,7 +106,7 @@ fn answer(Decision { bound, value, why }: Decision) -> u64 {
     }
 }
 
-/// Returns the operation with the orders that `raised` gives to operations of its place.
+/// Returns the operation with the memory orders that `raised` gives to operations at its place.
 #[cold]
 pub(super) fn raise(raised: &[Raise], access: Access, site: Site) -> Access {
     let of_place = raised.iter().filter(|raise| raise.place == site.place && !is_trusted(site));
@@ -124,13 +124,13 @@ pub(super) fn raise(raised: &[Raise], access: Access, site: Site) -> Access {
     })
 }
 
-/// Returns `true` if the operations of a place see the newest store: operations of std's primitives and of locks do.
+/// Returns `true` if operations at this place see the newest store, as operations of std primitives and of locks do.
 fn is_trusted(site: Site) -> bool {
     let is_primitive = site.primitive.is_some() || site.lock.is_some();
     is_primitive && Rule::left_out() != Some(Rule::Primitives)
 }
 
-/// Records the newest value, behind an operation that has chosen an older store and has seen `old`.
+/// Records the newest value after an operation that has chosen an older store and has seen `old`.
 pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     let (word, newest) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(access), site);
@@ -142,7 +142,7 @@ pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     word.note(op, site.place, Values::Read(newest));
 }
 
-/// Records the order of the operation that was just done, and has seen `old`, in a run with the memory `c11`.
+/// Records the memory order of the last operation, which has seen `old`, in a run with the memory `c11`.
 #[inline]
 pub(super) fn mark(access: &Access, old: u64, site: Site) {
     if RUN.get().is_some() && !is_trusted(site) {

@@ -9,16 +9,16 @@ use unpause_native::Polled;
 use crate::seam::{draw_key, in_run};
 
 thread_local! {
-    /// True while a test has the process for itself and makes its runs on this thread.
+    /// True while a test has exclusive use of the process and runs on this thread.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Held by an async test while it runs.
+/// The guard of an async test while it runs.
 pub(crate) struct Alone {
     _only: MutexGuard<'static, ()>,
 }
 
-/// Waits until no other test has statics of its own. From then on the runs of this thread have.
+/// Waits until no other test has statics of its own. From then on, each run on this thread has its own statics.
 pub(crate) fn alone() -> Alone {
     let only = super::exclusive();
     ALONE.set(true);
@@ -31,27 +31,28 @@ impl Drop for Alone {
     }
 }
 
-/// Returns `true` if the test of this thread makes all of its runs on it.
+/// Returns `true` if the test of this thread executes all of its runs on it.
 pub(crate) fn is_alone() -> bool {
     ALONE.get()
 }
 
-/// Begins a run of the test that this thread is [alone](alone) with. Does nothing for other runs.
+/// Begins a run of the test that has [exclusive](alone) use of this thread. Returns `None` for runs of other tests.
 ///
 /// # Panics
-/// If the program has no symbols, by which its variables are found.
+/// Panics if the program has no symbols, because they are needed to find its variables.
 pub(crate) fn begin() -> Option<Polled> {
     if !is_alone() {
         return None;
     }
     match Polled::begin(key) {
         Ok(polled) => Some(polled),
-        // There is no run yet that could fail.
+        // The run has not begun, so it cannot report a failure.
         Err(message) => panic!("{message}"),
     }
 }
 
-/// Returns the key of the random bytes of the run. A constant outside of steps: the run has made no decision then.
+/// Returns the key for the random bytes of the run. Outside of steps the key is a constant, because the run has not
+/// made a decision yet.
 fn key() -> u64 {
     if in_run() { draw_key() } else { 0 }
 }

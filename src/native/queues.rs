@@ -1,11 +1,11 @@
-//! Calls of locks that are one operation of the lock's own code: the call takes the lock, or it joins the queue.
+//! Lock calls as one operation of the lock's own code: the call either acquires the lock, or joins its queue.
 //!
-//! [`Calls`](Detail::Calls) lets a thread in when the lock is free, so no thread ever waits in the memory of the lock,
-//! and what depends on a waiting thread is not seen: readers that queue behind a waiting writer, for example. With
-//! [`Instructions`](Detail::Instructions) a writer needs several steps to queue, and a run hardly ever has them between
-//! two reads of another thread. [`Queues`](Detail::Queues) has one point for each call, at its first operation. The
-//! operations [behind](is_behind) the first one take effect in the same step, up to the end of the call or to its wait.
-//! They are atomic, because no other thread runs in between.
+//! [`Calls`](Detail::Calls) admits a thread only when the lock is free, so no thread ever waits in the memory of the
+//! lock. The run then misses effects of a waiting thread: for example, readers that queue behind a waiting writer. With
+//! [`Instructions`](Detail::Instructions) a writer needs several steps to queue, and a run hardly ever schedules them
+//! all between two reads of another thread. [`Queues`](Detail::Queues) has one point for each call, at its first
+//! operation. The operations [behind](is_behind) the first one take effect in the same step, up to the end of the call
+//! or to its wait. They are atomic, because no other thread runs in between.
 
 use unpause_native::{Access, Frame};
 
@@ -14,21 +14,21 @@ use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::run::functions::last_name;
 
-/// Returns `true` if a call is one operation of the lock's own code in this run.
+/// Returns `true` if a lock call is one operation of the lock's own code in this run.
 pub(super) fn are_on() -> bool {
     with(|threads| threads.detail) == Detail::Queues
 }
 
-/// Returns `true` if an access is no point of its own in this run, because it belongs to the first
-/// step of a lock's call.
+/// Returns `true` if an access is not a separate point in this run, because it belongs to the first step of a lock
+/// call.
 #[inline]
 pub(super) fn takes_in(access: &Access, site: Site) -> bool {
     let follows = || site.lock.is_some_and(|part| part.follows(access));
     (site.is_behind || site.lock.is_some()) && are_on() && (site.is_behind || follows())
 }
 
-/// Returns `true` if an operation of a lock, within these functions, comes after the first
-/// operation of a call: in the code for a lock that is taken or has a queue.
+/// Returns `true` if an operation of a lock, within these functions, follows the first operation of a call. Such
+/// operations are in the code for a lock that is held or has a queue.
 pub(super) fn is_behind(frames: &[Frame]) -> bool {
     let is_around = |frame: &&Frame| !is_of_lock(frame) && frame.is_of_std();
     let mut of_lock =
@@ -36,7 +36,7 @@ pub(super) fn is_behind(frames: &[Frame]) -> bool {
     of_lock.peek().is_some() && of_lock.any(is_slow)
 }
 
-/// Returns `true` for a function of a lock, or of parking_lot's queues.
+/// Returns `true` for a function of a lock, or of the queues of parking_lot.
 fn is_of_lock(frame: &Frame) -> bool {
     let ends = |files: &[&str]| files.iter().any(|file| frame.file.ends_with(file));
     match frame.file.starts_with(REPLACEMENTS) {
@@ -46,7 +46,7 @@ fn is_of_lock(frame: &Frame) -> bool {
     }
 }
 
-/// Returns `true` for a function that a call of a lock enters after its first operation.
+/// Returns `true` for a function that a lock call enters after its first operation.
 fn is_slow(frame: &Frame) -> bool {
     let function = last_name(&frame.function);
     let ends = ["_slow", "contended", "_writer", "_or_readers"];

@@ -1,4 +1,5 @@
-//! Places in the code of plain threads: the line that a report shows, and whether an operation there is a point.
+//! Places in the code of plain threads: the line that a report shows, and the rule that decides if an operation there
+//! is a point.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
@@ -14,12 +15,13 @@ use crate::run::ids::Place;
 use crate::run::points::Points;
 use crate::seam::here;
 
-/// A place in the code that has requested an operation. Never freed: the program has so many.
+/// A place in the code that has requested an operation. It is never freed, because the number of places in a program is
+/// limited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site(&'static SiteParts);
 
 impl Site {
-    /// The site of requests without one.
+    /// The site of requests that have no place in the code.
     pub(super) const NOWHERE: Site = Site(&SiteParts {
         caller: 0,
         lines: 0,
@@ -40,40 +42,39 @@ impl Site {
 /// The parts of a [`Site`].
 #[derive(Debug)]
 pub(super) struct SiteParts {
-    /// [`Execution::caller`] there.
+    /// The value of [`Execution::caller`] at this place.
     pub(super) caller: u64,
-    /// A hash of the lines of the functions that have led here, so that copies of a place in an unrolled loop are
-    /// alike.
+    /// A hash of the lines of the functions on the call stack. It makes copies of a place in an unrolled loop equal.
     pub(super) lines: u64,
-    /// The line of the innermost function that is not of std.
+    /// The line of the innermost function outside of std.
     pub(super) place: Place,
-    /// The primitive of std that accesses the memory, if one does.
+    /// The std primitive that accesses the memory, if any.
     pub(super) primitive: Option<&'static str>,
-    /// The part of the operation in a call of a lock, if it has one.
+    /// The role of the operation in a lock call, if any.
     pub(super) lock: Option<LockStep>,
-    /// True for an operation of a lock behind the first one of a call: see [`queues::is_behind`].
+    /// True for a lock operation behind the first operation of a call: see [`queues::is_behind`].
     pub(super) is_behind: bool,
-    /// True in the spawn of a task whose order no decision changes: see [`turns`].
+    /// True in the spawn of a task if no decision changes the order of the task: see [`turns`].
     pub(super) spawns_in_turn: bool,
     part: Part,
-    /// True in code that spins a bounded number of rounds, counted on the stack.
+    /// True in code that spins for a bounded number of rounds and counts them on the stack.
     pub(super) backs_off: bool,
-    /// True if a wait here may end without a wake, so that the program sees it. The locks of std wait again.
+    /// True if the program can observe that a wait here ends without a wake-up. The locks of std wait again instead.
     pub(super) wakes_spuriously: bool,
-    /// True in `compare_exchange_weak`, called by other code than std's.
+    /// True in `compare_exchange_weak`, unless std calls it.
     pub(super) is_weak: bool,
-    /// The name of the atomic operation, if the compiler made a loop with a compare-exchange of it.
+    /// The name of the atomic operation, if the compiler turned it into a loop with a compare-exchange.
     pub(super) looped: Option<&'static str>,
     /// True in the code that [names](super::NAMES_THREAD) the first thread.
     pub(super) names_thread: bool,
 }
 
-/// The part of the program that a place belongs to.
+/// The part of the program to which a place belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
-    /// Code whose operations the program can tell apart.
+    /// Code whose operations are visible to the program.
     Visible,
-    /// The counts of `Arc`.
+    /// The reference counts of `Arc`.
     Counts,
     /// Other internals of std.
     Internal,
@@ -88,7 +89,7 @@ impl Deref for Site {
 }
 
 impl SiteParts {
-    /// Returns `true` if an operation here is a point. If not, it takes effect without one.
+    /// Returns `true` if an operation here is a point. Otherwise it takes effect without a point.
     pub(super) fn is_point(&self, points: Points) -> bool {
         match self.part {
             Part::Visible => true,
@@ -97,23 +98,23 @@ impl SiteParts {
         }
     }
 
-    /// Returns `true` if the operation is part of a call of a lock that is stepped as a whole.
+    /// Returns `true` if the operation is part of a lock call that is stepped as a whole.
     #[inline]
     pub(super) fn is_whole_lock(&self, points: Points) -> bool {
         self.lock.is_some_and(|part| part.is_whole(points))
     }
 }
 
-/// The places met so far, by [`Execution::caller`]. Kept from run to run.
+/// The places seen so far, by [`Execution::caller`]. They are kept from run to run.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: ByNumber<Site>,
-    /// The return addresses of places that are not points.
+    /// For places that are not points, their return addresses.
     passing: ByNumber<Vec<usize>>,
 }
 
 impl Sites {
-    /// The place of the last request of a thread.
+    /// Returns the place of the last request of a thread.
     pub(super) fn find(&mut self, execution: &Execution, thread: usize) -> Site {
         let caller = execution.caller(thread);
         let find = || {
@@ -125,15 +126,15 @@ impl Sites {
         *self.known.entry(caller).or_insert_with(find)
     }
 
-    /// The return addresses of the last request of a thread, at this place, by which the place is known to be no point:
-    /// innermost first.
+    /// Returns the return addresses, innermost first, that show that this place of a thread's last request is not a
+    /// point.
     pub(super) fn passing(&mut self, execution: &Execution, thread: usize, site: Site) -> &[usize] {
         self.passing.entry(site.caller).or_insert_with(|| decisive(execution, thread))
     }
 }
 
-/// A hash of the lines of functions. `None` if none is known. Lines of a library that spins do not
-/// count: the compiler merges operations of several of its lines, in one build and not in another.
+/// Returns a hash of the lines of functions, or `None` if no line is known. Lines of a spinning library do not count,
+/// because the compiler may merge operations from several of its lines, and builds differ in this.
 fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
     let counts = |frame: &&Frame| {
         frame.line > 0 && !(backs_off && (frame.is_of_std() || self::backs_off(frame)))
@@ -145,7 +146,9 @@ fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// The innermost return addresses of the last request of a thread, up to the function that decides
+/// Returns the innermost return addresses of the last request of a thread, up to the function that decides
+/// [`SiteParts::is_point`]. This is the first function that has a [part](part_of), belongs to the user, or begins a
+/// thread.
 /// [`SiteParts::is_point`]: the first one with a [part](part_of), of the user, or that begins a thread.
 fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
     let mut addresses = Vec::new();
@@ -158,17 +161,17 @@ fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
     addresses
 }
 
-/// Returns `true` for a function after which [`site`] looks at no other to tell the part.
+/// Returns `true` for a function at which [`site`] ends its search for the part.
 fn decides(frame: &Frame) -> bool {
     part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame)
 }
 
-/// The part of the program that a function of std decides. `None` if it is part of many.
+/// Returns the part of the program that a std function determines. `None` if the function belongs to several parts.
 fn part_of(frame: &Frame) -> Option<Part> {
     match () {
         () if is_replacement(frame) => Some(Part::Visible),
-        // Its outer functions may be of another part: a channel waits in a closure of `LocalKey::with`, and a sender is
-        // dropped with the last reference of an `Arc`.
+        // This comes first, because outer functions may belong to another part. For example, a channel waits in a
+        // closure of `LocalKey::with`, and a sender is dropped with the last reference of an `Arc`.
         () if primitive(frame) == Some("channel") => Some(Part::Visible),
         () if counts(frame) => Some(Part::Counts),
         () if is_internal(frame) => Some(Part::Internal),
@@ -176,19 +179,18 @@ fn part_of(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// The place of functions that called each other, innermost first.
+/// Returns the place of functions that called each other, innermost first.
 pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let names_thread = names_thread(frames);
-    // A thread of std's that begins or ends was called by the runtime and not by the user.
+    // The runtime, not the user, called the std code in which a thread begins or ends.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(is_of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let lock = LockStep::of(frames);
-    // Calls of parking_lot are single operations, like calls of std: the line of the caller is
-    // shown.
+    // Calls of parking_lot are single operations, like calls of std, so the line of the caller is shown.
     let of_lock = |frame: &&Frame| lock.is_some() && is_of_lock_crate(frame);
     let user = &user[user.iter().take_while(of_lock).count()..];
-    // Operations that the compiler has merged have no line. The line of their call is true of both.
+    // Operations that the compiler has merged have no line. The line of their call is correct for all of them.
     let with_line = user.iter().find(|frame| is_of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
@@ -213,8 +215,9 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     }
 }
 
-/// Returns `true` for code that [names](super::NAMES_THREAD) the first thread, or calls its function: the thread begins
-/// within the former and runs its routine there, and the function owns objects of this library.
+/// Returns `true` for code that [names](super::NAMES_THREAD) the first thread, and for code that calls this naming
+/// function. The thread begins within the naming function and runs its routine there. That function owns objects of
+/// this library.
 fn names_thread(frames: &[Frame]) -> bool {
     for frame in frames {
         let name = last_name(&frame.function);
@@ -228,7 +231,7 @@ fn names_thread(frames: &[Frame]) -> bool {
     false
 }
 
-/// The number of innermost functions that are searched for the intrinsic of an operation that became a loop.
+/// The number of innermost functions to search for the intrinsic of an operation that became a loop.
 const LOOPED: usize = 2;
 
 /// Returns `true` for a function of parking_lot.
@@ -236,31 +239,31 @@ fn is_of_lock_crate(frame: &Frame) -> bool {
     ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
 }
 
-/// So many of the innermost functions are searched for a function that spins with a bound.
+/// The number of innermost functions to search for a function that spins with a bound.
 const BACKING: usize = 12;
 
-/// Returns `true` for a function that spins with a bound, or with pauses that grow, and sees nothing but memory.
+/// Returns `true` for a function that spins with a bound, or with growing pauses, and reads nothing but memory.
 fn backs_off(frame: &Frame) -> bool {
     let files =
         ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
     files.iter().any(|file| frame.file.contains(file))
 }
 
-/// Returns `true` if a wait in these functions of std's may end without a wake, as its documentation says.
+/// Returns `true` if a wait in these std functions may end without a wake-up, as documented by std.
 fn wakes_spuriously(inner: &[Frame]) -> bool {
     let documented = |name| matches!(name, None | Some("Condvar" | "thread"));
     documented(inner.iter().find_map(primitive))
         && documented(inner.iter().rev().find_map(primitive))
 }
 
-/// Returns `true` for the method of an atomic that may fail although it sees the expected value.
+/// Returns `true` for the atomic method that may fail although it sees the expected value.
 fn is_weak(frame: &Frame) -> bool {
     frame.file.ends_with("/core/src/sync/atomic.rs")
         && frame.function.contains("compare_exchange_weak")
 }
 
-/// Returns `true` for a function that is neither of std nor of this library, nor of its crates with the names of other
-/// tools.
+/// Returns `true` for a function of the user. Functions of std, of this library and of its facade crates (which have
+/// the names of other tools) are not user functions.
 pub(super) fn is_of_user(frame: &Frame) -> bool {
     let is_between = frame.is_of_std() || frame.is_of_facade();
     !frame.file.is_empty() && !is_between && !is_ours(frame)
@@ -272,27 +275,27 @@ pub(super) fn is_of_runtime(frame: &Frame) -> bool {
     begins && frame.file.contains("unpause-native")
 }
 
-/// Returns `true` for the function that calls the body of a run, on its first thread.
+/// Returns `true` for the function that calls the body of a run, on the first thread of the run.
 fn calls_body(frame: &Frame) -> bool {
     frame.file.ends_with("/src/linux/local.rs")
 }
 
-/// Returns `true` for a function of this library: a generated program spawns the threads of its branches.
+/// Returns `true` for a function of this library. For example, a generated program spawns the threads of its branches.
 pub(super) fn is_ours(frame: &Frame) -> bool {
     let mut folders = [env!("CARGO_MANIFEST_DIR"), unpause_run::FOLDER].into_iter();
     folders
         .any(|folder| frame.file.strip_prefix(folder).is_some_and(|file| file.starts_with("/src/")))
 }
 
-/// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.
+/// The folder of functions that are linked in place of compiled std functions, so that their operations are points.
 pub(super) const REPLACEMENTS: &str = "/rustc/unpause/replaced/";
 
-/// Returns `true` for a function that is linked in the place of one of std's.
+/// Returns `true` for a function that is linked in place of a std function.
 fn is_replacement(frame: &Frame) -> bool {
     frame.file.starts_with(REPLACEMENTS)
 }
 
-/// The files of std's primitives, and their names.
+/// The files of std primitives, and the names of the primitives.
 const PRIMITIVES: &[(&str, &str)] = &[
     ("/std/src/sync/poison/mutex.rs", "Mutex"),
     ("/std/src/sync/poison/rwlock.rs", "RwLock"),
@@ -321,14 +324,14 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("/replaced/thread.rs", "thread"),
 ];
 
-/// The primitive of std that a function belongs to.
+/// Returns the std primitive to which a function belongs.
 pub(super) fn primitive(frame: &Frame) -> Option<&'static str> {
     let of = |(file, _): &&(&str, &str)| frame.file.contains(*file);
     PRIMITIVES.iter().find(of).map(|(_, name)| *name)
 }
 
-/// Returns `true` for a function of std whose operations no program can tell apart: they make and join threads, count
-/// references, or guard the panic counter and the standard streams.
+/// Returns `true` for a std function whose operations are invisible to programs. Such functions create and join
+/// threads, count references, or guard the panic counter and the standard streams.
 fn is_internal(frame: &Frame) -> bool {
     let Frame { function, file, .. } = frame;
     let named = |names: &[&str]| names.iter().any(|name| function.contains(name));
@@ -340,7 +343,7 @@ fn is_internal(frame: &Frame) -> bool {
         || file.ends_with("/std/src/sync/poison.rs")
 }
 
-/// Returns `true` for a function of `Arc` that counts references and tells nothing of their number.
+/// Returns `true` for a function of `Arc` that counts references and does not return their number.
 fn counts(frame: &Frame) -> bool {
     let named = ["clone", "drop", "Arc<T>::new"].iter().any(|name| frame.function.contains(name));
     named && frame.file.ends_with("/alloc/src/sync.rs")

@@ -1,19 +1,21 @@
-//! Loops that read until another thread changes something.
+//! Spin loops: loops that read until another thread changes something.
 //!
-//! A thread that has seen the same in some rounds is held until a value changes that it looks at. Nothing is lost by
-//! that if the thread would go round for ever. A loop that counts its rounds ends by itself: so the registers of the
-//! rounds must be the same. If they are not, the loop is held after [`ROUNDS`] rounds, and sooner in a library known to
-//! count ([`SiteParts::backs_off`]), but first it makes rounds without points, in which it may end.
-//! If no other thread can continue, a held thread runs for some rounds: first without a move of
-//! time, since in real time they take microseconds; if these change nothing, after all timers.
-//! (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD
-//! 2021, who transform the source of the loop.)
+//! A thread that has seen the same values in some rounds is held until a value changes that the rounds read. This loses
+//! nothing if the thread would loop for ever. But a loop that counts its rounds terminates by itself, so the registers
+//! of the rounds must be the same. If the registers differ, the loop is held after [`ROUNDS`] rounds, and sooner in a
+//! library known to count ([`SiteParts::backs_off`]). Before that, the loop gets rounds without points, in which it may
+//! terminate.
 //!
-//! Holding a thread depends only on the values that it has seen, and not on the memory as it is,
-//! because other threads may write to its stack.
+//! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
+//! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs after all
+//! timers. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD 2021, who
+//! transform the source of the loop.)
 //!
-//! Not seen: a loop that counts in memory, if no other thread changes anything that its later
-//! rounds look at.
+//! The decision to hold a thread depends only on the values that it has seen, and not on the current memory, because
+//! other threads may write to its stack.
+//!
+//! Limitation: this file does not recognize a loop that counts in memory, if no other thread changes the values that
+//! its later rounds read.
 
 use unpause_native::{Access, Operation};
 
@@ -21,37 +23,37 @@ use super::sites::Site;
 use super::threads::with;
 use crate::rt::{WORLD, World};
 
-/// Maximum number of looks in a round.
+/// The maximum number of reads in a round.
 const ROUND: usize = 8;
 /// The number of rounds after which a counting loop is regarded as endless.
 const ROUNDS: usize = 16;
-/// The same for a loop with equal registers in its rounds.
+/// The number of rounds after which a loop with equal registers in its rounds is regarded as endless.
 const ROUNDS_ALIKE: usize = 3;
-/// The same for a loop of a library that spins.
+/// The number of rounds after which a loop of a spinning library is regarded as endless.
 const ROUNDS_OF_LIBRARY: usize = 2;
-/// A part of the program that a search does not see if it holds a loop that counts.
+/// The report text for a part of the program that a search does not see, if it holds a loop that counts.
 const COUNTED: &str = "later rounds of a loop that counts them";
-/// The rounds without points, until a thread is held for the first time.
+/// The number of rounds without points before a thread is held for the first time.
 const FREE: u32 = 64;
-/// The number of times that a held thread is let go. Each time it has twice as many rounds.
+/// The number of times that a held thread is released. Each time it has twice as many rounds.
 const TIMES: u32 = 8;
-/// The number of these times that come before time moves. Their rounds are 1,920: more than a loop that backs off has.
+/// The number of these releases that precede any advance of time. They have 1,920 rounds: more than the longest backoff
+/// loop.
 const TIMES_BEFORE_TIME: u32 = 4;
-/// The time that passes when a held thread is first let go after all timers, in nanoseconds.
+/// The time, in nanoseconds, that passes when a held thread is first released after all timers.
 const PAUSE: u64 = 1_000_000;
 
-/// An access that left the memory as it was, or a yield.
+/// A read: an access that left the memory unchanged, or a yield.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// [`SiteParts::lines`] of its place: an unrolled loop has the same rounds as any other.
+    /// [`SiteParts::lines`] of its place. The value is equal in all copies of an unrolled loop body.
     lines: u64,
-    /// 0 for a yield.
+    /// The address of the read; 0 for a yield.
     address: usize,
     value: u64,
-    /// A hash of the thread's registers before it and of the address in the program; 0 if the place is met for the
-    /// first time.
+    /// A hash of the thread's registers before the read and of its address in the program; 0 if the place is new.
     state: u64,
-    /// The previous number of events of the run.
+    /// The number of events in the run before this read.
     seen: usize,
 }
 
@@ -64,43 +66,45 @@ impl Look {
 /// A round of a loop.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The addresses of its looks, and the number of events of the run after which a change of them counts.
+    /// The addresses of the reads in the round, and a number of events of the run. A change of an address counts only
+    /// after that many events.
     pub(super) looked: (Vec<usize>, usize),
-    /// True if the thread continues when no other can.
+    /// True if the thread continues when no other thread can.
     pub(super) let_go: bool,
 }
 
-/// The next look of a thread, compared with its earlier looks.
+/// The next read of a thread, compared with its earlier reads.
 #[derive(Debug)]
 pub(super) enum Repeated {
-    /// It is a point.
+    /// The read is a point.
     No,
-    /// It is the same again, if it sees this value: no point.
+    /// The read repeats an earlier one if it sees this value. It is then not a point.
     Again {
         value: u64,
-        /// True if it is recorded: once in each step for each address.
+        /// True if the read is recorded: once in each step for each address.
         noted: bool,
     },
-    /// It is the same until one of these objects changes.
+    /// The read repeats an earlier one until one of these objects changes.
     Unchanged(Round),
 }
 
-/// The looks of a thread since it last changed something.
+/// The reads of a thread since it last changed something.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     looks: Vec<Look>,
-    /// The number of looks without a point since the last one with a point.
+    /// The number of reads without a point since the last read with a point.
     again: u32,
-    /// The addresses of looks without a point in the current step of the thread.
+    /// The addresses of reads without a point in the current step of the thread.
     seen_in_step: Vec<usize>,
-    /// The number of times that it was let go without a change.
+    /// The number of times that the thread was released without a change.
     times: u32,
-    /// The places of loops that had all their rounds before time moves, and did not end.
+    /// The places of loops that used all their rounds before time advances, and did not terminate.
     waiting_for_time: Vec<u64>,
 }
 
 impl Looks {
-    /// The access that a thread has requested, at 0 if it yields. Its value is not known before its turn.
+    /// Returns the access that a thread has requested, with the address 0 for a yield. Its value is not known before
+    /// its turn.
     pub(super) fn next(&self, thread: usize, address: usize, site: &Site) -> Look {
         let lines = site.lines;
         let is_here = |look: &Look| look.lines == lines && look.address == address;
@@ -111,16 +115,16 @@ impl Looks {
         Look { lines, address, value: 0, state, seen: WORLD.with(World::events) }
     }
 
-    /// Compares the next access with the rounds before.
+    /// Compares the next access with the previous rounds.
     //
-    // Depends only on the values that the thread has seen: if it depended on the memory as it is
-    // now, the previous step would have read it.
+    // This depends only on the values that the thread has seen. Otherwise the previous step would count as a read of
+    // the current memory.
     pub(super) fn repeated(&self, look: Look, site: &Site) -> Repeated {
         let Some((period, rounds)) = self.rounds(&look) else { return Repeated::No };
         let round = &self.looks[self.looks.len() - period..];
         let mut states =
             self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
-        // The registers of a library that spins show nothing: some builds count in them, and others in memory.
+        // The registers of a spinning library prove nothing: some builds count in registers, others in memory.
         let is_endless = !site.backs_off
             && rounds >= ROUNDS_ALIKE
             && look.state != 0
@@ -147,7 +151,8 @@ impl Looks {
         Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES })
     }
 
-    /// The number of looks of a round, and the number of rounds that `look` would be the first look after.
+    /// Returns the number of reads in a round, and the number of complete rounds before `look`, if `look` begins
+    /// another round.
     fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
         let looks = &self.looks;
         let is_here = |other: &Look| (other.lines, other.address) == (look.lines, look.address);
@@ -162,11 +167,11 @@ impl Looks {
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
     }
 
-    /// The thread did an access with a point.
+    /// Records that the thread performed an access with a point.
     pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
         self.seen_in_step.clear();
         let changed = old != new || access.operation == Operation::Store;
-        // It does not belong to a loop: the next time it succeeds.
+        // A spurious failure does not belong to a loop: the operation succeeds the next time.
         let failed_spuriously = access.operation == Operation::CompareExchange
             && (old, new) == (access.operand, access.operand)
             && access.replacement != access.operand;
@@ -182,7 +187,7 @@ impl Looks {
         self.keep(look);
     }
 
-    /// The thread did a look without a point.
+    /// Records that the thread performed a read without a point.
     pub(super) fn saw_again(&mut self, look: Look, value: u64) {
         self.again += 1;
         if !self.seen_in_step.contains(&look.address) {
@@ -191,7 +196,7 @@ impl Looks {
         self.keep(Look { value, ..look });
     }
 
-    /// Keeps a yield. Returns `true` if it is part of a round that is made without points.
+    /// Records a yield. Returns `true` if it is part of a round without points.
     pub(super) fn yields_again(&mut self, thread: usize, site: &Site) -> bool {
         let look = self.next(thread, 0, site);
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
@@ -210,10 +215,10 @@ impl Looks {
         self.looks.push(look);
     }
 
-    /// Returns `true` if a thread that is held at `look` continues before time moves, and not after
-    /// all timers.
+    /// Returns `true` if a thread held at `look` continues before time advances. Otherwise it continues after all
+    /// timers.
     //
-    // A loop that has waited for time once does so again: its rounds would be in vain after each timer.
+    // A loop that has once waited for time does so again, because its rounds after each timer would be in vain.
     pub(super) fn goes_before_time(&mut self, look: Look) -> bool {
         if self.waiting_for_time.contains(&look.lines) {
             return false;
@@ -224,22 +229,22 @@ impl Looks {
         self.times < TIMES_BEFORE_TIME
     }
 
-    /// Records that the thread was let go although nothing has changed. Returns the time that has
-    /// passed until then, in nanoseconds.
+    /// Records that the thread was released although nothing has changed. Returns the time that has passed until then,
+    /// in nanoseconds.
     pub(super) fn was_let_go(&mut self, before_time: bool) -> u64 {
         self.times += 1;
         self.again = 0;
         if before_time { 0 } else { PAUSE << self.times }
     }
 
-    /// The same without content, for a thread of a later run.
+    /// Returns this value without content, for a thread of a later run.
     pub(super) fn emptied(mut self) -> Looks {
         self.forget();
         self.waiting_for_time.clear();
         self
     }
 
-    /// The thread changed something.
+    /// Forgets all reads, because the thread changed something.
     pub(super) fn forget(&mut self) {
         self.looks.clear();
         self.seen_in_step.clear();

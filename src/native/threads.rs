@@ -1,4 +1,4 @@
-//! The state of a run with plain threads: the execution, the memory that they share, their waits.
+//! The state of a run with plain threads: the execution, the shared memory of the threads, and their waits.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -32,15 +32,15 @@ thread_local! {
 /// A wait of a thread in the queue of a word.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// Set by a wake, and not by a timer.
+    /// Set by a wake, but not by a timer.
     pub(super) woken: AtomicBool,
-    /// Set by the first change of a file that it waits for: the task that made it wakes the waiter.
+    /// Set by the first change of the awaited file: the task that made the change wakes the waiter.
     told: AtomicBool,
     pub(super) task: TaskId,
 }
 
 impl Waiter {
-    /// A wait of the current task.
+    /// Returns a wait of the current task.
     pub(super) fn new() -> Arc<Waiter> {
         let task = TaskId(client() as u32);
         Arc::new(Waiter { woken: AtomicBool::new(false), told: AtomicBool::new(false), task })
@@ -51,14 +51,14 @@ impl Waiter {
     }
 }
 
-/// The plain threads of one run. The collections are kept for the next one.
+/// The plain threads of one run. The collections are reused by the next run.
 #[derive(Default)]
 pub(super) struct Threads {
-    /// None between two runs.
+    /// The execution; `None` between two runs.
     execution: Option<Execution>,
     /// The objects of the run, by address.
     words: ByNumber<Arc<ForeignWord>>,
-    /// The locks of the run whose calls are operations, by address.
+    /// The locks of the run whose calls are single operations, by address.
     locks: ByNumber<(Arc<ForeignLock>, Family)>,
     /// The detail in which the locks of the run are stepped.
     pub(super) detail: Detail,
@@ -66,29 +66,29 @@ pub(super) struct Threads {
     pub(super) points: Points,
     /// The part of the run beyond its step limit.
     pub(super) beyond: Beyond,
-    /// Memory orders that are strengthened.
+    /// The memory orders that are strengthened.
     pub(super) raised: Vec<Raise>,
     /// The memory awaited by held threads and by threads that wait for a lock: a change of it lets
     /// them continue.
     pub(super) awaited: Vec<usize>,
-    /// The waits for each word, the first come first.
+    /// The waits for each word, in order of arrival.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
-    /// True if threads do operations that are not points by themselves. If not, the calls of requests are noted.
+    /// True if threads execute operations that are not points directly. Otherwise the calls of requests are recorded.
     lets_pass: bool,
-    /// Of threads that have ended, for the next ones. Empty but for their allocations.
+    /// The empty lists of threads that have ended. New threads reuse their allocations.
     looks: Vec<Looks>,
     /// The tasks of the threads, by number; `None` for the first thread, and for joined threads.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
 
-/// Ends the run's threads when it is dropped.
+/// A guard that ends the threads of the run when it is dropped.
 pub(super) struct Begun(());
 
 impl Begun {
-    /// Ends the threads. Returns the end of the first one.
+    /// Ends the threads. Returns how the first thread ended.
     pub(super) fn end(self) -> Option<Ended> {
         with(|threads| {
-            // Threads that were not joined end with the process, as threads do.
+            // Threads that were not joined end with the process, as outside of runs.
             threads.handles.drain(..).flatten().for_each(Handle::detach);
             let execution = threads.execution();
             match execution.ended()? {
@@ -110,7 +110,7 @@ impl Drop for Begun {
         let is_child = with(|threads| threads.execution.as_ref().is_some_and(Execution::is_child));
         let left = if is_child && crate::seam::in_run() { notes::leave() } else { Vec::new() };
         let mut handles = with(|threads| {
-            // Its end completes the output. A process that was made for the run ends here.
+            // The end of the execution completes the output. A process that was created for the run ends here.
             if let Some(execution) = threads.execution.take() {
                 execution.end_with(left);
             }
@@ -127,14 +127,14 @@ impl Drop for Begun {
         if !output.is_empty() && crate::seam::in_run() {
             WORLD.with(|world| world.note_output(output));
         }
-        // Not within the borrow: a handle detaches its task.
+        // This call is outside of the borrow, because a handle detaches its task.
         handles.clear();
         with(|threads| threads.handles = handles);
     }
 }
 
 impl Threads {
-    /// Begins the run of this thread of the system.
+    /// Begins the run of this OS thread.
     pub(super) fn begin(execution: Execution, detail: Detail, points: Points) -> Begun {
         super::calls::begin();
         with(|threads| {
@@ -152,15 +152,15 @@ impl Threads {
         Begun(())
     }
 
-    /// The execution of the run.
+    /// Returns the execution of the run.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if no run has begun.
     pub(super) fn execution(&mut self) -> &mut Execution {
         self.execution.as_mut().expect("a run of plain threads is on")
     }
 
-    /// Continues a thread until its next request. Returns the request, its place, and whether its call is noted.
+    /// Continues a thread until its next request. Returns the request, its place, and whether its call is recorded.
     #[inline]
     pub(super) fn resume(&mut self, thread: usize, reply: u64) -> (Request, Site, bool) {
         let execution = self.execution();
@@ -184,11 +184,11 @@ impl Threads {
         (request, site, !self.lets_pass)
     }
 
-    /// Does the access that a thread has requested. Returns the previous value and the new one.
+    /// Performs the access that a thread has requested. Returns the previous value and the new value.
     ///
-    /// An operation that the compiler made a loop of has read the memory before its turn. If the memory has changed
-    /// since then, the thread computes again from the new value: `access` is then what it has requested next, in the
-    /// same turn.
+    /// If the compiler turned an operation into a loop, the operation has read the memory before its turn. If the
+    /// memory has changed since then, the thread computes again from the new value. `access` is then the next access of
+    /// the thread, in the same turn.
     pub(super) fn perform(&mut self, thread: usize, access: &mut Access, site: Site) -> (u64, u64) {
         loop {
             let (old, new) = self.execution().perform(thread);
@@ -202,19 +202,19 @@ impl Threads {
         }
     }
 
-    /// Empty looks of a thread. With the allocation of a thread that has ended.
+    /// Returns an empty list of reads for a thread, with the allocation of an ended thread, if any.
     pub(super) fn take_looks(&mut self) -> Looks {
         self.looks.pop().unwrap_or_default()
     }
 
-    /// Keeps the allocation of a thread that ends.
+    /// Stores the allocation of an ending thread for reuse.
     pub(super) fn put_back(&mut self, looks: Looks) {
         self.looks.push(looks.emptied());
     }
 
-    /// Has threads do the operations at a place, which are not points, by themselves from now on.
+    /// From now on, lets threads directly execute the operations at a place that is not a point.
     pub(super) fn let_pass(&mut self, thread: usize, site: Site) {
-        // The innermost functions of such a place are also called by others.
+        // Other code also calls the innermost functions of the place that names the thread.
         if self.lets_pass && !site.names_thread {
             let execution = self.execution();
             SITES.with_borrow_mut(|sites| {
@@ -223,7 +223,7 @@ impl Threads {
         }
     }
 
-    /// The object at an address, which the first access of the run adds.
+    /// Returns the object at an address. The first access of the run creates it.
     pub(super) fn word_at(
         &mut self,
         address: usize,
@@ -234,7 +234,7 @@ impl Threads {
             return word.clone();
         }
         let name = self.execution().name(address);
-        // A change of it is recorded even where it is not a point.
+        // Changes of this memory are recorded even at places that are not points.
         self.execution().watch(address);
         let of_lock = site.lock.map(|part| part.family.kind());
         let kind = site.primitive.or(of_lock).unwrap_or(kind);
@@ -243,7 +243,7 @@ impl Threads {
         word
     }
 
-    /// The lock at an address, which the first call of the run adds.
+    /// Returns the lock at an address. The first lock call of the run creates it.
     pub(super) fn lock_at(
         &mut self,
         address: usize,
@@ -254,7 +254,7 @@ impl Threads {
             Some((lock, known)) if *known == family => return lock.clone(),
             _ => {}
         }
-        // The word of the same memory is another object.
+        // The word at the same address is another object.
         let key = self.execution().name(address).rotate_left(17);
         let lock = Arc::new(ForeignLock::new(family.kind(), site.place, key));
         self.locks.insert(address as u64, (lock.clone(), family));
@@ -265,13 +265,13 @@ impl Threads {
         lock
     }
 
-    /// Returns `true` if a call of the run has used a lock.
+    /// Returns `true` if the run has made a lock call.
     #[inline]
     pub(super) fn has_locks(&self) -> bool {
         !self.locks.is_empty()
     }
 
-    /// The lock at an address, if a call of the run has used it.
+    /// Returns the lock at an address, if the run has used it in a lock call.
     pub(super) fn known_lock(&self, address: usize) -> Option<(Arc<ForeignLock>, Family)> {
         if self.locks.is_empty() {
             return None;
@@ -279,13 +279,13 @@ impl Threads {
         self.locks.get(&(address as u64)).cloned()
     }
 
-    /// Returns `true` if all operations on the memory of such a lock are operations on the lock: in a search, which
-    /// steps the requeues of a condition variable so.
+    /// Returns `true` if all operations on the memory of such a lock are operations on the lock. This is so in a
+    /// search, for the requeues of a condition variable.
     pub(super) fn follows(&self, family: Family) -> bool {
         self.detail == Detail::Searched && family == Family::RawMutex
     }
 
-    /// The lock at an address, if all operations on its memory are operations on the lock.
+    /// Returns the lock at an address, if all operations on its memory are operations on the lock.
     pub(super) fn followed_lock(&self, address: usize) -> Option<Arc<ForeignLock>> {
         if self.detail != Detail::Searched {
             return None;
@@ -293,7 +293,7 @@ impl Threads {
         self.known_lock(address).filter(|(_, family)| self.follows(*family)).map(|(lock, _)| lock)
     }
 
-    /// The operation of an access at a place.
+    /// Returns the operation of an access at a place.
     pub(super) fn op(&self, access: &Access, site: Site) -> &'static Op {
         match self.followed_lock(access.address) {
             Some(_) => ops::of_lock(access),
@@ -301,17 +301,16 @@ impl Threads {
         }
     }
 
-    /// The object of sockets or other files with a key, which the first operation of the run adds.
+    /// Returns the object with this key for sockets or other files. The first operation of the run creates it.
     pub(super) fn file_at(&mut self, key: u64, kind: &'static str, site: Site) -> Arc<ForeignWord> {
         let new = || Arc::new(ForeignWord::without_values(kind, site.place, key));
         self.words.entry(key).or_insert_with(new).clone()
     }
 
-    /// Takes on to wake the waiters for a change of a file. Returns `false` if there are none, or
-    /// if the task that made an earlier change wakes them.
+    /// Returns `true` if the caller must wake the waiters for a change of a file. Returns `false` if no thread waits,
+    /// or if the task that made an earlier change wakes the waiters.
     ///
-    /// The answer depends only on the order of waits and changes, which conflict, and not on the
-    /// order of wakes.
+    /// The result depends only on the order of waits and changes, which conflict, and not on the order of wakes.
     pub(super) fn must_wake(&self, key: u64) -> bool {
         let mut must = false;
         for waiter in self.queues.get(&key).into_iter().flatten() {
@@ -320,30 +319,30 @@ impl Threads {
         must
     }
 
-    /// The object at an address, if an access of the run was a point.
+    /// Returns the object at an address, if an access of the run to it was a point.
     pub(super) fn known_word(&self, address: usize) -> Option<Arc<ForeignWord>> {
         self.words.get(&(address as u64)).cloned()
     }
 
-    /// Puts a wait into the queue of a word.
+    /// Adds a wait to the queue of a word.
     pub(super) fn enqueue(&mut self, address: usize, waiter: Arc<Waiter>) {
         self.queues.entry(address as u64).or_default().push_back(waiter);
     }
 
-    /// Takes up to `count` waits out of the queue of a word.
+    /// Removes up to `count` waits from the queue of a word, and returns them.
     pub(super) fn dequeue(&mut self, address: usize, count: usize) -> Vec<Arc<Waiter>> {
         let Some(queue) = self.queues.get_mut(&(address as u64)) else { return Vec::new() };
         queue.drain(..queue.len().min(count)).collect()
     }
 
-    /// Takes a wait that has timed out out of the queue of a word.
+    /// Removes a wait that has timed out from the queue of a word.
     pub(super) fn give_up(&mut self, address: usize, waiter: &Arc<Waiter>) {
         if let Some(queue) = self.queues.get_mut(&(address as u64)) {
             queue.retain(|other| !Arc::ptr_eq(other, waiter));
         }
     }
 
-    /// Keeps the task of a new thread.
+    /// Stores the task of a new thread.
     pub(super) fn keep(&mut self, thread: usize, handle: Handle<()>) {
         if self.handles.len() <= thread {
             self.handles.resize_with(thread + 1, || None);
@@ -352,14 +351,14 @@ impl Threads {
     }
 }
 
-/// The rules by which operations are done by the threads themselves, as a number.
+/// Returns, as a number, the rules for operations that threads execute directly.
 fn rules(lets_pass: bool, points: Points) -> u64 {
     1 + (u64::from(lets_pass) << 2
         | u64::from(points.all) << 1
         | u64::from(points.arc == Some(true)))
 }
 
-/// Calls `act` with the threads of this thread of the system.
+/// Calls `act` with the plain threads of this OS thread.
 pub(super) fn with<R>(act: impl FnOnce(&mut Threads) -> R) -> R {
     THREADS.with_borrow_mut(act)
 }

@@ -1,4 +1,4 @@
-//! The end of a wait in a queue: by a wake, by its time limit, or by chance.
+//! The end of a wait in a queue: by a wake, by a timeout, or by chance.
 
 use std::sync::Arc;
 
@@ -18,20 +18,21 @@ pub(super) struct TimedWait<'a> {
     /// The object of the queue.
     pub(super) word: &'a ForeignWord,
     pub(super) waiter: &'a Arc<Waiter>,
-    /// The virtual time at which it ends, if it does.
+    /// The virtual time of the timeout, if any.
     pub(super) deadline: Option<u64>,
 }
 
-/// The end of a wait, as the thread sees it.
+/// The reason for the end of a wait, as the thread sees it.
 pub(super) enum Woken {
-    /// By a wake, or spuriously.
+    /// A wake, or a spurious wake-up.
     InTime,
-    /// By the time limit.
+    /// The timeout.
     TooLate,
 }
 
 impl TimedWait<'_> {
-    /// Waits for the end, announced as `op`. It may come without a wake if that has `spurious` ones.
+    /// Waits for the end of the wait, announced as `op`. If `spurious` is true, the wait may end
+    /// without a wake.
     pub(super) async fn end(self, op: &'static Op, place: Place, spurious: bool) -> Woken {
         let TimedWait { queue, word, waiter, deadline } = self;
         let early = deadline.is_some() && chances::happens(Chance::Timer);
@@ -46,7 +47,8 @@ impl TimedWait<'_> {
             return Woken::InTime;
         }
         with(|threads| threads.give_up(queue, waiter));
-        // As an operation on the queue, so that a search tries it before and after each wake.
+        // The end is recorded as an operation on the queue, so that a search tries it before and
+        // after each wake.
         let left = |op| word.note(op, place, Values::Changed(0, 1));
         match deadline {
             Some(deadline) if early => {
@@ -55,8 +57,8 @@ impl TimedWait<'_> {
                 Woken::TooLate
             }
             Some(deadline) if !in_time => {
-                // After the deadline, and not at it: otherwise a loop that waits for the rest of a
-                // duration would not end.
+                // The clock moves past the deadline, and not just to it. Otherwise a loop that
+                // waits for the rest of a duration would not terminate.
                 with(|threads| threads.execution().advance_past(deadline));
                 Woken::TooLate
             }

@@ -1,6 +1,6 @@
-//! Operations of plain threads on sockets, pipes, events and the files that wait for them: in its turn the carrier
-//! does one in the memory of the run. An operation that must wait joins the queue of its object, as
-//! for a futex, until another thread has changed the object, and is then done again.
+//! Operations of plain threads on sockets, pipes, events, and the files that wait for them. The carrier performs an
+//! operation in its turn, in the memory of the run. An operation that must wait joins the queue of its object, like a
+//! futex wait. When another thread has changed the object, the operation is tried again.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::run::event::Values;
 use crate::run::op::{Access, Op};
 use crate::seam::ForeignWord;
 
-/// An operation, and the wait for it by the same name.
+/// An operation, and the wait for it under the same name.
 type Ops = (Op, Op);
 
 const fn both(name: &'static str) -> Ops {
@@ -42,7 +42,7 @@ fn ops(name: &str) -> &'static Ops {
     OPS.iter().find(|(op, _)| op.name == name).unwrap_or(&OTHER)
 }
 
-/// Does the operation that the thread has requested. Returns 0, or 1 if it has waited too long.
+/// Performs the operation that the thread has requested. Returns 0, or 1 if the wait has timed out.
 pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> u64 {
     let Transfer { object: key, kind, name, deadline, .. } = requested;
     let object = with(|threads| threads.file_at(key, kind, site));
@@ -52,7 +52,7 @@ pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> 
             with(|threads| match threads.execution().perform_transfer(thread) {
                 Effect::Done { changed, .. } => {
                     let looked = changed.is_empty();
-                    // Whoever waits can try again.
+                    // The change lets waiting threads try again.
                     let awaited: Vec<u64> =
                         changed.into_iter().filter(|key| threads.must_wake(*key)).collect();
                     let values = if looked { Values::Refused(0, 0) } else { Values::Changed(0, 1) };
@@ -74,7 +74,7 @@ pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> 
     }
 }
 
-/// Waits until the object has changed since `version`. Returns `false` if the time is over before.
+/// Waits until the object has changed since `version`. Returns `false` if the deadline passes first.
 async fn join(
     key: u64,
     object: &ForeignWord,

@@ -1,5 +1,5 @@
 //! Tasks of a tokio runtime on one thread. The runtime polls them in the order of a queue that only this thread sees,
-//! so no decision of a run changes that order. A run that spawns such a task is noted.
+//! so no decision of a run changes that order. A run that spawns such a task is marked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,14 +9,14 @@ use crate::rt::WORLD;
 use crate::run::functions::last_name;
 use crate::run::untried::Untried;
 
-/// The part of the program that a search does not see.
+/// The report text for a part of the program that a search does not see.
 const ORDERS: &str = "other orders of the tasks on a current-thread runtime of tokio (unpause-tokio \
     tries them, see docs/tokio.md)";
 
-/// Set by a run in which such a task is spawned.
+/// True if a run has spawned such a task.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` for an operation within these functions, innermost first, that is part of such a spawn.
+/// Returns `true` if an operation within these functions, innermost first, is part of such a spawn.
 pub(super) fn spawns(frames: &[Frame]) -> bool {
     frames.iter().any(|frame| {
         let of_runtime = frame.file.contains("/tokio-")
@@ -26,19 +26,19 @@ pub(super) fn spawns(frames: &[Frame]) -> bool {
     })
 }
 
-/// Notes that such a task is spawned.
+/// Records that such a task was spawned.
 #[cold]
 pub(super) fn note() {
     SPAWNED.store(true, Ordering::Relaxed);
     WORLD.with(|world| world.note_untried(Untried::Unseen(ORDERS)));
 }
 
-/// Notes that a run of a helper has spawned such a task.
+/// Records that a run of a helper process has spawned such a task.
 pub(crate) fn set_spawned_in_turn() {
     SPAWNED.store(true, Ordering::Relaxed);
 }
 
-/// Returns `true` if a run since the last call has spawned such a task.
+/// Returns `true` if a run has spawned such a task since the last call.
 pub(crate) fn take_spawned_in_turn() -> bool {
     SPAWNED.swap(false, Ordering::Relaxed)
 }

@@ -1,4 +1,5 @@
-//! The faults of a generated program: one more branch, whose commands are no operations of the history.
+//! The faults of a generated program. They form an additional branch, and its commands are not operations of the
+//! history.
 //!
 //! The commands are drawn after the program's commands and are part of its record, so shrinking
 //! removes them like other commands.
@@ -19,11 +20,11 @@ use crate::seam::{self, Here, YieldPoint};
 /// A point in place of a fault.
 const POINT: Op = Op::new("yield", Access::Yield);
 
-/// The branch of a program whose commands are faults.
+/// The program branch that contains the faults as its commands.
 #[derive(Debug)]
 pub(crate) struct Branch {
     underway: Underway,
-    /// The number of stages of the program beside which they run.
+    /// The number of program stages. The faults are distributed over the stages.
     stages: usize,
     drawn: Drawn,
     records: Mutex<Vec<Record>>,
@@ -35,13 +36,13 @@ struct Record {
     ran: Option<(TaskId, u32, u32)>,
     drawn: (usize, usize),
     struck: Option<Struck>,
-    /// Its duration, as it was known then.
+    /// The duration of the fault, as known when it was injected.
     lasts: Option<Pause>,
 }
 
 impl Branch {
-    /// Draws the faults for a program with so many stages. If it has a script with faults, takes
-    /// them instead.
+    /// Draws the faults for a program with `stages` stages. If the program has a script with faults, uses these faults
+    /// instead.
     #[track_caller]
     pub(crate) fn draw(
         mut nemesis: Nemesis,
@@ -78,24 +79,24 @@ impl Branch {
         match (self.drawn.commands[nth], self.drawn.changes[nth]) {
             (None, _) | (_, Change::Drop) => Fate::Absent,
             (_, Change::Tombstone(points)) => Fate::Tombstone(points),
-            // It stays beside the others.
+            // A fault is never moved to the prefix or suffix, so it still runs beside its stage.
             (_, Change::Keep | Change::ToPrefix | Change::ToSuffix) => Fate::Runs,
         }
     }
 
-    /// The faults that run beside this stage.
+    /// Returns the faults that run beside this stage.
     fn of_stage(&self, stage: usize) -> impl Iterator<Item = usize> {
         let is_there =
             move |nth: &usize| self.stage(*nth) == stage && self.fate(*nth) != Fate::Absent;
         (0..self.drawn.commands.len()).filter(is_there)
     }
 
-    /// Returns `true` if there are faults beside this stage, counted from 0.
+    /// Returns `true` if any faults run beside this stage. Stages are counted from 0.
     pub(crate) fn is_busy(&self, stage: usize) -> bool {
         self.of_stage(stage).next().is_some()
     }
 
-    /// Causes the faults beside this stage.
+    /// Injects the faults that run beside this stage.
     pub(crate) async fn run(&self, stage: usize) {
         for nth in self.of_stage(stage) {
             let (drawn, step) = seam::position();
@@ -129,20 +130,20 @@ impl Branch {
         }
     }
 
-    /// The time for which lasting faults stay active while clients wait; `None` if no fault lasts until the
+    /// Returns the time for which lasting faults stay active while clients wait; `None` if no fault lasts until the
     /// end.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.underway.patience()
     }
 
-    /// Ends all faults, if there were any.
+    /// Ends all faults, if any.
     pub(crate) fn end(&self) {
         if (0..self.stages).any(|stage| self.is_busy(stage)) {
             self.underway.end();
         }
     }
 
-    /// The layouts of its commands. `drawn` is the number of values drawn for the program.
+    /// Returns the layouts of the fault commands. `drawn` is the number of values drawn for the program.
     pub(crate) fn layout(&self, drawn: usize) -> Vec<CommandLayout> {
         let records = self.records();
         let layout = |nth: usize| CommandLayout {
@@ -157,7 +158,7 @@ impl Branch {
         (0..records.len()).map(layout).collect()
     }
 
-    /// The answers of guided victims that are not pinned yet.
+    /// Returns pins for the guided faults that are not pinned yet. A pin fixes the chosen victim.
     pub(crate) fn pins(&self) -> Vec<Pin> {
         let records = self.records();
         let pin = |nth: usize| {
@@ -169,7 +170,7 @@ impl Branch {
         (0..records.len()).filter_map(pin).collect()
     }
 
-    /// Its commands as text.
+    /// Returns the fault commands as text.
     pub(crate) fn record(&self, drawn: usize) -> Vec<CommandRecord> {
         let layouts = self.layout(drawn);
         let records = self.records();

@@ -1,20 +1,20 @@
-//! Faults of clocks, and of the pace of nodes.
+//! Faults that change the clock or the pace of nodes.
 
 use super::fault::Kind;
 use super::plan::Pause;
 use crate::node::{Node, RUNGS, Shift, drawn_drift};
 use crate::seam::Here;
 
-/// The number of parts of the duration of a strobe: the clock jumps between them.
+/// The number of equal parts of a strobe. The clock jumps between successive parts.
 const FLASHES: u32 = 4;
 
 impl Kind {
-    /// Returns `true` for a fault of a clock.
+    /// Returns `true` for a clock fault.
     pub(super) fn is_of_clock(self) -> bool {
         matches!(self, Kind::Offset | Kind::Drift | Kind::Jump | Kind::Strobe)
     }
 
-    /// The number of its sizes, if it is a fault of a clock or a pace.
+    /// Returns the number of possible sizes; `None` if this is not a fault of a clock or a pace.
     pub(super) fn sizes(self) -> Option<u64> {
         match self {
             Kind::Slow => Some(3),
@@ -22,7 +22,7 @@ impl Kind {
         }
     }
 
-    /// Causes such a fault of this size.
+    /// Starts this fault with the given size.
     pub(super) fn disturb(self, victims: &[Node], size: u64, here: Here) {
         for node in victims {
             match self {
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// Ends such a fault.
+    /// Ends this fault.
     pub(super) fn calm(self, node: &Node, here: Here) {
         match self {
             Kind::Slow if node.is_up() => node.set_pace(0, here),
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The number of events so far that such a fault has met.
+    /// Returns the number of events so far that this fault affected.
     pub(super) fn met(self, victims: &[Node]) -> u64 {
         let met = victims.iter().map(|node| node.clock().met());
         let seen = met.map(|met| match self {
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// Lets the time of a fault pass. During a strobe, clocks jump back and forth.
+/// Waits for the duration of a fault. During a strobe, clocks jump back and forth.
 pub(super) async fn last(kind: Kind, victims: &[Node], size: u64, time: Pause, here: Here) {
     if kind != Kind::Strobe {
         return time.pass(here).await;

@@ -1,4 +1,4 @@
-//! Clogs: faults of links whose messages take longer.
+//! Clogs: link faults that delay messages.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::net::{self, Latency};
 use crate::node::Node;
 use crate::seam::Here;
 
-/// The times by which messages are late.
+/// The possible delays of messages.
 const RUNGS: [Duration; 3] =
     [Duration::from_millis(20), Duration::from_millis(500), Duration::from_secs(5)];
 
@@ -16,25 +16,25 @@ const WAYS: u64 = DIRECTIONS.len() as u64;
 /// The number of parameters of a clog.
 pub(super) const PARAMETERS: u64 = WAYS * RUNGS.len() as u64;
 
-/// The direction, and the time by which messages are late.
+/// Splits a parameter into the direction and the message delay.
 fn parts(parameter: u64) -> (usize, Duration) {
     let rung = parameter / WAYS % RUNGS.len() as u64;
     ((parameter % WAYS) as usize, RUNGS[rung as usize])
 }
 
-/// The parameter in words: `outgoing, 500ms`.
+/// Returns the parameter as text, for example `outgoing, 500ms`.
 pub(super) fn tell(parameter: u64) -> String {
     let (way, by) = parts(parameter);
     format!("{}, {by:?}", DIRECTIONS[way])
 }
 
-/// The directions that are clogged: what the victim sends, and what is sent to it.
+/// Returns the clogged directions: from the victim, and to the victim.
 pub(super) fn ways(parameter: u64) -> [bool; 2] {
     let (way, _) = parts(parameter);
     [way != 1, way != 0]
 }
 
-/// Clogs these links. Returns the number of messages that clogs have delayed before.
+/// Clogs these links. Returns the number of messages that clogs have delayed so far.
 pub(super) fn begin(links: &[(Node, Node)], parameter: u64, here: Here) -> u64 {
     let (_, by) = parts(parameter);
     let before = net::delayed_so_far();
@@ -44,7 +44,8 @@ pub(super) fn begin(links: &[(Node, Node)], parameter: u64, here: Here) -> u64 {
     before
 }
 
-/// Ends the clog of a fault. A link that other faults clog too gets the clog of the last of them.
+/// Ends the clog of a fault. If other active faults clog the same link, the link gets the delay of
+/// the last such fault.
 pub(super) fn end(fault: &Active, others: &[Active], here: Here) {
     for (from, to) in fault.clogged() {
         let others = others.iter().rev();

@@ -1,4 +1,4 @@
-//! Faults of disks: lasting faults, and the loss of all files.
+//! Disk faults: lasting faults, and the loss of all files.
 
 use super::Nemesis;
 use super::fault::{Active, Kind, Package};
@@ -6,11 +6,10 @@ use crate::fs::{self, DiskFault};
 use crate::node::{Death, Node};
 use crate::seam::Here;
 
-/// The number of faults that have a place of their own among the ways of a script. Behind them are slow disks, by
-/// milliseconds.
+/// The number of fault codes with a fixed disk fault. The codes after them are slow disks, by milliseconds.
 const NAMED: u64 = DiskFault::ALL.len() as u64;
 
-/// The way of a fault in a script.
+/// Returns the code of a fault in a script.
 pub(super) fn way(fault: DiskFault) -> u64 {
     let known = DiskFault::ALL.iter().position(|known| *known == fault);
     match (known, fault) {
@@ -20,20 +19,20 @@ pub(super) fn way(fault: DiskFault) -> u64 {
     }
 }
 
-/// The fault of a way.
+/// Returns the fault with this code.
 pub(super) fn of_way(way: u64) -> DiskFault {
     let slow = |ms| DiskFault::Slow(std::time::Duration::from_millis(ms));
     DiskFault::ALL.get(way as usize).copied().unwrap_or_else(|| slow(way - NAMED))
 }
 
 impl Package {
-    /// The fault of a disk with this parameter.
+    /// Returns the disk fault of this package for a parameter.
     pub(super) fn trouble(&self, parameter: u64) -> Option<DiskFault> {
         let nth = parameter % self.troubles.len().max(1) as u64;
         self.troubles.get(nth as usize).copied()
     }
 
-    /// Returns `true` if a fault of it, with this parameter or with some, may take data that were synced.
+    /// Returns `true` if the package may destroy synced data with this parameter or, for `None`, with any parameter.
     pub(super) fn takes_data(&self, parameter: Option<u64>) -> bool {
         let takes = |fault: &DiskFault| fault.takes_data();
         match parameter {
@@ -45,9 +44,9 @@ impl Package {
 }
 
 impl Active {
-    /// Begins a fault of the disks of its victims.
+    /// Starts a fault of the victims' disks.
     pub(super) fn break_disks(&mut self, fault: DiskFault, here: Here) {
-        // The difference at its end is what it has met.
+        // At the end of the fault, the difference to this number is the number of affected calls.
         (self.trouble, self.met) = (Some(fault), met(&self.victims));
         for node in &self.victims {
             if fault.takes_data() {
@@ -57,7 +56,7 @@ impl Active {
         }
     }
 
-    /// Switches its victims off, and takes their files.
+    /// Powers the victims off and deletes their files.
     pub(super) fn wipe(&mut self, here: Here) {
         for node in &self.victims {
             self.met += u64::from(fs::has_files(node));
@@ -66,20 +65,20 @@ impl Active {
         }
     }
 
-    /// Ends the fault of its disks. Returns `true` if it has met something.
+    /// Ends the disk fault. Returns `true` if it affected at least one call.
     pub(super) fn mend_disks(&self, fault: DiskFault, here: Here) -> bool {
         self.victims.iter().for_each(|node| fs::set_fault(node, (fault, false), here));
         met(&self.victims) > self.met
     }
 }
 
-/// The number of calls so far that suffered such faults.
+/// Returns the number of calls so far that suffered lasting disk faults.
 fn met(nodes: &[Node]) -> u64 {
     nodes.iter().map(fs::met).sum()
 }
 
 impl Nemesis {
-    /// Panics if it could take data of more disks than the test has said.
+    /// Panics if the nemesis could destroy data on more disks than the test permits.
     #[track_caller]
     pub(super) fn check_disks(&self) {
         let has_bound = self.tolerance.as_ref().is_some_and(|tolerance| tolerance.bounds_disks());

@@ -1,4 +1,4 @@
-//! Kinds of faults: their begin, their end, and the things that they met.
+//! Kinds of faults: how a fault starts, how it ends, and how many events it affected.
 
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
@@ -25,19 +25,20 @@ pub(super) enum Kind {
     Jump,
     Strobe,
     Slow,
-    /// Messages take longer.
+    /// Delays messages.
     Clog,
     Disk,
     Wipe,
-    /// Cuts that come one by one and go in another order.
+    /// Isolates nodes one by one, and heals them in another order.
     Swizzle,
-    /// A cut that follows its victim.
+    /// An isolation that follows its victim.
     Rolling,
-    /// One node after the other is killed and restarted.
+    /// Kills and restarts the nodes one after the other.
     Churn,
 }
 
-/// The name of a kind, the operations of its begin and its end in reports, and the condition that it has met something.
+/// The name of a kind, the operations for its start and end in reports, and the name of the condition that a fault had
+/// an effect.
 type Row = (&'static str, [&'static Op; 2], &'static str);
 
 macro_rules! row {
@@ -121,7 +122,7 @@ impl Kind {
         self.row().0
     }
 
-    /// The name of the condition that a fault of this kind meets something.
+    /// Returns the name of the condition that a fault of this kind had an effect.
     pub(super) fn wish(self) -> &'static str {
         self.row().2
     }
@@ -132,9 +133,9 @@ impl Kind {
 pub(super) struct Package {
     pub(super) kind: Kind,
     pub(super) victim: Victim,
-    /// Of partitions.
+    /// The partitions to choose from; used only by `Kind::Partition`.
     pub(super) ways: Vec<Partition>,
-    /// Of disks.
+    /// The disk faults to choose from; used only by `Kind::Disk`.
     pub(super) troubles: Vec<DiskFault>,
 }
 
@@ -143,7 +144,7 @@ impl Package {
         Package { kind, victim, ways: Vec::new(), troubles: Vec::new() }
     }
 
-    /// The number of different parameters.
+    /// Returns the number of different parameters.
     pub(super) fn parameters(&self) -> u64 {
         match self.kind {
             Kind::Cut => 2,
@@ -161,12 +162,12 @@ impl Package {
         self.kind == Kind::Restart
     }
 
-    /// The way of a partition.
+    /// Returns the partition for a parameter.
     pub(super) fn way(&self, parameter: u64) -> Option<Partition> {
         self.ways.get((parameter % self.ways.len().max(1) as u64) as usize).copied()
     }
 
-    /// As a fault of this kind alone, which series are made of.
+    /// Returns the package for a single part of a series.
     pub(super) fn part(&self) -> Package {
         let kind = match self.kind {
             Kind::Swizzle | Kind::Rolling => Kind::Isolate,
@@ -176,10 +177,11 @@ impl Package {
         Package { kind, ..self.clone() }
     }
 
-    /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
+    /// Returns the fault and its victims as text: `isolate n1 (primary)`, `cut n2 (outgoing)`,
+    /// `partition n1 n2 n3 (One)`.
     pub(super) fn tell(&self, struck: &Struck, parameter: u64) -> String {
         let (name, nodes) = (self.kind.name(), named(&struck.nodes));
-        // The role in a partition belongs to no node.
+        // In a partition, the role belongs to no single node.
         let role = struck.role.filter(|_| self.ways.is_empty()).map(str::to_owned);
         let notes: Vec<String> = role.into_iter().chain(self.tell_parameter(parameter)).collect();
         let note = match &notes[..] {
@@ -189,7 +191,7 @@ impl Package {
         format!("{name} {nodes}{note}")
     }
 
-    /// The parameter in words.
+    /// Returns the parameter as text.
     fn tell_parameter(&self, parameter: u64) -> Option<String> {
         if let Some(way) = self.way(parameter) {
             return Some(format!("{way:?}"));
@@ -202,7 +204,7 @@ impl Package {
         }
     }
 
-    /// Causes a fault of these victims.
+    /// Starts the fault on these victims.
     pub(super) fn begin(
         &self,
         nodes: &[Node],
@@ -231,7 +233,7 @@ impl Package {
         };
         let shown = shown(&victims, role, note);
         let size = self.kind.sizes().map(|sizes| parameter % sizes);
-        // Clocks and nodes tell such a fault themselves.
+        // Operations on clocks and nodes already show faults with a size.
         let is_told = size.is_some() && role.is_none();
         if !victims.is_empty() && !is_told {
             show(self.kind.row().1[0], &shown, here);
@@ -274,13 +276,13 @@ impl Package {
                 fault.met = fault.victims.iter().map(pause).sum::<u32>().into();
             }
             Kind::Offset | Kind::Drift | Kind::Jump | Kind::Strobe | Kind::Slow => {
-                // As with cuts.
+                // The count at the start, which is compared at the end, like for cuts.
                 fault.met = self.kind.met(&fault.victims);
                 self.kind.disturb(&fault.victims, size.unwrap_or(0), here);
             }
         }
         if !fault.cuts.is_empty() {
-            // The difference at its end is what it has met.
+            // At the end of the fault, the difference to this number is the number of affected messages.
             fault.met = net::met_so_far();
             fault.cuts.iter().for_each(|(from, to)| net::set_cut(from, to, true, here));
         }
@@ -288,53 +290,53 @@ impl Package {
     }
 }
 
-/// Records the begin or the end of a fault for reports.
+/// Records the start or the end of a fault for reports.
 fn show(op: &'static Op, shown: &str, here: Here) {
     Wrapped::outside_named("nodes", shown, here).last(op, here);
 }
 
-/// The name of the victims in reports, with their role and what else there is to say.
+/// Returns the name of the victims in reports, with their role and a note.
 fn shown(victims: &[Node], role: Option<&'static str>, note: Option<String>) -> String {
     let names = named(victims);
     match (role, note) {
         (Some(role), Some(note)) => format!("{names} ({role}, {note})"),
         (None, Some(note)) => format!("{names} ({note})"),
         (Some(role), None) => format!("{names} ({role})"),
-        // A node has its name as an object, too.
+        // Distinct from the node name, because the node is an object of that name, too.
         (None, None) if victims.len() == 1 => format!("node {names}"),
         (None, None) => names,
     }
 }
 
-/// The directions in which links are cut or clogged, by parameter. A cut is never one of both ways: that is an
-/// isolation.
+/// The directions in which links are cut or clogged, indexed by parameter. A cut in both directions does not exist,
+/// because it is an isolation.
 pub(super) const DIRECTIONS: [&str; 3] = ["outgoing", "incoming", "both ways"];
 
-/// The names of nodes.
+/// Returns the names of nodes.
 pub(super) fn named(nodes: &[Node]) -> String {
     nodes.iter().map(Node::name).collect::<Vec<_>>().join(" ")
 }
 
-/// A fault that has begun.
+/// A fault that has started.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
     kind: Kind,
-    /// The kind of the series that it is a part of.
+    /// The kind of the series that contains this fault, or its own kind.
     of: Kind,
     pub(super) victims: Vec<Node>,
-    /// Their name in reports.
+    /// The name of the victims in reports.
     shown: String,
-    /// The links that it has cut, from and to.
+    /// The cut links, each with its two ends (from, to).
     cuts: Vec<(Node, Node)>,
-    /// The links that it has clogged.
+    /// The clogged links.
     clogs: Vec<(Node, Node)>,
     parameter: u64,
-    /// The number of tasks or disks that it met; of one with cuts or clogs, or of a clock, pace or disk, the number met
-    /// before it by any.
+    /// The number of affected tasks or disks. For cuts, clogs, and faults of a clock, pace or disk: the number of
+    /// events affected by any fault before this fault.
     pub(super) met: u64,
-    /// Of a fault of a clock or pace.
+    /// The size of a clock or pace fault.
     size: Option<u64>,
-    /// Of a fault of a disk.
+    /// The fault of a disk.
     pub(super) trouble: Option<DiskFault>,
 }
 
@@ -346,17 +348,17 @@ impl Active {
         Active { kind, of: kind, victims, shown, cuts, clogs, parameter, met, size, trouble }
     }
 
-    /// The kind by which it is counted.
+    /// Returns the kind under which the fault is counted.
     pub(super) fn counts_as(&self) -> Kind {
         self.of
     }
 
-    /// As a part of a series of this kind.
+    /// Marks the fault as a part of a series of this kind.
     pub(super) fn part_of(self, series: Kind) -> Active {
         Active { of: series, ..self }
     }
 
-    /// The links that it has clogged, from and to.
+    /// Returns the clogged links (from, to).
     pub(super) fn clogged(&self) -> impl Iterator<Item = &(Node, Node)> {
         self.clogs.iter()
     }
@@ -365,17 +367,17 @@ impl Active {
         self.parameter
     }
 
-    /// Returns `true` if the node is cut off by it.
+    /// Returns `true` if this fault cuts the node off.
     pub(super) fn cuts_off(&self, node: &Node) -> bool {
         matches!(self.kind, Kind::Isolate | Kind::Cut) && self.victims.contains(node)
     }
 
-    /// Lets its time pass.
+    /// Waits for the duration of the fault.
     pub(super) async fn last(&self, time: Pause, here: Here) {
         clocks::last(self.kind, &self.victims, self.size.unwrap_or(0), time, here).await;
     }
 
-    /// Ends the fault, but for cuts that others make, too. Returns `true` if it has met something.
+    /// Ends the fault, except cuts that other active faults share. Returns `true` if the fault affected something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
         if self.kind != Kind::Restart && self.size.is_none() && !self.victims.is_empty() {
             show(self.kind.row().1[1], &self.shown, here);
@@ -415,7 +417,7 @@ impl Active {
         }
     }
 
-    /// The links from the victims to other nodes, the links to the victims, or both.
+    /// Returns the links from the victims to other nodes, the links to the victims, or both.
     fn links(&self, nodes: &[Node], [outgoing, incoming]: [bool; 2]) -> Vec<(Node, Node)> {
         let mut links = Vec::new();
         for victim in &self.victims {

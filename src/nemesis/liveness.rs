@@ -1,4 +1,4 @@
-//! The end of faults for a part of the system: the rest stays cut off or down for ever.
+//! Ends faults for a part of the system, while all other nodes stay cut off or down forever.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::seam::{self, here};
 use crate::time::sleep;
 
 /// Like [`quiesce`](super::quiesce), for the nodes of `core` only: they are resumed and restarted,
-/// and the links between them are mended. All other nodes are cut off from now on; nodes that are
+/// and the links between them are healed. All other nodes are cut off from now on; nodes that are
 /// down stay down. A system that works with a majority must then continue with the core alone.
 ///
 /// ```
@@ -41,7 +41,17 @@ pub fn quiesce_core(
     }
 }
 
-/// More than half of the nodes, drawn; the least number that is. Shrinks to the first ones.
+/// Draws a smallest majority of the nodes. Shrinks to the first nodes.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let nodes = ["a", "b", "c", "d"].map(sim::node);
+/// let core = sim::nemesis::majority(&nodes);
+/// assert_eq!(core.len(), 3);
+/// assert!(core.iter().all(|node| nodes.contains(node)));
+/// # });
+/// # assert!(report.passed());
+/// ```
 pub fn majority(nodes: &[Node]) -> Vec<Node> {
     let mut left = nodes.to_vec();
     let size = nodes.len() / 2 + 1;

@@ -1,10 +1,10 @@
-//! A nemesis: faults of nodes, links and disks, drawn from the decisions of the run beside what the clients do.
+//! A nemesis: it injects faults into nodes, links and disks while clients run. The faults are drawn as decisions of the
+//! run.
 //!
-//! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run)
-//! draws a number of faults, injects them one after the other, and at the end mends all links,
-//! resumes all nodes and restarts the nodes that are down. The faults are decisions like any other:
-//! a trace has them, a replay injects them again, and shrinking leaves only the faults that a
-//! failure needs.
+//! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run) draws a number of
+//! faults, injects them one after the other, and at the end heals all links, resumes all nodes and restarts the nodes
+//! that are down. The faults are decisions like all others: a trace contains them, a replay injects them again, and
+//! shrinking leaves only the faults that a failure needs.
 //!
 //! ```
 //! use sim::nemesis::{Nemesis, Victim};
@@ -26,26 +26,27 @@
 //!
 //! # Faults of a generated program
 //!
-//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program one more branch, whose commands
-//! are faults. They are drawn with the program, left out and kept with its commands, written down with them
-//! ([`Fault`]), and shown beside them; the model does not see them. All is mended before the suffix of the program.
+//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program an additional branch that
+//! contains faults as commands. They are drawn, shrunk, written to scripts ([`Fault`]) and shown together with the
+//! other commands, but the model does not see them. All faults end before the suffix of the program.
 //!
 //! # Guided victims
 //!
-//! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half
-//! of the runs do so, the others take random victims, so that a wrong function costs a factor of two and not the bug.
+//! [`Victim::guided`] calls a function that chooses the victim when the fault happens, for example the primary or the
+//! holder of a lease. Half of the runs use the function; the other half use random victims. So a wrong function costs
+//! only a factor of two and does not hide the bug.
 //!
 //! # Faults that meet nothing
 //!
-//! A fault that no message and no task meets tests nothing. Reports count them
-//! ([`Report::faults`](crate::report::Report::faults)), a test that passes has a warning for each kind that never met
-//! anything, and it fails with [`Nemesis::must_meet`].
+//! A fault that affects no message and no task tests nothing. Reports count all faults, and separately the faults that
+//! had an effect ([`Report::faults`](crate::report::Report::faults)). A passing test gets a warning for each kind that
+//! never had an effect; with [`Nemesis::must_meet`] the test fails.
 //!
-//! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if
-//! the node took a step; one of a disk if a call suffered it; a wipe if there were files.
+//! A clock fault had an effect if the wrong clock was read or moved a timer, and a pace fault if the slow node took a
+//! step. A disk fault had an effect if a call suffered it, and a wipe if there were files.
 //!
-//! Outside of runs and in the real build, clocks are true, no node is slow, disks are well, links are not cut, nodes
-//! are not paused, a pause takes 10 ms at most, and nothing is counted.
+//! Outside of runs and in the real build, faults of clocks, pace, disks and links do nothing, and nodes are not paused.
+//! The nemesis waits at most 10 ms at a time and counts nothing.
 
 mod branch;
 mod clocks;
@@ -82,6 +83,17 @@ use crate::seam::{Here, here};
 use crate::time::sleep;
 
 /// Faults injected into the nodes of a run. See the [module](self).
+///
+/// ```
+/// use sim::nemesis::{Nemesis, Victim};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let nodes = ["a", "b", "c"].map(sim::node);
+/// Nemesis::new().kill(Victim::any()).pause(Victim::one()).run(&nodes).await;
+/// assert!(nodes.iter().all(|node| node.is_up() && !node.is_paused()));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a nemesis does nothing before it is run"]
 pub struct Nemesis {
@@ -101,8 +113,8 @@ impl Default for Nemesis {
 }
 
 impl Nemesis {
-    /// One to four faults, of no kind yet. Between them, and from the begin of each to its end, pass some steps of the
-    /// run, 1 ms, 20 ms or 300 ms.
+    /// Creates a nemesis that injects one to four faults, but has no kinds of faults yet. The gap before each fault and
+    /// its duration are each some steps of the run, 1 ms, 20 ms or 300 ms.
     pub fn new() -> Nemesis {
         let rungs = || [1, 20, 300].map(Duration::from_millis).to_vec();
         Nemesis {
@@ -121,12 +133,26 @@ impl Nemesis {
         self.with(Kind::Isolate, victim)
     }
 
-    /// Cuts all that the victim sends to other nodes, or all that they send to it.
+    /// Cuts the links from the victim to all other nodes, or the links in the other direction.
     pub fn cut(self, victim: Victim) -> Nemesis {
         self.with(Kind::Cut, victim)
     }
 
-    /// Cuts the nodes into parts, in one of these ways: [`Partition::ANY`] for all.
+    /// Partitions the nodes in one of these ways; use [`Partition::ANY`] for all ways.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Partition};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// let (sender, mut receiver) = sim::net::link(&nodes[0], &nodes[1]);
+    /// let faults = sim::spawn(Nemesis::new().partition([Partition::One]).run(&nodes));
+    /// sender.send(1).await.unwrap();
+    /// faults.await.unwrap();
+    /// assert_eq!(receiver.recv().await, Some(1));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn partition(mut self, ways: impl IntoIterator<Item = Partition>) -> Nemesis {
         let ways: Vec<Partition> = ways.into_iter().collect();
         let package = Package::new(Kind::Partition, Victim::one());
@@ -155,6 +181,18 @@ impl Nemesis {
     }
 
     /// Sets the wall clock of the victim off by 10 ms, 500 ms or 1 h, ahead or behind, and corrects it later.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    /// use sim::node::Shift;
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b"].map(sim::node);
+    /// Nemesis::new().offset(Victim::one()).run(&nodes).await;
+    /// assert!(nodes.iter().all(|node| node.clock().offset() == Shift::NONE));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn offset(self, victim: Victim) -> Nemesis {
         self.with(Kind::Offset, victim)
     }
@@ -180,17 +218,17 @@ impl Nemesis {
         self.with(Kind::Slow, victim)
     }
 
-    /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the
-    /// fault ends. Messages then on their way still arrive late. See [`net::clog`].
+    /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the fault ends.
+    /// Messages that are in flight at the end of the fault still arrive late. See [`net::clog`].
     pub fn clog(self, victim: Victim) -> Nemesis {
         self.with(Kind::Clog, victim)
     }
 
-    /// Injects one of these faults into the victim's disk for a while: [`DiskFault::PASSING`] for
-    /// all faults that keep synced data. After the end, calls are done as always; what is rotten,
-    /// or was written in the place of something else, stays so.
+    /// Injects one of these faults into the victim's disk for a while; [`DiskFault::PASSING`] contains the faults that
+    /// keep synced data. After the end of the fault, calls work normally again, but changed bits and misdirected writes
+    /// remain.
     ///
-    /// Faults that [take data](DiskFault::takes_data) need a bound, [`Tolerance::disks`], or victims by name.
+    /// Faults that [destroy data](DiskFault::takes_data) need a bound, [`Tolerance::disks`], or victims by name.
     ///
     /// ```
     /// use sim::fs::{self, DiskFault};
@@ -218,8 +256,9 @@ impl Nemesis {
         self
     }
 
-    /// [Switches](Node::power_off) the victim off, [takes all its files](Node::wipe), and restarts it later. Needs a
-    /// bound, [`Tolerance::disks`], or victims by name: otherwise it would take all copies of all data in the end.
+    /// [Switches](Node::power_off) the victim off, [deletes all its files](Node::wipe), and restarts it later. Needs a
+    /// bound, [`Tolerance::disks`], or victims by name, because otherwise it would sooner or later destroy all copies
+    /// of all data.
     ///
     /// ```
     /// use sim::nemesis::{Nemesis, Tolerance, Victim};
@@ -236,20 +275,30 @@ impl Nemesis {
         self.with(Kind::Wipe, victim)
     }
 
-    /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these
-    /// acts.
+    /// Isolates the victims one after the other, and heals them in another order, with a gap between successive
+    /// actions.
     pub fn swizzle(self, victim: Victim) -> Nemesis {
         self.with(Kind::Swizzle, victim)
     }
 
-    /// Cuts the victim off, and a few times moves the cut to the node that is the victim then: for a leader that is
-    /// followed by another one. With [`Victim::guided`].
+    /// Isolates the victim, and a few times moves the isolation to the node that is then the victim. Use it with
+    /// [`Victim::guided`], for example to follow each new leader.
     pub fn rolling(self, victim: Victim) -> Nemesis {
         self.with(Kind::Rolling, victim)
     }
 
-    /// Kills all nodes one after the other, and restarts each before the next one, in an order that is drawn: an
-    /// upgrade.
+    /// Kills all nodes one after the other in a drawn order, and restarts each node before the next kill, like a
+    /// rolling upgrade.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// sim::nemesis::Nemesis::new().churn().faults(0..=1).run(&nodes).await;
+    /// let lives = nodes.map(|node| node.life());
+    /// assert!(lives == [1, 1, 1] || lives == [2, 2, 2]);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn churn(self) -> Nemesis {
         self.with(Kind::Churn, Victim::one())
     }
@@ -259,7 +308,19 @@ impl Nemesis {
         self
     }
 
-    /// The least and the greatest number of faults.
+    /// Sets the minimum and the maximum number of faults.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b"].map(sim::node);
+    /// Nemesis::new().kill(Victim::one()).faults(0..=2).run(&nodes).await;
+    /// let kills = nodes.iter().map(|node| node.life() - 1).sum::<u64>();
+    /// assert!(kills <= 2);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
     /// If the range is empty, or ends above 1000.
@@ -273,35 +334,51 @@ impl Nemesis {
         self
     }
 
-    /// The choices for the time before a fault. The other choice is always that some steps of the
-    /// run pass.
+    /// Sets the choices for the time before a fault. An additional choice is always a number of steps of the run.
     pub fn gaps(mut self, gaps: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.gaps = gaps.into_iter().collect();
         self
     }
 
-    /// The choices for the duration of a fault. There are always other choices: some steps of the
-    /// run, until the end or, in a run of a seed, until a moment before the earliest timer of a
-    /// task, between the earliest and the latest, or after the latest. They are shorter and longer
-    /// than failure detection takes.
+    /// Sets the choices for the duration of a fault. Additional choices always exist: some steps of the run, or until
+    /// the end. In a run from a seed, a fault may also end before the earliest timer of a task, between the earliest
+    /// and the latest, or after the latest. So durations are both shorter and longer than failure detection takes.
     pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.lasting = times.into_iter().collect();
         self
     }
 
-    /// Never has more nodes than this down at one moment: as many as the system promises to survive.
+    /// Limits the number of nodes that are down at the same time. Use the number that the system promises to survive.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    /// use sim::time::{Duration, sleep};
+    ///
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// let faults = Nemesis::new().kill(Victim::any()).down_at_most(1).run(&nodes);
+    /// let faults = sim::spawn(faults);
+    /// while !faults.is_finished() {
+    ///     let down = nodes.iter().filter(|node| !node.is_up()).count();
+    ///     assert!(down <= 1 || !sim::SIMULATED);
+    ///     sleep(Duration::from_millis(1)).await;
+    /// }
+    /// faults.await.unwrap();
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn down_at_most(mut self, nodes: usize) -> Nemesis {
         self.down_max = nodes;
         self
     }
 
-    /// Never takes more nodes at one moment than the system promises to survive. Faults that would take more have fewer
-    /// victims or none.
+    /// Limits the faults to the losses that the system promises to survive. Faults that would exceed this have fewer
+    /// victims or no victims.
     pub fn tolerance(self, tolerance: Tolerance) -> Nemesis {
         Nemesis { tolerance: Some(tolerance), ..self }
     }
 
-    /// Fails a test in which some kind of fault met nothing in all runs.
+    /// Fails the test if some kind of fault had no effect in any run.
     ///
     /// ```
     /// use sim::nemesis::{Nemesis, Victim};
@@ -318,15 +395,27 @@ impl Nemesis {
         self
     }
 
-    /// Injects the faults. Then mends all links, resumes paused nodes and restarts nodes that are
-    /// down.
+    /// Injects the faults. Then heals all links, resumes paused nodes and restarts nodes that are down.
     ///
-    /// Await it beside the clients: in a task of its own or in a `join!`. Its faults are injected
-    /// into `nodes`.
+    /// Await it concurrently with the clients: in a task of its own or in a `join!`. The faults are injected into
+    /// `nodes`.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b"].map(sim::node);
+    /// let faults = sim::spawn(Nemesis::new().pause(Victim::one()).run(&nodes));
+    /// let [one, two] = [0, 1].map(|n: usize| nodes[n].spawn(async move { n }));
+    /// assert_eq!((one.await.unwrap(), two.await.unwrap()), (0, 1));
+    /// faults.await.unwrap();
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If it has no kind of fault, or there are no nodes or more than 32; if it takes disks, and nothing bounds their
-    /// number.
+    /// If the nemesis has no kind of fault, or the number of nodes is not 1 to 32. Also if it may destroy data on disks
+    /// without a bound.
     #[track_caller]
     pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
         self.check(nodes, 0);
@@ -340,7 +429,7 @@ impl Nemesis {
         }
     }
 
-    /// Panics if there is nothing that it could do, with so many faults of a script.
+    /// Panics if the nemesis has nothing to do; `faults` is the number of faults in the script.
     #[track_caller]
     fn check(&self, nodes: &[Node], faults: usize) {
         assert!(
@@ -358,8 +447,8 @@ impl Nemesis {
     }
 }
 
-/// Mends all links and the disks of these nodes, resumes and restarts them, and lets so much time pass: the behaviour
-/// of the system by itself after the last fault. Then nothing is on its way, unless the nodes keep sending, and their
+/// Heals all links and the disks of these nodes, resumes and restarts the nodes, and then waits for `time`. During this
+/// time the system runs without faults. Afterwards no message is in flight, unless the nodes keep sending, and the node
 /// states can be compared.
 ///
 /// ```

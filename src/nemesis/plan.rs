@@ -1,11 +1,17 @@
-//! The faults of a run, drawn.
+//! Draws the faults of a run.
 //!
-//! Order of the draws, frozen: (1) the form, as given; (2) the number of faults; (3) the choice
-//! between guided and random victims, if any are guided; (4) in a generated program the given
-//! change of each fault; (5) for each fault its kind, victim, parameter, duration and gap; (6) in a
-//! generated program with guided victims the given node of each fault. Kind 0 is no fault. In a run
-//! of a seed all five are drawn for each, whatever the kind, so that others keep their places when
-//! one is set to 0. In a search, a value is drawn only if it makes a difference.
+//! Order of the draws, frozen:
+//!
+//! 1. the form of the nemesis, as given;
+//! 2. the number of faults;
+//! 3. the choice between guided and random victims, if any victims are guided;
+//! 4. in a generated program, the given shrinking change of each fault;
+//! 5. for each fault, its kind, victim, parameter, duration and gap;
+//! 6. in a generated program with guided victims, the given node of each fault.
+//!
+//! Kind 0 means no fault. In a run from a seed, all five values of number 5 are drawn for every
+//! fault. So the draws of other faults keep their positions when a kind is set to 0. In a search, a
+//! value is drawn only if it makes a difference.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,30 +25,30 @@ use crate::time::sleep;
 
 const WAIT: Op = Op::new("wait", Access::Yield);
 
-/// The choices for a number of steps to wait, in a run of a seed.
+/// The choices for a number of steps to wait, in a run from a seed.
 const STEPS: [u32; 3] = [1, 5, 25];
 
-/// One fault of so many is left out by its kind.
+/// On average, one fault in this many has the drawn kind 0, so it is absent.
 const ABSENT: u64 = 8;
 
 /// The longest pause on real threads.
 pub(super) const REAL_MAX: Duration = Duration::from_millis(10);
 
-/// A fault to cause.
+/// A fault to inject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
     pub(super) package: usize,
     pub(super) victim: u64,
     pub(super) parameter: u64,
-    /// `None` if it lasts until the end.
+    /// `None` if the fault lasts until the end.
     pub(super) lasts: Option<Pause>,
     pub(super) gap: Pause,
 }
 
-/// The time between two acts of a nemesis.
+/// The time between two actions of a nemesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pause {
-    /// Other tasks may take any steps between so many points.
+    /// The nemesis passes this many points, and other tasks may take any steps between two points.
     Steps(u32),
     Time(Duration),
     /// A time that ends before the earliest timer of a task, between the earliest and the latest,
@@ -50,11 +56,11 @@ pub(super) enum Pause {
     Timers(u8),
 }
 
-/// The number of ways to end before, between and after timers.
+/// The number of `Pause::Timers` variants: before, between and after the timers.
 const SPANS: u8 = 3;
 
 impl fmt::Display for Pause {
-    /// `20ms`, `5 steps`.
+    /// Formats the pause, for example `20ms` or `5 steps`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pause::Steps(1) => f.write_str("1 step"),
@@ -68,7 +74,7 @@ impl fmt::Display for Pause {
 }
 
 impl Pause {
-    /// One of so many parts of it.
+    /// Returns one of `parts` equal parts of the pause.
     pub(super) fn part(self, parts: u32) -> Pause {
         match self.at_once() {
             Pause::Steps(steps) => Pause::Steps(steps.div_ceil(parts)),
@@ -77,7 +83,7 @@ impl Pause {
         }
     }
 
-    /// The pause as steps or a time, at this moment.
+    /// Returns the pause as steps or a time, computed from the current timers.
     pub(super) fn at_once(self) -> Pause {
         let Pause::Timers(which) = self else { return self };
         let Some((first, last)) = seam::timer_span() else { return Pause::Steps(1) };
@@ -107,18 +113,20 @@ impl Pause {
 pub(super) struct Drawn {
     /// `None` means no fault.
     pub(super) commands: Vec<Option<Command>>,
-    /// True if guided victims are taken, and not random ones.
+    /// `true` if guided victims are used instead of random victims.
     pub(super) is_guided: bool,
-    /// In a generated program: the change of each fault, and the index of the first among the values drawn in the run.
+    /// In a generated program: the change of each fault, and the index of the first change among the values drawn in
+    /// the run.
     pub(super) changes: Vec<Change>,
     pub(super) first_change: usize,
-    /// In a generated program with guided victims: for each fault the node, from 1, that stands for
-    /// the function's answer, and the index of the first such value among the values drawn.
+    /// In a generated program with guided victims: the pinned node of each fault, from 1, which
+    /// replaces the result of the function. `first_pin` is the index of the first pin among the
+    /// values drawn in the run.
     pub(super) pins: Vec<u64>,
     pub(super) first_pin: usize,
 }
 
-/// The faults of a program, drawn or written down.
+/// The origin of the faults of a program: drawn or scripted.
 pub(super) enum Source {
     /// The faults of a task.
     Task,
@@ -156,7 +164,8 @@ pub(super) fn draw(nemesis: &Nemesis, nodes: usize, source: Source) -> Drawn {
     drawn
 }
 
-/// The change of the next fault: given, and not explored.
+/// Returns the change of the next fault. The change is a given value, so searches do not explore
+/// it.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the nemesis"))
 }
@@ -183,7 +192,8 @@ fn kind_of(nemesis: &Nemesis, package: usize) -> Kind {
 struct Draws<'a> {
     nemesis: &'a Nemesis,
     nodes: usize,
-    /// Values that determine a generated program are marked, because shrinking keeps them together.
+    /// `true` for a generated program. Its values are marked, because shrinking keeps them
+    /// together.
     is_of_program: bool,
 }
 
@@ -210,8 +220,8 @@ impl Draws<'_> {
         let Draws { nemesis, nodes, .. } = *self;
         let packages = nemesis.packages.len() as u64;
         let kind = self.draw(packages * (ABSENT - 1) + 1, KIND);
-        // A multiple of the number of nodes, of the number of their sets and, for up to seven
-        // nodes, of the number of their orders.
+        // The bound is a multiple of the number of nodes, of the number of node sets and, for up to
+        // seven nodes, of the number of node orders.
         let victim = self.draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
         let parameters = nemesis.packages.iter().map(Package::parameters).max().unwrap_or(1);
         let parameter = self.draw(2 * parameters, PARAMETER);
@@ -224,7 +234,7 @@ impl Draws<'_> {
         Some(Command { package, victim, parameter, lasts, gap: gaps[gap] })
     }
 
-    /// Only what makes a difference.
+    /// Draws a fault in a search: draws only values that make a difference.
     fn searched(&self) -> Option<Command> {
         let Draws { nemesis, nodes, .. } = *self;
         let kind = self.draw(nemesis.packages.len() as u64 + 1, KIND) as usize;

@@ -1,4 +1,4 @@
-//! Faults that are written down: commands of a nemesis in a script.
+//! Scripted faults: nemesis commands in a script.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::victim::Victim;
 use super::{Nemesis, disks};
 use crate::node::Node;
 
-/// A fault with its victims, as a command of a [`Script`](crate::Script): a generated program that fails is written
-/// with such.
+/// A fault with its victims, as a command of a [`Script`](crate::Script). Failing generated programs are written with
+/// such commands.
 ///
 /// ```
 /// use sim::nemesis::Fault;
@@ -28,9 +28,17 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of the kind that has the name of a method of [`Nemesis`], and of the nodes with these names. It comes
-    /// after a step of the run, and lasts until the end. The nodes of `partition` are all nodes, in the order of its
-    /// parts.
+    /// Creates a fault. `kind` is the name of a method of [`Nemesis`], and `victims` are the names of the nodes. By
+    /// default the fault starts after one step of the run and lasts until the end. For `partition`, give all nodes in
+    /// the order of its parts.
+    ///
+    /// ```
+    /// use sim::nemesis::Fault;
+    ///
+    /// let kill = Fault::new("kill", ["n1"]);
+    /// assert_eq!(kill, kill.clone().after_steps(1));
+    /// assert_ne!(kill, kill.clone().lasts_steps(1));
+    /// ```
     ///
     /// # Panics
     /// If there is no such kind.
@@ -45,45 +53,54 @@ impl Fault {
         Fault { kind, victims, parameter: 0, lasts: None, gap: Pause::Steps(1) }
     }
 
-    /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
-    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `clog` 0
-    /// for what the victim sends, 1 for what it receives, 2 for both, and 3 or 6 more for a longer time; of `swizzle`
-    /// the order of the ends; of `rolling` two less than the number of moves, modulo 3; of faults of clocks and of
-    /// `slow` the size; of `disk` a position in [`DiskFault::ALL`](crate::fs::DiskFault::ALL), or 9 and the
-    /// milliseconds of another `Slow`.
+    /// Sets the parameter of the fault. `cut`: 0 for messages from the victim, 1 for messages to it. `partition`: the
+    /// position in [`Partition::ANY`], plus the length of `ANY` times the number of the split for
+    /// [`Partition::Uniform`]. `clog`: 0 for messages from the victim, 1 for messages to it, 2 for both; add 3 or 6 for
+    /// a longer delay. `swizzle`: the order in which victims are healed. `rolling`: the number of moves minus two,
+    /// modulo 3. Clock faults and `slow`: the size. `disk`: the position in
+    /// [`DiskFault::ALL`](crate::fs::DiskFault::ALL), or 9 plus the milliseconds of a different `Slow`.
+    ///
+    /// ```
+    /// use sim::fs::DiskFault;
+    /// use sim::nemesis::Fault;
+    ///
+    /// let full = DiskFault::ALL.iter().position(|fault| *fault == DiskFault::Full).unwrap();
+    /// let fault = Fault::new("disk", ["n1"]).way(full as u64);
+    /// assert_eq!(fault, Fault::new("disk", ["n1"]).way(1));
+    /// ```
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }
     }
 
-    /// It comes after this time.
+    /// Starts the fault after this time.
     #[must_use]
     pub fn after(self, time: Duration) -> Fault {
         Fault { gap: Pause::Time(time), ..self }
     }
 
-    /// It comes after so many steps, or more.
+    /// Starts the fault after at least this many steps.
     #[must_use]
     pub fn after_steps(self, steps: u32) -> Fault {
         Fault { gap: Pause::Steps(steps), ..self }
     }
 
-    /// It lasts for this time.
+    /// Makes the fault last for this time.
     #[must_use]
     pub fn lasts(self, time: Duration) -> Fault {
         Fault { lasts: Some(Pause::Time(time)), ..self }
     }
 
-    /// It lasts for so many steps, or more.
+    /// Makes the fault last for at least this many steps.
     #[must_use]
     pub fn lasts_steps(self, steps: u32) -> Fault {
         Fault { lasts: Some(Pause::Steps(steps)), ..self }
     }
 
-    /// The fault as a command of `nemesis`, to which its kind is added.
+    /// Converts the fault to a command of `nemesis`, and adds its kind to `nemesis`.
     ///
     /// # Panics
-    /// If no node has one of its names.
+    /// If a victim name matches no node.
     #[track_caller]
     pub(super) fn add_to(&self, nemesis: &mut Nemesis, nodes: &[Node]) -> Command {
         let known = |name: &String| {
@@ -106,7 +123,7 @@ impl Fault {
     }
 }
 
-/// A fault as Rust source, of these victims.
+/// Returns the Rust source of a fault with these victims.
 pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> String {
     let names: Vec<String> = victims.iter().map(|node| format!("{:?}", node.name())).collect();
     let (kind, names) = (package.kind.name(), names.join(", "));
@@ -129,7 +146,7 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         Pause::Time(time) => {
             format!(".{name}(std::time::Duration::from_nanos({}))", time.as_nanos())
         }
-        // The time of a fault that was not reached.
+        // The duration of a fault that the run did not reach.
         Pause::Timers(_) => String::new(),
     };
     let lasts = command.lasts.map_or(String::new(), |lasts| pause("lasts", lasts));

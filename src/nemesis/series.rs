@@ -1,17 +1,17 @@
-//! Faults that consist of several others: cuts one by one, a cut that follows its victim, a rolling
-//! restart.
+//! Faults that consist of several single faults: isolations one by one, an isolation that follows
+//! its victim, a rolling restart.
 
 use super::fault::{Active, Kind, Package};
 use super::plan::{Command, Pause};
 use super::shapes::ordered;
 use super::underway::{Struck, Underway};
 
-/// The pause between the parts of a series if that is not drawn.
+/// The pause between the parts of a series if no duration was drawn.
 const BETWEEN: Pause = Pause::Steps(5);
 
 impl Underway {
-    /// Causes a series that begins with these victims, and ends it unless it lasts until the end. Returns true if it
-    /// has met something.
+    /// Runs a series that starts with these victims, and ends it unless it lasts until the end. Returns `true` if
+    /// the series affected something.
     pub(super) async fn series(
         &self,
         package: &Package,
@@ -30,7 +30,7 @@ impl Underway {
     fn begin(&self, part: &Package, struck: Struck, command: &Command, begun: &[Active]) -> Active {
         let mut others = self.active();
         let before = others.len();
-        // The faults of the series are not among the active ones before its end.
+        // The faults of the series are not in the active list before the series ends.
         others.extend(begun.iter().cloned());
         let fault = part.begin(&self.nodes, struck, command, &self.nemesis, &others, self.here());
         others.truncate(before);
@@ -119,7 +119,7 @@ impl Underway {
     }
 }
 
-/// All nodes in the order that was drawn, or as they are named.
+/// Returns all nodes in the drawn order, or the named nodes in their order.
 pub(super) fn of_all(underway: &Underway, package: &Package, command: &Command) -> Struck {
     let named = package.victim.named();
     let nodes = named.unwrap_or_else(|| ordered(&underway.nodes, command.victim));

@@ -1,27 +1,28 @@
-//! Ways to cut nodes into parts.
+//! Network partitions: ways to split the nodes into parts.
 
 use crate::node::Node;
 
-/// A way to cut the nodes into parts. Their members are drawn.
+/// A way to split the nodes into parts. The members of each part are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Partition {
     /// One node alone.
     One,
-    /// Up to a third of the nodes apart from the others, at least one.
+    /// Up to a third of the nodes, at least one, apart from all other nodes.
     Minority,
-    /// The least majority apart from the others.
+    /// A smallest majority of the nodes, apart from all other nodes.
     Majority,
-    /// Each node reaches a majority, no two the same one: a ring, in which a node reaches its next neighbours. As
-    /// `Bridge` with fewer than four nodes, of which a majority has all others as neighbours.
+    /// Each node reaches a majority, and no two nodes reach the same majority: a ring in which a node reaches only its
+    /// nearest neighbours. With fewer than four nodes this is the same as `Bridge`, because such neighbours would be
+    /// all nodes.
     MajoritiesRing,
-    /// Two halves, and one node that reaches both.
+    /// Two halves, and one node that reaches both halves.
     Bridge,
-    /// Two parts; each node is in either with the same probability, and none is empty.
+    /// Two nonempty parts; each node is in either part with the same probability.
     Uniform,
 }
 
 impl Partition {
-    /// All ways.
+    /// All partitions.
     pub const ANY: [Partition; 6] = [
         Partition::One,
         Partition::Minority,
@@ -31,8 +32,8 @@ impl Partition {
         Partition::Uniform,
     ];
 
-    /// The links to cut, in both directions each, of nodes in this order; `coins` decides where nodes go that are drawn
-    /// one by one.
+    /// Returns the links to cut, in both directions, for nodes in this order. For `Uniform`, `coins` determines the
+    /// part of each node.
     pub(super) fn cuts(self, nodes: &[Node], coins: u64) -> Vec<(Node, Node)> {
         let (count, mut cuts) = (nodes.len(), Vec::new());
         for (a, one) in nodes.iter().enumerate() {
@@ -45,13 +46,13 @@ impl Partition {
         cuts
     }
 
-    /// Returns `true` if the nodes at these positions of `count` do not reach each other.
+    /// Returns `true` if the nodes at positions `a` and `b` of `count` nodes cannot reach each other.
     fn is_between(self, a: usize, b: usize, count: usize, coins: u64) -> bool {
         let apart = |size: usize| (a < size) != (b < size);
         match self {
             Partition::One => apart(1),
             Partition::Uniform => {
-                // Neither no node nor all of them.
+                // The first part has at least one node, but not all nodes.
                 let parts = (1_u64 << count).saturating_sub(2).max(1);
                 let part = 1 + coins % parts;
                 (part >> a & 1) != (part >> b & 1)
@@ -59,7 +60,7 @@ impl Partition {
             Partition::Minority => apart(((count - 1) / 3).max(1)),
             Partition::Majority => apart(count / 2 + 1),
             Partition::MajoritiesRing if count > 3 => {
-                // So many on each side, with the node itself, are a majority.
+                // This many nodes on each side, together with the node itself, are a majority.
                 let reach = (count / 2).div_ceil(2);
                 let distance = a.abs_diff(b);
                 distance.min(count - distance) > reach
@@ -72,7 +73,7 @@ impl Partition {
     }
 }
 
-/// The nodes in the order with this number; in their own order for 0.
+/// Returns the nodes in permutation `number`; 0 is the given order.
 pub(super) fn ordered(nodes: &[Node], mut number: u64) -> Vec<Node> {
     let mut nodes = nodes.to_vec();
     for at in 0..nodes.len() {
@@ -87,7 +88,7 @@ pub(super) fn ordered(nodes: &[Node], mut number: u64) -> Vec<Node> {
 mod tests {
     use super::Partition;
 
-    /// The nodes that each of `count` reaches, itself included.
+    /// Returns the nodes that each of `count` nodes reaches, including itself.
     fn reached(partition: Partition, count: usize) -> Vec<Vec<usize>> {
         let reaches =
             |a| (0..count).filter(move |b| a == *b || !partition.is_between(a, *b, count, 3));
@@ -120,7 +121,7 @@ mod tests {
                 assert!(part.len() < count, "{count}: {part:?}");
                 all.insert(part);
             }
-            // Each set with the first node, except the set of all nodes.
+            // Each set that contains the first node, except the set of all nodes.
             assert_eq!(all.len(), (1 << (count - 1)) - 1, "{count}");
         }
     }

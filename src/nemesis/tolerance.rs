@@ -1,18 +1,20 @@
-//! The number of nodes that may fail at once, and of disks that may be lost.
+//! Limits for the number of nodes that may fail at once, and of disks that may be lost.
 
 use super::Nemesis;
 use super::fault::{Active, Kind, Package};
 use crate::node::Node;
 use crate::seam::Here;
 
-/// The number of nodes that a system promises to survive the loss of: of all, or of each of some groups; and of disks.
+/// The number of nodes and disks whose loss a system promises to survive. The limits apply to all nodes, or to each of
+/// some groups.
 ///
-/// A node counts as lost while it is down or paused, and while the nemesis cuts it off by itself. Partitions are not
-/// bounded, because they take no node, nor are clogs, faults of clocks and slow nodes, nor faults of disks that pass.
+/// A node counts as lost while it is down or paused, and while the nemesis isolates this single node. Partitions are
+/// not limited, because they disable no node. Clogs, clock faults, slow nodes and transient disk faults are not limited
+/// either.
 ///
-/// A disk counts as lost from its first [wipe](Node::wipe), or the first fault of the nemesis that
-/// [takes data](crate::fs::DiskFault::takes_data) of it, until the end of the run: nobody knows if its data are there
-/// again. The same disk may be lost again.
+/// A disk counts as lost from its first [wipe](Node::wipe), or its first nemesis fault that
+/// [destroys data](crate::fs::DiskFault::takes_data), until the end of the run. The nemesis cannot know when the data
+/// has been restored. The same disk may be lost again.
 ///
 /// ```
 /// use sim::nemesis::{Nemesis, Tolerance, Victim};
@@ -27,25 +29,60 @@ use crate::seam::Here;
 #[derive(Clone, Debug)]
 pub struct Tolerance {
     most: usize,
-    /// `None` means as many as are named.
+    /// `None` sets no limit; then only explicitly named nodes may lose data.
     disks: Option<usize>,
-    /// `None` means all nodes.
+    /// Empty means one group of all nodes.
     groups: Vec<Vec<Node>>,
 }
 
 impl Tolerance {
-    /// At most so many of all nodes at once. It says nothing of disks.
+    /// Limits the lost nodes to `most` of all nodes at the same time. Does not limit disks.
     pub fn nodes(most: usize) -> Tolerance {
         Tolerance { most, disks: None, groups: Vec::new() }
     }
 
-    /// At most so many disks in the run, of all or in each group, are wiped or have faults that take data.
+    /// Limits the disks that are wiped or get data-destroying faults during the run to `most`, over all nodes or in
+    /// each group.
+    ///
+    /// ```
+    /// use sim::fs;
+    /// use sim::nemesis::{Nemesis, Tolerance, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// for node in &nodes {
+    ///     node.spawn(fs::write("/a", "bytes")).await.unwrap().unwrap();
+    /// }
+    /// let tolerance = Tolerance::nodes(1).disks(1);
+    /// Nemesis::new().wipe(Victim::any()).tolerance(tolerance).run(&nodes).await;
+    /// let mut kept = 0;
+    /// for node in &nodes {
+    ///     kept += usize::from(node.spawn(fs::try_exists("/a")).await.unwrap().unwrap());
+    /// }
+    /// assert!(kept >= 2);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn disks(self, most: usize) -> Tolerance {
         Tolerance { disks: Some(most), ..self }
     }
 
-    /// At most so many in each of these groups, such as the replicas of a shard. Nodes in no group are not bounded.
+    /// Applies the limits to each of these groups, for example to the replicas of a shard. Nodes in no group are not
+    /// limited.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Tolerance, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// let tolerance = Tolerance::nodes(0).per([&nodes[..2]]);
+    /// Nemesis::new().kill(Victim::any()).tolerance(tolerance).run(&nodes).await;
+    /// assert_eq!((nodes[0].life(), nodes[1].life()), (1, 1), "only c is killed");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[must_use]
     pub fn per<'a, G: IntoIterator<Item = &'a Node>>(
         self,
@@ -59,7 +96,8 @@ impl Tolerance {
         self.disks.is_some()
     }
 
-    /// The victims that may be taken, if at most `most` of all or of each group are to be taken, and these are.
+    /// Returns the permitted victims if at most `most` nodes of all, or of each group, may be lost. `is_taken` is
+    /// `true` for the nodes that are lost already.
     fn within(
         &self,
         most: usize,
@@ -89,7 +127,7 @@ impl Tolerance {
 }
 
 impl Nemesis {
-    /// The victims that a fault with this parameter may have beside the `others`.
+    /// Returns the permitted victims of a fault with this parameter while `others` are active.
     pub(super) fn tolerated(
         &self,
         (package, parameter): (&Package, u64),

@@ -1,4 +1,4 @@
-//! A nemesis that runs: it causes faults one after the other, and ends them.
+//! A running nemesis. It starts faults one after the other, and ends them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::run::ids::Place;
 use crate::run::{Condition, FaultCount};
 use crate::seam::{self, Here};
 
-/// A nemesis that runs.
+/// A running nemesis.
 #[derive(Debug)]
 pub(super) struct Underway {
     pub(super) nemesis: Nemesis,
     pub(super) nodes: Vec<Node>,
-    /// The faults that last.
+    /// The active faults that last until the end.
     active: Mutex<Vec<Active>>,
     here: Here,
     place: Place,
@@ -25,13 +25,13 @@ pub(super) struct Underway {
 /// The victims of a fault.
 #[derive(Clone, Debug)]
 pub(super) struct Struck {
-    /// Of a partition: all nodes, in the order of its parts.
+    /// For a partition: all nodes, in the order of its parts.
     pub(super) nodes: Vec<Node>,
-    /// The role of the node that a function named.
+    /// The role of the victim, if a function chose the victim.
     pub(super) role: Option<&'static str>,
 }
 
-/// The part of a program that a search does not see.
+/// The reason why a search is incomplete if the program has guided victims.
 const UNSEEN: &str = "the state that the function of a guided victim reads";
 
 impl Underway {
@@ -47,8 +47,8 @@ impl Underway {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the gap of a fault pass, causes the fault, and ends it unless it lasts until the end. `pinned` is the
-    /// answer of a guided victim; `told` learns of the victims.
+    /// Waits for the gap of a fault, starts the fault, and ends it unless it lasts until the end. `pinned`
+    /// replaces the result of a guided victim's function. The callback receives the victims.
     pub(super) async fn cause(
         &self,
         command: &Command,
@@ -81,14 +81,14 @@ impl Underway {
         }
     }
 
-    /// The victims of a fault. `None` if a function named none for a while.
+    /// Returns the victims of a fault; `None` if the function returned no node in all attempts.
     pub(super) async fn struck(
         &self,
         command: &Command,
         is_guided: bool,
         pinned: Option<usize>,
     ) -> Option<Struck> {
-        /// The number of times that the function is called again.
+        /// The number of attempts to call the function again.
         const PATIENCE: u32 = 8;
         let package = &self.nemesis.packages[command.package];
         let victim = &package.victim;
@@ -112,7 +112,8 @@ impl Underway {
         named().map(of)
     }
 
-    /// Four times the longest duration of a fault, if there are faults without one.
+    /// Returns four times the longest duration of a fault; `None` if no active fault lasts until
+    /// the end.
     pub(super) fn patience(&self) -> Option<Duration> {
         let longest =
             self.nemesis.lasting.iter().max().copied().unwrap_or(Duration::from_millis(250));
@@ -135,14 +136,15 @@ impl Underway {
         }
     }
 
-    /// Ends a fault, beside the lasting faults and these. Returns true if it has met something.
+    /// Ends a fault while the lasting faults and `beside` are active. Returns `true` if the fault
+    /// affected something.
     pub(super) fn end_one(&self, fault: Active, beside: &[Active]) -> bool {
         let mut others = self.active().clone();
         others.extend(beside.iter().cloned());
         fault.end(&others, self.here)
     }
 
-    /// Counts a fault that begins, or a fault that has had an effect.
+    /// Counts a fault that starts, or a fault that had an effect.
     fn count(&self, kind: Kind, has_met: bool) {
         if !seam::in_run() {
             return;

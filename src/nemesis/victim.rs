@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::node::Node;
 
-/// Names a victim.
+/// A function that chooses a victim.
 type Guide = Arc<dyn Fn() -> Option<Node> + Send + Sync>;
 
 /// The nodes into which a fault is injected.
@@ -21,27 +21,49 @@ enum Choice {
 }
 
 impl Victim {
-    /// One of the nodes that are up, drawn.
+    /// Draws one of the nodes that are up.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// Nemesis::new().kill(Victim::one()).faults(1..=1).run(&nodes).await;
+    /// assert!(nodes.iter().filter(|node| node.life() > 1).count() <= 1);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn one() -> Victim {
         Victim(Choice::One)
     }
 
-    /// Some of the nodes, at least one, drawn.
+    /// Draws some of the nodes, at least one.
     pub fn any() -> Victim {
         Victim(Choice::Any)
     }
 
-    /// These nodes.
+    /// Selects these nodes.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// Nemesis::new().kill(Victim::these(&nodes[..2])).run(&nodes).await;
+    /// assert_eq!(nodes[2].life(), 1);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn these<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Victim {
         Victim(Choice::These(nodes.into_iter().cloned().collect()))
     }
 
-    /// In half of the runs, the node that `named` returns when the fault happens; in the other
-    /// runs, a drawn node. `role` is for reports: `primary`.
+    /// In half of the runs, the node that `named` returns when the fault happens; in the other runs, a drawn node.
+    /// `role` is a name for reports, for example `primary`.
     ///
-    /// The function returns `None` if there is no such node at the moment: it is called again a few times, and then the
-    /// fault does not happen. It reads plain state of the test, such as a value of std that the nodes set, and takes no
-    /// step. A search does not see that state, so it proves nothing about guided faults.
+    /// If there is no such node at the moment, the function returns `None`. It is then called again a few times; if it
+    /// still returns `None`, the fault is skipped. The function reads plain state of the test, such as a std value that
+    /// the nodes set, and takes no step. A search does not see that state, so it proves nothing about guided faults.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -63,7 +85,7 @@ impl Victim {
         Victim(Choice::Guided(role, Arc::new(named)))
     }
 
-    /// The role and the function of a guided one.
+    /// Returns the role and the function of a guided victim.
     pub(super) fn guide(&self) -> Option<(&'static str, &Guide)> {
         match &self.0 {
             Choice::Guided(role, guide) => Some((role, guide)),
@@ -71,7 +93,7 @@ impl Victim {
         }
     }
 
-    /// The nodes of a victim that needs no choice.
+    /// Returns the nodes of an explicit victim, which needs no choice.
     pub(super) fn named(&self) -> Option<Vec<Node>> {
         match &self.0 {
             Choice::These(nodes) => Some(nodes.clone()),
@@ -79,7 +101,7 @@ impl Victim {
         }
     }
 
-    /// The number of choices among so many nodes.
+    /// Returns the number of choices among `nodes` nodes.
     pub(super) fn choices(&self, nodes: usize) -> u64 {
         match self.0 {
             Choice::Any => (1 << nodes) - 1,
@@ -88,7 +110,7 @@ impl Victim {
         }
     }
 
-    /// The nodes for a drawn number.
+    /// Returns the nodes for a drawn number.
     pub(super) fn drawn(&self, nodes: &[Node], number: u64) -> Vec<Node> {
         match &self.0 {
             Choice::These(nodes) => nodes.clone(),

@@ -1,9 +1,9 @@
-//! Values of hosts, found by the number of the host and a key.
+//! A map from a host number and a key to a value.
 
 /// Values by host, each with a key that is unique within its host.
 #[derive(Debug)]
 pub(super) struct ByHost<K, V> {
-    /// By the number of the host, each list in the order of the keys.
+    /// The lists, indexed by host number and each sorted by key.
     lists: Vec<Vec<(K, V)>>,
 }
 
@@ -20,7 +20,7 @@ impl<K, V> ByHost<K, V> {
 }
 
 impl<K: Ord, V> ByHost<K, V> {
-    /// The value of a host with this key.
+    /// Returns the value of a host for this key.
     pub(super) fn get(&self, host: usize, key: &K) -> Option<&V> {
         let list = self.lists.get(host)?;
         let at = list.binary_search_by(|(known, _)| known.cmp(key)).ok()?;

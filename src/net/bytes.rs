@@ -1,11 +1,11 @@
-//! The bytes of a message: short ones where they are, without an allocation.
+//! The bytes of a message. Short messages are stored inline, without an allocation.
 
 use std::ops::Deref;
 
-/// The number of bytes that need no allocation.
+/// The maximum number of bytes that are stored inline.
 const FEW: usize = 30;
 
-/// Bytes that are sent once.
+/// The bytes of one message.
 #[derive(Clone, Debug)]
 pub(crate) enum Bytes {
     Few { count: u8, bytes: [u8; FEW] },

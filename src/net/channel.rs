@@ -1,4 +1,4 @@
-//! Typed links: values from one node to another, for code that sends no bytes.
+//! Typed links. They carry values from one node to another, for code that does not send bytes.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,17 +23,17 @@ const SEND: CallOps = CallOps::acting(
 const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, net::SEND);
 const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE);
 
-/// A link from one node to another, for values: each arrives once, in the order of sending.
+/// Creates a link for values from one node to another. Each value arrives once, in send order.
 ///
-/// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While
-/// the link is [cut](super::cut()) messages wait. When the receiver is dropped or its node dies, messages on the way
-/// are lost. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
-/// [switched off](Node::power_off) nobody tells it.
+/// Sending is a point. A message arrives at any later moment, or with the additional delay that
+/// [`faults`](super::faults()) set. Messages wait while the link is [cut](super::cut()). When the receiver is dropped
+/// or its node dies, messages in flight are lost. When the sending node is [killed](Node::kill), the receiver gets the
+/// sent messages and then the end of the stream. When the sending node is [switched off](Node::power_off), the receiver
+/// gets no notification.
 ///
-/// A link is not a failure detector. If the receiver is gone, its machine answers the first message
-/// that arrives there with a reset. The reset crosses the link back like a message. From its
-/// arrival on, to send is an error. A cut of the way back holds it, and a machine that is switched
-/// off answers nothing before it is on again.
+/// A link is not a failure detector. If the receiver is gone, its machine replies to the first arriving message with a
+/// reset. The reset crosses the link back like a message. After the reset has arrived, sending fails. A cut in the
+/// reverse direction holds the reset, and a machine that is switched off sends no reset until it is on again.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -53,9 +53,9 @@ pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
 
-/// Like [`link`], for datagrams: they overtake each other, are lost while the link is cut, and get
-/// lost or arrive twice as [`faults`](super::faults()) say. A receiver with 64 of them drops
-/// others. The sender learns nothing of all that.
+/// Like [`link`], but for datagrams. Datagrams overtake each other, are lost while the link is cut, and may be lost or
+/// duplicated as [`faults`](super::faults()) set. A receiver that already holds 64 datagrams drops new ones. The sender
+/// is not notified of any of this.
 ///
 /// ```
 /// use sim::net::{self, Faults};
@@ -89,7 +89,7 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
 
-/// The way of the messages.
+/// The transport of the messages.
 enum Line<M: Send + 'static> {
     Stream(Arc<Stream<M>>),
     Datagrams { inbox: Arc<Datagrams<M>>, send: Arc<dyn Fn(M, Here) + Send + Sync> },
@@ -131,7 +131,7 @@ impl<M: Send + 'static> Line<M> {
         }
     }
 
-    /// The operations of a send: the order of datagrams does not count.
+    /// Returns the operations of a send. For datagrams, the send order does not matter.
     fn ops(&self) -> &'static CallOps {
         match self {
             Line::Stream(_) => &SEND,
@@ -141,17 +141,51 @@ impl<M: Send + 'static> Line<M> {
 }
 
 /// The sending end of a [`link`]. Copies send to the same receiver.
+///
+/// ```
+/// use sim::net;
+///
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::link(&a, &b);
+/// for (n, sender) in [sender.clone(), sender].into_iter().enumerate() {
+///     a.spawn(async move { sender.send(n).await.unwrap() }).detach();
+/// }
+/// let sum = receiver.recv().await.unwrap() + receiver.recv().await.unwrap();
+/// assert_eq!((sum, receiver.recv().await), (1, None), "the link ends with its last sender");
+/// # });
+/// # assert!(report.passed());
+/// ```
 pub struct Sender<M: Send + 'static> {
     sides: Arc<Sides<M>>,
 }
 
-/// Dropped with the last sender.
+/// The sending side; dropped with the last sender.
 struct Sides<M: Send + 'static> {
     way: Line<M>,
     here: Here,
 }
 
 /// The receiving end of a [`link`].
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = sim::net::link(&a, &b);
+/// a.spawn(async move {
+///     for n in 0..3 {
+///         sender.send(n).await.unwrap();
+///     }
+/// })
+/// .detach();
+/// let mut all = Vec::new();
+/// while let Some(n) = receiver.recv().await {
+///     all.push(n);
+/// }
+/// assert_eq!(all, [0, 1, 2]);
+/// # });
+/// # assert!(report.passed());
+/// ```
 pub struct Receiver<M: Send + 'static> {
     way: Line<M>,
     recv: GuardedCall,
@@ -159,8 +193,8 @@ pub struct Receiver<M: Send + 'static> {
 }
 
 impl<M: Send + 'static> Sender<M> {
-    /// Has reports show the messages of the link in the words that `text` returns, where they are sent and where they
-    /// arrive. Called for runs that are shown only. The first function counts.
+    /// Makes reports show the messages of the link as the text that `text` returns, at each send and receive. The
+    /// function is called only for runs that are shown. Only the first function that is set has an effect.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -177,11 +211,11 @@ impl<M: Send + 'static> Sender<M> {
         self.sides.way.shows().set(text);
     }
 
-    /// Sends a value. A point; does not wait for its arrival.
+    /// Sends a value. A point. Does not wait for the arrival of the value.
     ///
     /// # Errors
-    /// If a reset has come back because the receiver is gone, or the node of the sender is down. The value is in the
-    /// error.
+    /// If a reset has arrived because the receiver is gone, or if the node of the sender is down. The error contains
+    /// the value.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -222,7 +256,7 @@ impl<M: Send + 'static> Clone for Sender<M> {
 
 impl<M: Send + 'static> Drop for Sides<M> {
     fn drop(&mut self) {
-        // The dead tell nobody: their kernel does.
+        // After the death of the node, its kernel ends the stream instead.
         if Group::current().lives() {
             if let Line::Stream(stream) = &self.way {
                 stream.inbox.mark.last(&DROP_SENDER, self.here);
@@ -233,9 +267,31 @@ impl<M: Send + 'static> Drop for Sides<M> {
 }
 
 impl<M: Send + 'static> Receiver<M> {
-    /// Receives the next value. A point. `None` if there will be none: the senders are gone, or their node was killed.
+    /// Receives the next value. A point. Returns `None` if no more values can arrive, because the senders are gone or
+    /// their node was killed.
     ///
-    /// Cancel safe: a dropped call has received nothing.
+    /// Cancel safe: a call that is dropped before completion has received nothing.
+    ///
+    /// ```
+    /// use sim::time::{Duration, sleep, timeout};
+    ///
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let [a, b] = ["a", "b"].map(sim::node);
+    /// let (sender, mut receiver) = sim::net::link(&a, &b);
+    /// a.spawn(async move {
+    ///     sleep(Duration::from_millis(20)).await;
+    ///     sender.send(7).await.unwrap();
+    /// })
+    /// .detach();
+    /// let received = loop {
+    ///     if let Ok(received) = timeout(Duration::from_millis(3), receiver.recv()).await {
+    ///         break received;
+    ///     }
+    /// };
+    /// assert_eq!(received, Some(7));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<M>> + Send + use<'_, M> {
         self.recv.leave(self.way.inbox(), here());
@@ -248,6 +304,23 @@ impl<M: Send + 'static> Receiver<M> {
     }
 
     /// Receives the next value if it has arrived. Not a point.
+    ///
+    /// ```
+    /// use sim::time::{Duration, sleep};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let [a, b] = ["a", "b"].map(sim::node);
+    /// let (sender, mut receiver) = sim::net::link(&a, &b);
+    /// sim::net::cut(&a, &b);
+    /// sender.send(1).await.unwrap();
+    /// assert_eq!(receiver.try_recv(), None, "the value is in flight");
+    /// sim::net::heal();
+    /// sleep(Duration::from_secs(1)).await;
+    /// assert_eq!(receiver.try_recv(), Some(1));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn try_recv(&mut self) -> Option<M> {
         let inbox = self.way.inbox();
@@ -255,7 +328,7 @@ impl<M: Send + 'static> Receiver<M> {
     }
 }
 
-/// A call that receives. Its announcement ends with it.
+/// A call that receives. When the call is dropped, its announcement ends.
 struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
 impl<M: Send + 'static> Drop for Receiving<'_, M> {
@@ -275,7 +348,23 @@ impl<M: Send + 'static> Drop for Receiver<M> {
     }
 }
 
-/// The error of a [`Sender`] whose receiver is gone, with the value.
+/// The error of a [`Sender`] when its receiver is gone. Contains the value.
+///
+/// ```
+/// use sim::net::{self, Closed};
+/// use sim::time::{Duration, sleep};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, receiver) = net::link(&a, &b);
+/// drop(receiver);
+/// sender.send("first").await.unwrap();
+/// sleep(Duration::from_secs(1)).await;
+/// assert_eq!(sender.send("second").await, Err(Closed("second")));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<M>(pub M);
 

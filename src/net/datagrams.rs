@@ -1,4 +1,4 @@
-//! Datagrams: messages that overtake each other, get lost and arrive twice.
+//! Datagrams: messages that overtake each other, and may be lost or duplicated.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,19 +14,19 @@ const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 
-/// The inbox of datagrams of one receiver.
+/// The incoming datagrams of one receiver.
 pub(crate) struct Datagrams<T> {
     pub(crate) inbox: Inbox<T>,
     link: Arc<Link>,
     flying: Mutex<Slots<Datagram<T>>>,
-    /// A datagram that finds so many in the inbox is dropped.
+    /// A datagram is dropped if the inbox already contains this many messages.
     room: usize,
-    /// Describes a datagram in words.
+    /// Describes a datagram as text.
     pub(crate) shows: Shows<T>,
 }
 
 impl<T: Send + 'static> Datagrams<T> {
-    /// The inbox of the datagrams that are sent over a link.
+    /// Creates the inbox for the datagrams that are sent over a link.
     pub(crate) fn over(link: Arc<Link>, room: usize, here: Here) -> Arc<Datagrams<T>> {
         let inbox = Inbox::new("datagrams", link.name(), here);
         let (flying, shows) = (Mutex::default(), Shows::default());
@@ -35,7 +35,7 @@ impl<T: Send + 'static> Datagrams<T> {
         datagrams
     }
 
-    /// Sends a copy, or as many as the faults of the net have arrive.
+    /// Sends a datagram. The faults of the link determine the number of copies that are sent.
     pub(crate) fn send(self: &Arc<Self>, datagram: T, here: Here)
     where
         T: Clone,
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Datagrams<T> {
 }
 
 impl<T: Send + 'static> Flow for Datagrams<T> {
-    // They are lost at their arrival.
+    // A cut link loses datagrams at their arrival.
     fn set_cut(&self, _: bool, _: Here) {}
 
     fn was_set(&self, here: Here) {
@@ -74,9 +74,9 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
     }
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 struct Datagram<T> {
-    /// None while it is described.
+    /// `None` while it is described.
     datagram: Option<T>,
     here: Here,
 }
@@ -93,7 +93,8 @@ impl<T: Send + 'static> Transit for Datagrams<T> {
     }
 
     fn describe(&self, number: u64) -> Option<String> {
-        // Its words are made by user code, so it is not in its place then, which is given to no other.
+        // User code produces the text, so the lock must not be held. The datagram is out of its slot
+        // meanwhile, but the slot stays reserved.
         let datagram = self.flying().get_mut(number)?.datagram.take()?;
         let words = self.shows.describe(&datagram);
         self.flying().get_mut(number)?.datagram = Some(datagram);

@@ -1,4 +1,4 @@
-//! The net of a run: its links, and what may happen to messages on them.
+//! The network of a run: its links, and the faults of messages on them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct Host(u32);
 impl Host {
     pub(crate) const OUTSIDE: Host = Host(0);
 
-    /// Its number in keys.
+    /// Returns the number of the host in keys.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(super) fn number(self) -> u32 {
         self.0
@@ -41,12 +41,12 @@ impl Host {
         Host(node.number() + 1)
     }
 
-    /// The host of the code that runs.
+    /// Returns the host of the current code.
     pub(crate) fn current() -> Host {
         crate::node::current().map_or(Host::OUTSIDE, |node| Host::of(&node))
     }
 
-    /// Its node; none for the outside.
+    /// Returns the node; `None` for the outside.
     pub(crate) fn node(self) -> Option<Node> {
         self.node_of(&seam::kept::<Cluster>())
     }
@@ -56,22 +56,22 @@ impl Host {
     }
 }
 
-/// The ends of a link, each with its node; none for the outside.
+/// The two ends of a link, each with its node; `None` for the outside.
 pub(crate) type Ends<'a> = [(Host, Option<&'a Node>); 2];
 
-/// Messages that arrive one after the other, and wait while their link is cut.
+/// A stream or socket that sends messages over a link. The link notifies it of cuts, changed settings and deaths.
 pub(crate) trait Flow: Send + Sync {
-    /// Its link was cut or healed.
+    /// Handles a cut or the healing of the link.
     fn set_cut(&self, is_cut: bool, here: Here);
 
-    /// Records a change of its link's settings, on an object that senders operate on.
+    /// Records a change of the link settings, on an object that senders use.
     fn was_set(&self, here: Here);
 
-    /// A node has died, perhaps once more.
+    /// Handles the death of a node. May be called again for the same node.
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here);
 }
 
-/// One direction between two hosts.
+/// The link in one direction between two hosts.
 pub(crate) struct Link {
     from: Host,
     to: Host,
@@ -79,9 +79,9 @@ pub(crate) struct Link {
     pub(super) mark: Wrapped,
     pub(super) settings: Settings,
     is_cut: AtomicBool,
-    /// The number of messages that a cut has lost or held.
+    /// The number of messages that cuts have lost or held.
     met: AtomicU64,
-    /// For the whole run: to forget one would be an effect of who forgets it.
+    /// Kept for the whole run, because removing a flow would be an effect of the removing task.
     flows: Mutex<Queue<Arc<dyn Flow>>>,
 }
 
@@ -89,14 +89,15 @@ pub(crate) struct Link {
 struct Names {
     route: Route,
     link: String,
-    /// The name of the messages that cross it.
+    /// The name of the messages on the link, in reports.
     way: String,
 }
 
 impl Names {
-    /// The names of the link between two hosts: the same for the whole process, since these are few.
+    /// Returns the names of the link between two hosts. The names are cached for the whole process, because there are
+    /// few.
     fn of(from: Option<&Node>, to: Option<&Node>) -> &'static Names {
-        // By the numbers of their names.
+        // Keyed by the numbers of the node names.
         static KNOWN: Mutex<ByHost<u32, &'static Names>> = Mutex::new(ByHost::new());
         let [from, to] = [from, to].map(|node| node.map(Node::known));
         let [row, column] = [from, to].map(|name| name.map_or(0, |name| name.number + 1));
@@ -130,12 +131,12 @@ impl Link {
         (self.from, self.to)
     }
 
-    /// The way of its messages, for reports.
+    /// Returns the route of the messages, for reports.
     pub(crate) fn route(&self) -> &'static Route {
         &self.names.route
     }
 
-    /// The name of what goes over it, in reports.
+    /// Returns the name of the messages on the link, in reports.
     pub(crate) fn name(&self) -> &'static str {
         &self.names.way
     }
@@ -146,37 +147,37 @@ impl Link {
         self.add(flow);
     }
 
-    /// Adds a stream, whose messages a cut holds.
+    /// Adds a stream; a cut of the link holds its messages.
     pub(crate) fn add_stream(&self, stream: Arc<dyn Flow>, here: Here) {
         self.mark.record(&OPEN, here);
         self.add(stream);
     }
 
     fn add(&self, flow: Arc<dyn Flow>) {
-        // The death of the node finds it.
+        // Announces the new flow, because the death of the node reads the list.
         seam::tells();
         self.flows().push(flow);
     }
 
-    /// Counts a message that a cut has met.
+    /// Counts a message that a cut has lost or held.
     pub(crate) fn note_met(&self) {
         self.met.fetch_add(1, Relaxed);
     }
 
-    /// Returns `true` if the link is cut, for a caller that holds its own messages. Their
-    /// operations are recorded by the [`Flow`].
+    /// Returns `true` if the link is cut. The caller must hold its messages itself; the [`Flow`] records their
+    /// operations.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.load(Relaxed)
     }
 
-    /// Moves a message over it, in the step of its arrival. Returns `false` if it is lost.
+    /// Passes a message over the link, in the step of its arrival. Returns `false` if the message is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
         let (passes, (mark, op)) = self.meet();
         mark.record(op, here);
         passes
     }
 
-    /// Like [`passes`](Self::passes), with the operation for the caller to record.
+    /// Like [`passes`](Self::passes), but returns the operation for the caller to record.
     pub(crate) fn meet(&self) -> (bool, Deed<'_>) {
         let is_cut = self.is_cut();
         if is_cut {
@@ -197,18 +198,18 @@ impl Link {
     }
 }
 
-/// The net of a run.
+/// The network of a run.
 #[derive(Default)]
 pub(crate) struct Fabric(Mutex<FabricState>);
 
 #[derive(Default)]
 struct FabricState {
-    /// The links from each host, by the host at the other end.
+    /// The links from each host, keyed by the host at the other end.
     links: ByHost<Host, Arc<Link>>,
-    /// In the order of their creation.
+    /// All links, in creation order.
     order: Vec<Arc<Link>>,
-    /// The object of all links: an operation on it conflicts with links that are not created yet.
-    /// Created by the first change of a link. Made by the first change of one.
+    /// The object of all links together. An operation on it also conflicts with links that are not created yet. Created
+    /// by the first change of a link.
     all_links: Option<Arc<Wrapped>>,
     faults: Arc<Faults>,
     listens: bool,
@@ -221,7 +222,7 @@ impl FabricState {
 }
 
 impl Drop for Fabric {
-    /// Streams and links know each other.
+    /// Breaks the reference cycles between flows and links.
     fn drop(&mut self) {
         for link in std::mem::take(&mut self.state().order) {
             let flows = std::mem::take(&mut *link.flows());
@@ -231,7 +232,7 @@ impl Drop for Fabric {
 }
 
 impl Fabric {
-    /// The net of the run.
+    /// Returns the network of the current run.
     pub(crate) fn of_run() -> Arc<Fabric> {
         let fabric = seam::kept::<Fabric>();
         if !std::mem::replace(&mut fabric.state().listens, true) {
@@ -249,7 +250,7 @@ impl Fabric {
         fabric
     }
 
-    /// The link from one host to another, made when it is first used.
+    /// Returns the link from one host to another. Creates it on first use.
     pub(crate) fn link(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
         if let Some(link) = self.state().find(from, to) {
             return link.clone();
@@ -259,7 +260,7 @@ impl Fabric {
         self.link_of([(from, sender.as_ref()), (to, receiver.as_ref())], here)
     }
 
-    /// Like [`link`](Self::link), between hosts with these nodes.
+    /// Like [`link`](Self::link), for hosts with known nodes.
     pub(crate) fn link_of(&self, ends: Ends<'_>, here: Here) -> Arc<Link> {
         let [from, to] = ends.map(|(host, _)| host);
         let faults = {
@@ -276,9 +277,9 @@ impl Fabric {
         link
     }
 
-    /// The link from one host to another, to be cut, healed or set.
+    /// Returns a link that is about to be cut, healed or configured.
     pub(super) fn link_to_change(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
-        // The link may be new: then an earlier healing of all links has no record on it.
+        // The link may be new, so an earlier healing of all links may have no record on it.
         self.all_links(here).record(&CHANGE, here);
         self.link(from, to, here)
     }
@@ -288,7 +289,7 @@ impl Fabric {
         self.link_to_change(from, to, here).set_cut(is_cut, here);
     }
 
-    /// The object of all links together.
+    /// Returns the object of all links together.
     fn all_links(&self, here: Here) -> Arc<Wrapped> {
         let new = || Wrapped::outside_known("net", "all links", Some(keys::ALL_LINKS), here);
         let mut state = self.state();
@@ -300,8 +301,8 @@ impl Fabric {
         self.all_links(here).record(&HEAL_ALL, here);
         let links = self.state().order.clone();
         for link in links {
-            // A link that is not cut has no operation: the links that are made before the end of cuts and after it are
-            // alike. The object of all links orders this with each cut.
+            // A link that is not cut gets no operation. So it makes no difference if a link is created before or after
+            // the healing. The object of all links orders the healing with each cut.
             if link.is_cut() {
                 link.set_cut(false, here);
             }
@@ -309,24 +310,25 @@ impl Fabric {
         }
     }
 
-    /// Records that the test reads one of the next two numbers, which cuts, sends and arrivals of other tasks change.
+    /// Records that the test reads one of the following two counters. Cuts, sends and arrivals of other tasks change
+    /// the counters.
     pub(crate) fn counts(&self, here: Here) {
         self.all_links(here).record(&COUNT, here);
     }
 
-    /// The number of messages that cuts have lost or held so far.
+    /// Returns the number of messages that cuts have lost or held so far.
     pub(crate) fn met(&self) -> u64 {
         let links = self.state().order.clone();
         links.iter().map(|link| link.met.load(Relaxed)).sum()
     }
 
-    /// The number of messages that clogs have delayed so far.
+    /// Returns the number of messages that clogs have delayed so far.
     pub(crate) fn delayed(&self) -> u64 {
         let links = self.state().order.clone();
         links.iter().map(|link| link.settings.delayed()).sum()
     }
 
-    /// The faults of all links that have none of their own.
+    /// Returns the faults of all links without own faults.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn faults(&self) -> Faults {
         Faults::clone(&self.state().faults)

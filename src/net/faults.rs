@@ -1,4 +1,4 @@
-//! The faults of messages: settings, and their draws. 0 is nothing bad in each.
+//! Settings and draws of message faults. In each draw, 0 means no fault.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(super) const SHORT_WRITE: usize = 4;
 const RESET: usize = 5;
 const LOOKUP: usize = 6;
 
-/// Random faults of messages in a run. Faults that a test injects by [`cut`](super::cut()) or by
-/// the death of a node come on top.
+/// Random faults of messages in a run. They add to the faults that a test injects by [`cut`](super::cut()) or by the
+/// death of a node.
 ///
-/// Nothing does by default, but that datagrams overtake each other. Each fault is drawn when a
-/// message is sent, so shrinking removes the faults that a failure does not need. A task causes
-/// each kind as often as the setting says, at most.
+/// By default there are no faults, except that datagrams overtake each other. Each fault is drawn when a message is
+/// sent, so shrinking removes the faults that a failure does not need. The setting limits how often each task causes
+/// each kind of fault.
 ///
 /// ```
 /// use sim::net::{Faults, Latency, faults};
@@ -39,44 +39,64 @@ pub struct Faults {
     mtu: Option<usize>,
 }
 
-/// The largest datagram that UDP has.
+/// The maximum size of a UDP datagram, in bytes.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(super) const LARGEST: usize = 65_507;
 
 impl Faults {
-    /// No faults.
+    /// Returns settings without faults.
     pub fn none() -> Faults {
         Faults::default()
     }
 
-    /// Loses datagrams: one of eight, at most `budget` of one task.
+    /// Loses one datagram in eight, at most `budget` datagrams of each task.
     #[must_use]
     pub fn loss(self, budget: u8) -> Faults {
         Faults { loss: budget, ..self }
     }
 
-    /// Has datagrams arrive twice: one of sixteen, at most `budget` of one task.
+    /// Duplicates one datagram in sixteen, at most `budget` datagrams of each task.
+    ///
+    /// ```
+    /// use sim::net::{self, Faults};
+    /// use sim::time::{Duration, sleep};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..200);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     net::faults(Faults::none().duplicates(1));
+    ///     let [a, b] = ["a", "b"].map(sim::node);
+    ///     let (sender, mut receiver) = net::datagrams(&a, &b);
+    ///     sender.send("add 1").await.unwrap();
+    ///     assert_eq!(receiver.recv().await, Some("add 1"));
+    ///     sleep(Duration::from_secs(1)).await;
+    ///     assert_eq!(receiver.try_recv(), None, "the message has arrived twice");
+    /// });
+    /// assert!(!report.passed());
+    /// ```
     #[must_use]
     pub fn duplicates(self, budget: u8) -> Faults {
         Faults { duplicates: budget, ..self }
     }
 
-    /// Has reads and writes of connections end early: after one byte, half of them, or all but one. At most `budget`
-    /// reads and as many writes of one task.
+    /// Makes reads and writes of connections partial: they transfer one byte, half of the bytes, or all but one. At
+    /// most `budget` reads and `budget` writes of each task.
     #[must_use]
     pub fn partial(self, budget: u8) -> Faults {
         Faults { parts: budget, ..self }
     }
 
-    /// Resets connections: at the arrival of one write of 32, at most `budget` of one task. Both ends find
+    /// Resets the connection at the arrival of one write in 32, at most `budget` writes of each task. Both ends get
     /// [`ConnectionReset`](std::io::ErrorKind::ConnectionReset).
     #[must_use]
     pub fn resets(self, budget: u8) -> Faults {
         Faults { resets: budget, ..self }
     }
 
-    /// Has lookups of names fail, or find the node that an [`alias`](super::alias) stood for before: each one of eight,
-    /// at most `budget` of one task. Of the whole run, not of a link.
+    /// Makes name lookups fail, or return the previous node of an [`alias`](super::alias). Each outcome has a
+    /// probability of 1/8, with at most `budget` faults in each task. This setting applies to the whole run, not to a
+    /// link.
     ///
     /// ```
     /// use sim::net::{Faults, faults, lookup_host};
@@ -96,14 +116,14 @@ impl Faults {
         Faults { lookups: budget, ..self }
     }
 
-    /// Makes messages take time.
+    /// Sets the latency of messages.
     #[must_use]
     pub fn latency(self, latency: Latency) -> Faults {
         Faults { latency: Some(latency), ..self }
     }
 
-    /// Limits each link to this many bytes a second. Messages leave one after the other: a message
-    /// waits until earlier ones have left. A value of a typed link has the size of its type.
+    /// Limits each link to this many bytes per second. Messages leave one after the other, so a message waits until all
+    /// earlier messages have left. A value of a typed link has the size of its type.
     ///
     /// ```
     /// use sim::net::{self, Faults};
@@ -128,8 +148,8 @@ impl Faults {
         Faults { rate: Some(bytes_per_second), ..self }
     }
 
-    /// Has sockets send no datagram of more than so many bytes: it is the error `EMSGSIZE`, as one of more than 65,507
-    /// always is.
+    /// Makes sockets refuse to send datagrams larger than `bytes`, with the error `EMSGSIZE`. Datagrams larger than
+    /// 65,507 bytes are always refused.
     #[must_use]
     pub fn mtu(self, bytes: usize) -> Faults {
         Faults { mtu: Some(bytes), ..self }
@@ -149,7 +169,7 @@ impl Faults {
         ))
     }
 
-    /// Draws how many of `count` bytes a call reads or writes.
+    /// Draws the number of bytes, of `count`, that a call reads or writes.
     pub(crate) fn draw_part(&self, kind: usize, count: usize) -> usize {
         if self.parts == 0 || count < 2 {
             return count;
@@ -172,7 +192,7 @@ impl Faults {
         }
     }
 
-    /// Draws if a write resets its connection.
+    /// Draws `true` if a write resets its connection.
     pub(crate) fn draw_reset(&self) -> bool {
         self.resets > 0 && seam::suffers_rarely(RESET, (32, self.resets), "a reset")
     }
@@ -185,14 +205,14 @@ impl Faults {
         self.rate
     }
 
-    /// The greatest number of bytes of a datagram.
+    /// Returns the maximum number of bytes of a datagram.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn largest(&self) -> usize {
         self.mtu.map_or(LARGEST, |mtu| mtu.min(LARGEST))
     }
 }
 
-/// The outcome of a lookup.
+/// The outcome of a name lookup.
 #[cfg(feature = "tokio")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup {
@@ -201,38 +221,74 @@ pub(crate) enum Lookup {
     Fails,
 }
 
-/// The time that messages take.
+/// The latency of messages.
+///
+/// ```
+/// use sim::net::{self, Faults, Latency};
+/// use sim::time::{Duration, Instant};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [least, greatest] = [80, 120].map(Duration::from_millis);
+/// net::faults(Faults::none().latency(Latency::within(least, greatest)));
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::link(&a, &b);
+/// let begin = Instant::now();
+/// sender.send("late").await.unwrap();
+/// assert_eq!(receiver.recv().await, Some("late"));
+/// assert!((least..=greatest).contains(&begin.elapsed()));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Latency(Kind);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Kind {
-    /// `None` for five of eight messages: the scheduler chooses their arrival. The others take one
-    /// of these.
+    /// The scheduler chooses the arrival of five of eight messages. The other three of eight take one of these times.
     Rungs([Duration; 3]),
     Within(Duration, Duration),
 }
 
-/// The number of steps between the least latency and the greatest.
+/// The number of values from the minimum to the maximum latency.
 const STEPS: u64 = 8;
 
 impl Latency {
-    /// Five of eight messages arrive at any moment, as the scheduler chooses; one takes 1 ms, one 20 ms and one 500 ms.
+    /// Returns the latency of a local network. Five of eight messages arrive at any moment that the scheduler chooses.
+    /// On average, one of eight takes 1 ms, one takes 20 ms, and one takes 500 ms.
+    ///
+    /// ```
+    /// use sim::net::{self, Faults, Latency};
+    /// use sim::time::{Duration, timeout};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..200);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     net::faults(Faults::none().latency(Latency::lan()));
+    ///     let [a, b] = ["a", "b"].map(sim::node);
+    ///     let (sender, mut receiver) = net::link(&a, &b);
+    ///     sender.send("ping").await.unwrap();
+    ///     let received = timeout(Duration::from_millis(100), receiver.recv()).await;
+    ///     assert!(received.is_ok(), "the message is one of the few that take 500 ms");
+    /// });
+    /// assert!(!report.passed());
+    /// ```
     pub fn lan() -> Latency {
         Latency(Kind::Rungs([1, 20, 500].map(Duration::from_millis)))
     }
 
-    /// Like [`lan`](Self::lan), with 30, 200 and 2000 ms.
+    /// Like [`lan`](Self::lan), but with 30, 200 and 2000 ms.
     pub fn wan() -> Latency {
         Latency(Kind::Rungs([30, 200, 2000].map(Duration::from_millis)))
     }
 
-    /// All messages take this time.
+    /// Returns a latency that is the same for every message.
     pub fn exact(time: Duration) -> Latency {
         Latency::within(time, time)
     }
 
-    /// All messages take a time from `least` to `greatest`, in eight steps.
+    /// Returns a latency that is drawn for each message from eight values, from `least` to `greatest`.
     pub fn within(least: Duration, greatest: Duration) -> Latency {
         Latency(Kind::Within(least, greatest))
     }

@@ -1,4 +1,4 @@
-//! Inboxes: messages that have arrived, until a task takes them.
+//! Inboxes: they hold arrived messages until a task receives them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -11,20 +11,20 @@ const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
 const FIND_ROOM: Op = Op::of_kind("find_room", Access::Peek, net::LOOK).quiet();
 const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
-/// The fate of a message that is visited.
+/// The decision about a visited message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Visit {
-    /// It and all later messages are left as they are.
+    /// Leaves this message and all later messages unchanged.
     Stop,
-    /// It was looked at.
+    /// The message was read but remains in the inbox.
     Look,
-    /// It is taken out.
+    /// Removes the message.
     Take,
 }
 
-/// Messages that have arrived.
+/// A queue of arrived messages.
 pub(crate) struct Inbox<T> {
-    /// Its object in runs.
+    /// The object of the inbox in runs.
     pub(crate) mark: Arc<Wrapped>,
     here: Here,
     state: Mutex<InboxState<T>>,
@@ -32,14 +32,14 @@ pub(crate) struct Inbox<T> {
 
 struct InboxState<T> {
     messages: Queue<(T, Passed)>,
-    /// The number of messages that were ever put in.
+    /// The number of messages ever put into the inbox.
     put: usize,
-    /// The calls of a run that wait for a message or have one.
+    /// The latches of calls in a run that wait for a message or already have a message.
     latches: Queue<Latch>,
     /// The waiting tasks outside of runs.
     waiting: Vec<Waker>,
     is_closed: bool,
-    /// The end as an object, if it has arrived as a message does.
+    /// The object of the end of the stream, if the end has arrived as a message.
     end: Option<Passed>,
 }
 
@@ -57,7 +57,7 @@ impl<T> InboxState<T> {
         message
     }
 
-    /// Lets the waiting tasks continue. The caller wakes what is returned.
+    /// Lets the waiting tasks continue. The caller must wake the returned wakers.
     #[must_use]
     fn open(&mut self) -> Vec<Waker> {
         self.latches.each(|latch| latch.set(true));
@@ -70,20 +70,20 @@ impl<T> Inbox<T> {
         Inbox::at(Arc::new(Wrapped::outside_known(kind, name, None, here)), here)
     }
 
-    /// The inbox of an object.
+    /// Creates the inbox of an object.
     pub(crate) fn at(mark: Arc<Wrapped>, here: Here) -> Inbox<T> {
         let (latches, messages, waiting) = (Queue::default(), Queue::default(), Vec::new());
         let state = InboxState { messages, put: 0, latches, waiting, is_closed: false, end: None };
         Inbox { mark, here, state: Mutex::new(state) }
     }
 
-    /// Puts a message in, in the step of its arrival. If it is closed the message is dropped. Returns `false` then.
+    /// Puts a message into the inbox, in the step of its arrival. If the inbox is closed, drops the message and returns
+    /// `false`.
     pub(crate) fn put(&self, message: T) -> bool {
         self.put_within(usize::MAX, message)
     }
 
-    /// The same as for [`put`](Self::put). The message is dropped, too, if there are `room` of
-    /// them.
+    /// Like [`put`](Self::put), but also drops the message if the inbox contains `room` messages.
     pub(crate) fn put_within(&self, room: usize, message: T) -> bool {
         if self.is_full(room) {
             drop(message);
@@ -108,7 +108,7 @@ impl<T> Inbox<T> {
         true
     }
 
-    /// Puts a message before all others, unless the first one `is_same` or nothing arrives any more.
+    /// Puts a message before all others, unless `is_same` accepts the first message or the inbox is closed.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn put_first(&self, message: T, is_same: impl Fn(&T) -> bool) {
         let mut state = self.state();
@@ -124,25 +124,25 @@ impl<T> Inbox<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Returns `true` if there are `room` messages, in the step of an arrival.
+    /// Returns `true` if the inbox contains `room` messages, in the step of an arrival.
     pub(crate) fn is_full(&self, room: usize) -> bool {
         let (count, put) = {
             let state = self.state();
             (state.messages.len(), state.put)
         };
         if put >= room {
-            // Calls that took messages made room, so they make a difference.
+            // Calls that removed messages made room, so their order with this arrival matters.
             self.mark.record(&FIND_ROOM, self.here);
         }
         count >= room
     }
 
-    /// The end arrives, in the step of its arrival: nothing does after it.
+    /// Puts the end of the stream into the inbox, in the step of its arrival. Nothing arrives after it.
     pub(crate) fn put_end(&self) {
         let end = Passed::put("message", &PUT, self.here);
         {
             let mut state = self.state();
-            // A death that came first closed it: tasks that find the end do not see this one.
+            // If a death closed the inbox before, receiving tasks observe the death and not this end.
             if !state.is_closed {
                 state.end = Some(end);
             }
@@ -150,7 +150,7 @@ impl<T> Inbox<T> {
         self.close(false);
     }
 
-    /// Takes the first message, if any.
+    /// Removes the first message, if any.
     pub(crate) fn try_take(&self) -> Option<T> {
         let (taken, end) = {
             let mut state = self.state();
@@ -164,19 +164,19 @@ impl<T> Inbox<T> {
         Some(message)
     }
 
-    /// The messages that are there, for a call that looks at several.
+    /// Gives access to the messages, for a call that reads several.
     pub(crate) fn look(&self) -> Looking<'_, T> {
         Looking { state: self.state(), taken: None, here: self.here }
     }
 
-    /// Records that a call sees the end, which has arrived.
+    /// Records that a call observes the end, if the end has arrived.
     pub(crate) fn look_at_end(&self) {
         let end = self.state().end;
         end.into_iter().for_each(|end| end.get(&GET, self.here));
     }
 
-    /// Records that a call sees the reason not to wait: the first message, or the end. Returns `false` if neither has
-    /// arrived, because something else has closed the inbox.
+    /// Records that a call observes the reason not to wait: the first message, or the end. Returns `false` if neither
+    /// has arrived, because the inbox was closed for another reason.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn look_at_first(&self) -> bool {
         let seen = {
@@ -186,7 +186,7 @@ impl<T> Inbox<T> {
         seen.inspect(|object| object.get(&GET, self.here)).is_some()
     }
 
-    /// Takes the first message, outside of runs. `None` if there are none and there will be none.
+    /// Removes the first message, outside of runs. Returns `None` if the inbox is empty and closed.
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.state();
         match state.take() {
@@ -200,17 +200,17 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// The number of messages that are there.
+    /// Returns the number of messages in the inbox.
     pub(crate) fn len(&self) -> usize {
         self.state().messages.len()
     }
 
-    /// Returns `true` if nothing arrives any more.
+    /// Returns `true` if no more messages can arrive.
     pub(crate) fn is_closed(&self) -> bool {
         self.state().is_closed
     }
 
-    /// Has nothing arrive any more. The messages that are there can be taken, unless they are to be `forgotten`.
+    /// Closes the inbox to further messages. Messages in the inbox can still be received, unless `forgotten` is set.
     pub(crate) fn close(&self, forgotten: bool) {
         let (waiting, messages) = {
             let mut state = self.state();
@@ -228,21 +228,21 @@ impl<T> Inbox<T> {
     }
 }
 
-/// The messages of an inbox, in the turn of a call.
+/// The messages of an inbox, locked in the turn of a call.
 pub(crate) struct Looking<'a, T> {
     state: MutexGuard<'a, InboxState<T>>,
-    /// Dropped after the lock is free.
+    /// Dropped after the lock is released.
     taken: Option<(T, Passed)>,
     here: Here,
 }
 
 impl<T> Looking<'_, T> {
-    /// The sum of the sizes of the messages.
+    /// Returns the sum of the message sizes.
     pub(crate) fn sum(&self, size: impl Fn(&T) -> usize) -> usize {
         self.state.messages.iter().map(|(message, _)| size(message)).sum()
     }
 
-    /// Calls `visit` with the messages, the first one first.
+    /// Calls `visit` with each message, in arrival order.
     pub(crate) fn visit(mut self, mut visit: impl FnMut(&mut T) -> Visit) {
         let mut seen = 0;
         while let Some((message, object)) = self.state.messages.get_mut(seen) {

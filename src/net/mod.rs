@@ -1,12 +1,12 @@
-//! The net between [nodes](mod@crate::node): links that lose, delay, cut and reorder messages as the scheduler chooses.
+//! The network between [nodes](mod@crate::node). Links lose, delay, cut and reorder messages as the scheduler chooses.
 //!
-//! A message on its way is a task of the run with one step, its arrival. So messages overtake each other where they
-//! may, a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a
+//! A message in flight is a task of the run whose only step is its arrival. So messages may overtake each other, a
+//! trace contains each arrival as a step, and a search tries all orders. Shrinking keeps only the reordering that a
 //! failure needs.
 //!
-//! [`cut`] and [`isolate`] end the connection of nodes, in one direction or both: datagrams are lost at their arrival,
-//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves, on
-//! one link [`faults_on`]; [`clog`] has a link be slow for a while.
+//! [`cut`] and [`isolate`] cut links between nodes, in one direction or both. While a link is cut, datagrams are lost
+//! at their arrival, and stream messages wait until [`heal`]. [`faults()`] sets random loss, duplication and delay for
+//! all links, and [`faults_on`] for a single link. [`clog`] makes a link slow for a while.
 //!
 //! ```
 //! use sim::net;
@@ -27,22 +27,23 @@
 //!
 //! # Sockets
 //!
-//! With the feature `tokio` there are `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`, under
-//! tokio's names and with the traits of tokio and futures. A socket belongs to the node of the code that binds or
-//! connects it; the test, outside of nodes, is a host of its own, which reaches all.
+//! The feature `tokio` adds `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`. They have the
+//! names of tokio and implement the traits of tokio and futures. A socket belongs to the node of the code that binds or
+//! connects it; the test, outside all nodes, is a host of its own, and can reach all nodes.
 //!
-//! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an
-//!   address of the loopback device. Port 0 is a free one from 49152. Ports that are in use,
-//!   unknown names and addresses of others are errors of the kind that std has.
-//! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes
-//!   them and refuses others; when it is [switched off](Node::power_off) nobody tells or answers.
-//! - Datagrams are messages of their own, with all that may happen to these.
+//! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an address of the
+//!   loopback device. Port 0 selects a free port from 49152. Ports in use, unknown names and addresses of other hosts
+//!   give the same error kinds as std.
+//! - Connections have buffers of 64 KiB, and survive cuts of up to 924 s. When a node is [killed](Node::kill), its
+//!   kernel closes its connections and refuses new ones. When a node is [switched off](Node::power_off), it neither
+//!   closes connections nor responds.
+//! - Datagrams are independent messages: each may be lost, duplicated, delayed or reordered.
 //!
-//! Outside of runs they are tokio's sockets, which need its runtime.
+//! Outside of runs, sockets are tokio's sockets, which need the tokio runtime.
 //!
 //! # Outside of runs
 //!
-//! Outside of runs and in the real build nothing is cut, lost or late.
+//! Outside of runs and in the real build, links are never cut, and no message is lost or delayed by this module.
 
 mod by_host;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
@@ -78,39 +79,91 @@ pub use self::sockets::{
 use crate::node::{Cluster, Node};
 use crate::seam::{self, Here, here};
 
-/// Sets what may happen to the messages of the run. Before the first use of the net.
+/// Sets the faults of all messages in the run. Call it before the first use of the network.
+///
+/// ```
+/// use sim::net::{self, Faults, Latency};
+/// use sim::time::{Duration, Instant};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// net::faults(Faults::none().latency(Latency::exact(Duration::from_millis(5))));
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::link(&a, &b);
+/// let begin = Instant::now();
+/// sender.send("late").await.unwrap();
+/// assert_eq!(receiver.recv().await, Some("late"));
+/// assert_eq!(begin.elapsed(), Duration::from_millis(5));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn faults(faults: Faults) {
     Fabric::of_run().set_faults(faults, here());
 }
 
-/// Cuts the link from one node to another. The other direction stays. Not a point.
+/// Cuts the link from one node to another. Does not cut the other direction. Not a point.
+///
+/// ```
+/// use sim::net;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// net::cut(&a, &b);
+/// let (question, mut at_b) = net::link(&a, &b);
+/// let (answer, mut at_a) = net::link(&b, &a);
+/// question.send("question").await.unwrap();
+/// answer.send("answer").await.unwrap();
+/// assert_eq!(at_a.recv().await, Some("answer"));
+/// assert_eq!(at_b.try_recv(), None);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn cut(from: &Node, to: &Node) {
     Fabric::of_run().set_cut(Host::of(from), Host::of(to), true, here());
 }
 
-/// Mends the link from one node to another. Not a point.
+/// Heals the link from one node to another. Not a point.
+///
+/// ```
+/// use sim::net;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// net::isolate(&a);
+/// net::mend(&a, &b);
+/// let (question, mut at_b) = net::link(&a, &b);
+/// let (answer, mut at_a) = net::link(&b, &a);
+/// question.send("question").await.unwrap();
+/// answer.send("answer").await.unwrap();
+/// assert_eq!(at_b.recv().await, Some("question"));
+/// assert_eq!(at_a.try_recv(), None, "the other direction is still cut");
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn mend(from: &Node, to: &Node) {
     Fabric::of_run().set_cut(Host::of(from), Host::of(to), false, here());
 }
 
-/// Cuts or mends the link from one node to another, called at `here`.
+/// Cuts or heals the link from one node to another, on behalf of the caller at `here`.
 pub(crate) fn set_cut(from: &Node, to: &Node, is_cut: bool, here: Here) {
     Fabric::of_run().set_cut(Host::of(from), Host::of(to), is_cut, here);
 }
 
-/// Mends all links, called at `here`.
+/// Heals all links, on behalf of the caller at `here`.
 pub(crate) fn heal_all(here: Here) {
     Fabric::of_run().heal(here);
 }
 
-/// Delays messages sent from now on from one node to another, by `by`, until [`unclog`] or
-/// [`heal`]. Messages already on their way are not delayed. Not a point.
+/// Delays messages sent from now on from one node to another, by `by`, until [`unclog`] or [`heal`]. Messages already
+/// in flight are not delayed. Not a point.
 ///
-/// A message that overtakes others finds code that relies on their order: a late append of an old
-/// leader, or a lease renewed after its end.
+/// Late messages expose code that relies on message order. Examples are a late append of an old leader, or a lease
+/// renewal after the lease has expired.
 ///
 /// ```
 /// use sim::net::{self, Latency};
@@ -136,7 +189,27 @@ pub fn clog(from: &Node, to: &Node, by: Latency) {
     clog_at(from, to, Some(by), here());
 }
 
-/// Like [`clog`], in both directions.
+/// Like [`clog`], but in both directions.
+///
+/// ```
+/// use sim::net::{self, Latency};
+/// use sim::time::{Duration, Instant};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// net::clog_pair(&a, &b, Latency::exact(Duration::from_millis(30)));
+/// let (question, mut at_b) = net::link(&a, &b);
+/// let (answer, mut at_a) = net::link(&b, &a);
+/// let begin = Instant::now();
+/// question.send("question").await.unwrap();
+/// assert_eq!(at_b.recv().await, Some("question"));
+/// answer.send("answer").await.unwrap();
+/// assert_eq!(at_a.recv().await, Some("answer"));
+/// assert_eq!(begin.elapsed(), Duration::from_millis(60));
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn clog_pair(one: &Node, other: &Node, by: Latency) {
     let here = here();
@@ -150,13 +223,13 @@ pub fn unclog(from: &Node, to: &Node) {
     clog_at(from, to, None, here());
 }
 
-/// Clogs the link from one node to another or, for `None`, ends that, called at `here`.
+/// Clogs the link from one node to another on behalf of the caller at `here`; `None` ends the clog.
 pub(crate) fn clog_at(from: &Node, to: &Node, by: Option<Latency>, here: Here) {
     Fabric::of_run().link_to_change(Host::of(from), Host::of(to), here).clog(by, here);
 }
 
-/// Sets what may happen to messages that are sent from now on from one node to another, in place of what [`faults()`]
-/// says for all links. [`heal`] leaves it. Not a point.
+/// Sets the faults of messages that are sent from now on from one node to another. Replaces the settings of
+/// [`faults()`] for this link. [`heal`] does not reset them. Not a point.
 ///
 /// ```
 /// use sim::net::{self, Faults, Latency};
@@ -176,14 +249,31 @@ pub fn faults_on(from: &Node, to: &Node, faults: Faults) {
     Fabric::of_run().link(Host::of(from), Host::of(to), here).set_faults(faults, here);
 }
 
-/// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a
-/// point.
+/// Cuts a node off from all other nodes, in both directions. The test, which is outside all nodes, still reaches it.
+/// Not a point.
+///
+/// ```
+/// use sim::net;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b, c] = ["a", "b", "c"].map(sim::node);
+/// net::isolate(&a);
+/// let (to_a, mut at_a) = net::link(&b, &a);
+/// let (to_c, mut at_c) = net::link(&b, &c);
+/// to_a.send(1).await.unwrap();
+/// to_c.send(2).await.unwrap();
+/// assert_eq!(at_c.recv().await, Some(2));
+/// assert_eq!(at_a.try_recv(), None);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn isolate(node: &Node) {
     isolate_at(node, here());
 }
 
-/// Cuts a node off from all others, called at `here`.
+/// Cuts a node off from all other nodes, on behalf of the caller at `here`.
 pub(crate) fn isolate_at(node: &Node, here: Here) {
     for other in seam::kept::<Cluster>().list(here) {
         if other != *node {
@@ -194,8 +284,25 @@ pub(crate) fn isolate_at(node: &Node, here: Here) {
     }
 }
 
-/// Cuts the nodes into groups: the links between nodes of different groups, in both directions. Nodes in no group stay
-/// connected to all. Not a point.
+/// Partitions the nodes into groups: cuts the links between nodes of different groups, in both directions. Nodes in no
+/// group stay connected to all nodes. Not a point.
+///
+/// ```
+/// use sim::net;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b, c] = ["a", "b", "c"].map(sim::node);
+/// net::partition(&[&[&a, &b], &[&c]]);
+/// let (to_b, mut at_b) = net::link(&a, &b);
+/// let (to_c, mut at_c) = net::link(&a, &c);
+/// to_b.send(1).await.unwrap();
+/// to_c.send(2).await.unwrap();
+/// assert_eq!(at_b.recv().await, Some(1));
+/// assert_eq!(at_c.try_recv(), None);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn partition(groups: &[&[&Node]]) {
     let here = here();
@@ -209,15 +316,52 @@ pub fn partition(groups: &[&[&Node]]) {
     }
 }
 
-/// Mends all links, and ends all clogs. Not a point.
+/// Heals all links, and ends all clogs. Not a point.
+///
+/// ```
+/// use sim::net;
+/// use sim::time::{Duration, sleep};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (datagram, mut datagrams) = net::datagrams(&a, &b);
+/// let (value, mut values) = net::link(&a, &b);
+/// net::cut(&a, &b);
+/// datagram.send("lost").await.unwrap();
+/// value.send("held").await.unwrap();
+/// sleep(Duration::from_secs(1)).await;
+/// net::heal();
+/// assert_eq!(values.recv().await, Some("held"));
+/// assert_eq!(datagrams.try_recv(), None);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn heal() {
     Fabric::of_run().heal(here());
 }
 
-/// The number of messages that clogs have delayed in the run so far. Not a point.
+/// Returns the number of messages that clogs have delayed in the run so far. Not a point.
 ///
-/// A search over a test that calls this or [`met`] tells runs apart by these numbers, and makes more of them.
+/// If a test calls this function or [`met`], a search distinguishes runs by these numbers, and so explores more runs.
+///
+/// ```
+/// use sim::net::{self, Latency};
+/// use sim::time::Duration;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, _receiver) = net::link(&a, &b);
+/// net::clog(&a, &b, Latency::exact(Duration::from_millis(50)));
+/// sender.send("late").await.unwrap();
+/// net::unclog(&a, &b);
+/// sender.send("not clogged").await.unwrap();
+/// assert_eq!(net::delayed(), 1);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn delayed() -> u64 {
     let fabric = Fabric::of_run();
@@ -225,8 +369,24 @@ pub fn delayed() -> u64 {
     fabric.delayed()
 }
 
-/// The number of messages that cuts have lost or held in the run so far. A held message counts once
-/// for each cut that holds it. Not a point.
+/// Returns the number of messages that cuts have lost or held in the run so far. A held message counts once for each
+/// cut that holds it. Not a point.
+///
+/// ```
+/// use sim::net;
+/// use sim::time::{Duration, sleep};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, _receiver) = net::datagrams(&a, &b);
+/// net::cut(&a, &b);
+/// sender.send("lost").await.unwrap();
+/// sleep(Duration::from_secs(1)).await;
+/// assert_eq!(net::met(), 1);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn met() -> u64 {
     let fabric = Fabric::of_run();

@@ -1,4 +1,4 @@
-//! The operations that typed links and sockets have in common.
+//! Operations that typed links and sockets share.
 
 use crate::run::op::{Access, Op, net};
 use crate::seam::CallOps;
@@ -15,5 +15,5 @@ pub(crate) const TRY_RECV: [&Op; 2] = [
     &Op::of_kind("try_recv", Access::Peek, net::LOOK),
 ];
 
-/// The number of datagrams that a receiver keeps: it drops others.
+/// The number of datagrams that a receiver buffers; further datagrams are dropped.
 pub(crate) const ROOM: usize = 64;

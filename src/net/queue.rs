@@ -1,12 +1,13 @@
-//! A queue whose first item needs no allocation: most queues of the net have one item at a time.
+//! A queue that stores its first item without an allocation, because most queues of the network
+//! hold at most one item.
 
 use std::collections::VecDeque;
 
-/// Items. The first one comes first.
+/// A first-in, first-out queue.
 #[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     first: Option<T>,
-    // Invariant: empty if there is no first one.
+    // Invariant: empty if `first` is `None`.
     others: VecDeque<T>,
 }
 
@@ -35,14 +36,14 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Adds an item before all others.
+    /// Adds an item at the front.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(super) fn push_first(&mut self, item: T) {
         let second = self.first.replace(item);
         second.into_iter().for_each(|second| self.others.push_front(second));
     }
 
-    /// Takes the first one.
+    /// Removes the first item.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         let first = self.first.take();
@@ -57,7 +58,7 @@ impl<T> Queue<T> {
         self.first.as_ref()
     }
 
-    /// The value at this position.
+    /// Returns the item at this position.
     #[inline]
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         match at.checked_sub(1) {
@@ -66,7 +67,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Calls `visit` with each.
+    /// Calls `visit` with each item.
     #[inline]
     pub(super) fn each(&self, mut visit: impl FnMut(&T)) {
         self.first.iter().for_each(&mut visit);
@@ -80,7 +81,7 @@ impl<T> Queue<T> {
         self.first.iter().chain(&self.others)
     }
 
-    /// Keeps the values for which `is_kept` returns `true`.
+    /// Keeps the items for which `is_kept` returns `true`.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
         if !self.others.is_empty() {
             self.others.retain(&mut is_kept);

@@ -1,7 +1,8 @@
-//! The reset that answers a message to a receiver that is gone. It crosses the link back.
+//! Resets: the reply to a message for a receiver that is gone. A reset crosses the link in the
+//! reverse direction.
 //!
-//! A sender learns nothing before it arrives. So a cut of the link back holds the news, and a machine that is off sends
-//! none.
+//! The sender gets no notification before the reset arrives. So a cut of the reverse link holds the reset, and a
+//! machine that is off sends no reset.
 
 use std::sync::Arc;
 
@@ -10,20 +11,20 @@ use super::stream::{Side, Sink, Stream, Then};
 use crate::node::Death;
 use crate::seam::{Here, Wrapped};
 
-/// A stream whose messages nobody receives.
+/// A stream without a receiver.
 pub(super) trait Refused: Send + Sync {
-    /// The answer has arrived.
+    /// Handles the arrival of the reset.
     fn was_refused(&self, here: Here);
 }
 
-/// The sending end of the refused stream: the reset arrives there.
+/// The sending end of the refused stream, which receives the reset.
 pub(super) struct Refusal {
     mark: Arc<Wrapped>,
     of: Arc<dyn Refused>,
 }
 
 impl Refusal {
-    /// Sends the answer over the link back.
+    /// Sends the reset over the reverse link.
     pub(super) fn send(of: Arc<dyn Refused>, back: Arc<Link>, here: Here) {
         let mark = Arc::new(Wrapped::outside_known("link", back.name(), None, here));
         let stream = Stream::over(back, Refusal { mark, of }, here);
@@ -32,7 +33,7 @@ impl Refusal {
     }
 }
 
-/// The answer.
+/// The reset message.
 struct Reset;
 
 impl Sink<Reset> for Refusal {

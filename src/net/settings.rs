@@ -1,7 +1,7 @@
-//! The settings of one direction between two hosts: its faults, and a clog.
+//! The link settings of one direction between two hosts: its faults, and a clog.
 //!
-//! A link has the settings of the network until a test or a nemesis changes them. A change counts
-//! for messages sent after it.
+//! A link has the settings of the network until a test or a nemesis changes them. A change affects only messages that
+//! are sent after it.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -23,23 +23,23 @@ const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
 
 /// The settings of a link.
 pub(super) struct Settings {
-    /// The settings of the network: they are set before the first link is made.
+    /// The settings of the network, fixed before the first link is created.
     of_net: Arc<Faults>,
-    /// They may differ from the settings of the network.
+    /// `true` if the link settings may differ from the network settings.
     is_set: AtomicBool,
-    /// The messages have no faults.
+    /// `true` if messages have no faults and no delay.
     has_none: AtomicBool,
     own: Mutex<Own>,
     /// The number of messages that clogs have delayed.
     delayed: AtomicU64,
 }
 
-/// The settings that a link has for itself.
+/// The settings specific to this link.
 #[derive(Default)]
 struct Own {
     faults: Option<Faults>,
     clog: Option<Latency>,
-    /// The time at which all bytes sent so far have left. Used with a rate.
+    /// The time at which all bytes sent so far have left. Used only with a rate.
     free_at: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ impl Settings {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The clog, if any.
+    /// Returns the clog, if any.
     fn clog(&self) -> Option<Latency> {
         if self.is_set.load(Relaxed) { self.own().clog.clone() } else { None }
     }
@@ -68,7 +68,7 @@ impl Settings {
         own.map_or(Cow::Borrowed(&self.of_net), Cow::Owned)
     }
 
-    /// Sends `bytes` at this rate, behind all earlier bytes. Returns when they have.
+    /// Queues `bytes` at this rate behind all earlier bytes. Returns the time at which they have left.
     fn queue(&self, bytes: usize, rate: u64, now: Instant) -> Instant {
         let mut own = self.own();
         let begin = own.free_at.unwrap_or(now).max(now);
@@ -80,7 +80,8 @@ impl Settings {
 }
 
 impl Link {
-    /// The faults that its messages may have. `None` if they have none and are not delayed, as on nearly all links.
+    /// Returns the faults that messages may suffer; `None` if messages have no faults and no delay, like on nearly all
+    /// links.
     #[inline]
     pub(crate) fn faults(&self) -> Option<Cow<'_, Faults>> {
         match self.settings.has_none.load(Relaxed) {
@@ -94,11 +95,11 @@ impl Link {
         self.faults().map_or(1, |faults| faults.draw_copies())
     }
 
-    /// Draws the earliest arrival time of a message of so many bytes that is sent in this step.
-    /// `None` if it may arrive at any time.
+    /// Draws the earliest arrival time of a message of `bytes` bytes that is sent in this step. Returns `None` if the
+    /// message may arrive at any time.
     ///
-    /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a
-    /// [`join`](Self::join).
+    /// The same step must also record a [`join`](Self::join), or an operation on the object of
+    /// [`Flow::was_set`](super::fabric::Flow::was_set).
     #[inline]
     pub(crate) fn draw_delay(&self, bytes: usize, here: Here) -> Option<Instant> {
         let faults = self.faults()?;
@@ -121,24 +122,24 @@ impl Link {
         (delay > Duration::ZERO).then(|| seam::true_deadline(&SEND, delay, here))
     }
 
-    /// Records that a message is sent over the link, or will be. A change of the link's settings
-    /// conflicts with this.
+    /// Records that a message is or will be sent over the link. A change of the link settings conflicts with this
+    /// operation.
     pub(crate) fn join(&self, here: Here) {
         self.mark.record(&JOIN, here);
     }
 
-    /// Sets faults of this link in place of the faults of the network.
+    /// Sets the faults of this link, in place of the network faults.
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
         self.set(&SET, here, |own| own.faults = Some(faults));
     }
 
-    /// Delays messages by so much; `None` ends the delay.
+    /// Delays messages by `by`; `None` ends the delay.
     pub(crate) fn clog(&self, by: Option<Latency>, here: Here) {
         let op = if by.is_some() { &CLOG } else { &UNCLOG };
         self.set(op, here, |own| own.clog = by);
     }
 
-    /// Ends its clog if it has one, in a step with a cut or its end: that conflicts with a clog which comes later.
+    /// Ends the clog, if any. The same step must cut or heal links, because that operation conflicts with a later clog.
     pub(crate) fn end_clog(&self, here: Here) {
         if self.settings.clog().is_some() {
             self.clog(None, here);

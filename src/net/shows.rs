@@ -1,11 +1,11 @@
-//! Messages in words, for the screens of runs that are shown.
+//! Texts of messages, for runs that are shown on screens.
 
 use std::fmt::Write;
 use std::sync::OnceLock;
 
 use crate::run::panics::text_of;
 
-/// The words for the messages of a link.
+/// The function that converts the messages of a link to text.
 pub(crate) struct Shows<T>(OnceLock<fn(&T) -> String>);
 
 impl<T> Default for Shows<T> {
@@ -15,12 +15,12 @@ impl<T> Default for Shows<T> {
 }
 
 impl<T> Shows<T> {
-    /// Sets the function, the first time.
+    /// Sets the function, if it is not set yet.
     pub(crate) fn set(&self, show: fn(&T) -> String) {
         let _ = self.0.set(show);
     }
 
-    /// The message in words, if there is a function for them.
+    /// Returns the text of a message, if a function is set.
     pub(crate) fn describe(&self, message: &T) -> Option<String> {
         let show = self.0.get()?;
         Some(text_of(|| show(message)))
@@ -30,8 +30,8 @@ impl<T> Shows<T> {
 /// The maximum number of bytes that are shown.
 const BYTES_MAX: usize = 32;
 
-/// Bytes as text where they can be printed: `"GET /"`, `"\\x01ok"`, and the number of bytes left
-/// out.
+/// Formats bytes as text, with escapes for unprintable bytes: `"GET /"`, `"\\x01ok"`. Appends the
+/// number of omitted bytes.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn bytes(all: &[u8]) -> String {
     let mut text = String::from("\"");

@@ -1,6 +1,6 @@
-//! Items with numbers, which are given again: in the steady state of a run nothing is allocated.
+//! Items with reusable numbers, so that a run in the steady state allocates no memory.
 
-/// Items with numbers.
+/// A collection of items with numbers.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     items: Vec<Option<T>>,
@@ -29,13 +29,13 @@ impl<T> Slots<T> {
         }
     }
 
-    /// The item with this number.
+    /// Returns the item with this number.
     #[inline]
     pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         self.items.get_mut(number as usize)?.as_mut()
     }
 
-    /// Takes the item with this number, if it is there.
+    /// Removes the item with this number, if it exists.
     #[inline]
     pub(super) fn remove(&mut self, number: u64) -> Option<T> {
         let item = self.items.get_mut(number as usize)?.take()?;

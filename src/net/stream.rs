@@ -1,4 +1,4 @@
-//! Streams: messages from one host to another, which arrive in the order of their sending.
+//! Streams: messages from one host to another that arrive in send order.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,46 +22,47 @@ const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL).quiet();
 
 /// The receiving end of a stream.
 pub(crate) trait Sink<T>: Send + Sync + 'static {
-    /// Its object in runs.
+    /// Returns the object of the sink in runs.
     fn mark(&self) -> &Arc<Wrapped>;
 
-    /// A message arrives, or the end. Returns `false` for a message that nobody receives: the machine answers it.
+    /// Handles the arrival of a message or of the end. Returns `false` if the message has no receiver; the machine then
+    /// replies with a reset.
     fn take_in(&self, message: Option<T>, here: Here) -> bool;
 
-    /// The number of bytes of a message, for links with a rate.
+    /// Returns the number of bytes of a message, for links with a rate.
     fn size(_: &T) -> usize {
         size_of::<T>()
     }
 
-    /// The settings of the link to it changed.
+    /// Records that the link settings have changed.
     fn was_set(&self, here: Here) {
         self.mark().record(&SET, here);
     }
 
-    /// Its link was cut, as the change of this number.
+    /// Handles a cut of the link. `_change` is the number of this change.
     fn was_cut(&self, _change: u64, _here: Here) {}
 
-    /// The host of one of its ends has died.
+    /// Handles the death of the host at one or both ends.
     fn died(&self, of: Side, death: Death, here: Here) -> Then;
 }
 
-/// An end of a stream.
+/// The end or ends of a stream on a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Sender,
     Receiver,
-    /// Both are on the host.
+    /// Both ends are on the host.
     Both,
 }
 
 /// The effect of a death on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// The end is sent.
+    /// The stream end is sent.
     Ends,
     /// Nothing more is sent.
     Stops,
-    /// None, or the sink has sent what there is to send.
+    /// No effect, or the sink has already sent everything.
     GoesOn,
 }
 
@@ -82,13 +83,13 @@ impl<T: Send + 'static> Sink<T> for Inbox<T> {
 
     fn died(&self, of: Side, death: Death, _: Here) -> Then {
         if of != Side::Sender {
-            // A message on the way arrives in no later life.
+            // A message in flight does not arrive in a later life.
             self.close(true);
         }
         match (of, death) {
-            // The sender learns of it over the link alone.
+            // The sender is notified only over the link.
             (Side::Receiver, _) => Then::GoesOn,
-            // The kernel of the dead tells.
+            // The kernel of the dead process sends the end.
             (_, Death::Killed) => Then::Ends,
             _ => Then::Stops,
         }
@@ -100,35 +101,34 @@ pub(crate) struct Stream<T, S = Inbox<T>> {
     link: Arc<Link>,
     pub(crate) inbox: Arc<S>,
     flight: Mutex<Flight<T>>,
-    /// Describes a message in words.
+    /// Describes a message as text.
     pub(crate) shows: Shows<T>,
 }
 
 struct Flight<T> {
-    /// The number of messages that have arrived. It is also the number of the first message on its
-    /// way.
+    /// The number of messages that have arrived. It is also the number of the first message in flight.
     arrived: u64,
-    /// The messages on their way, in the order of their numbers.
+    /// The messages in flight, in the order of their numbers.
     segments: Queue<Segment<T>>,
-    /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before
-    /// its end.
+    /// The number of the held message that was counted last. A message counts once, even if the link is cut again while
+    /// it is cut.
     held: Option<u64>,
-    /// The end was sent: nothing is sent after it.
+    /// The end was sent, so nothing is sent after it.
     is_ended: bool,
-    /// The machine of a receiver that is gone has answered a message.
+    /// The machine has replied with a reset, because the receiver is gone.
     is_answered: bool,
-    /// The answer has come back: nothing is sent any more.
+    /// The reset has arrived at the sender, so nothing more is sent.
     is_refused: bool,
-    /// The link is cut, and has been so often cut or healed.
+    /// `true` if the link is cut; `changes` counts the cuts and healings.
     is_cut: bool,
     changes: u64,
 }
 
-/// A message of a stream on its way.
+/// A message of a stream in flight.
 struct Segment<T> {
-    /// The message, or the end. `None` if the message was lost.
+    /// The message, or `Some(None)` for the end. `None` if the message was lost.
     message: Option<Option<T>>,
-    /// Of its announced arrival.
+    /// The latch of the announced arrival.
     latch: Option<Latch>,
     here: Here,
 }
@@ -157,7 +157,7 @@ impl<T: Send + 'static> Stream<T> {
 }
 
 impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
-    /// The stream over a link to `sink`.
+    /// Creates the stream over a link to `sink`.
     pub(crate) fn over(link: Arc<Link>, sink: S, here: Here) -> Arc<Stream<T, S>> {
         let inbox = Arc::new(sink);
         let (flight, shows) = (Mutex::default(), Shows::default());
@@ -166,18 +166,18 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         stream
     }
 
-    /// The faults that its messages may have.
+    /// Returns the faults that messages may suffer.
     pub(crate) fn faults(&self) -> Option<Cow<'_, Faults>> {
         self.link.faults()
     }
 
-    /// Has something go over its link in this step that is not a message. Returns `false` if it is lost.
+    /// Passes something that is not a message over the link in this step. Returns `false` if it is lost.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn passes(&self, here: Here) -> bool {
         self.link.passes(here)
     }
 
-    /// Sends a message, unless it has ended or the answer came that nobody receives.
+    /// Sends a message. Returns it as an error if the stream has ended or a reset has arrived.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
         let Flight { is_ended, is_refused, .. } = *self.flight();
         if is_ended || is_refused {
@@ -187,14 +187,14 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         Ok(())
     }
 
-    /// Sends the end, after which nothing is sent.
+    /// Sends the end of the stream. Nothing is sent after it.
     pub(crate) fn end(self: &Arc<Self>, here: Here) {
         if !std::mem::replace(&mut self.flight().is_ended, true) {
             self.send_on(None, here);
         }
     }
 
-    /// Sends a message or the end, whatever was sent before.
+    /// Sends a message or the end, regardless of earlier messages.
     pub(crate) fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
         if !seam::in_run() {
             let is_received = self.inbox.take_in(message, here);
@@ -207,13 +207,14 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         seam::send(self, (message, here), way, here);
     }
 
-    /// Returns `true` if messages wait since the link was cut, as the change of this number.
+    /// Returns `true` if messages are still held by cut number `change`.
     pub(crate) fn is_held_since(&self, change: u64) -> bool {
         let flight = self.flight();
         flight.changes == change && !flight.segments.is_empty()
     }
 
-    /// The machine of the receiver, which is gone, answers a message that has arrived: by a reset, once.
+    /// Replies to an arrived message on behalf of the receiver's machine, because the receiver is gone. Sends one reset
+    /// per stream.
     fn answer(self: &Arc<Self>, here: Here) {
         let (from, to) = self.link.ends();
         let is_on = to.node().is_none_or(|node| node.is_on(here));
@@ -236,12 +237,12 @@ impl<T: Send + 'static, S: Sink<T>> Refused for Stream<T, S> {
 }
 
 impl<T> Flight<T> {
-    /// The message with this number, which is on its way.
+    /// Returns the message in flight with this number.
     fn segment(&mut self, number: u64) -> Option<&mut Segment<T>> {
         self.segments.get_mut((number - self.arrived) as usize)
     }
 
-    /// Returns `true` if this message, which has announced its arrival, may arrive.
+    /// Returns `true` if this message, whose arrival is announced, may arrive.
     fn may_arrive(&mut self, number: u64, link: &Link) -> bool {
         if number != self.arrived {
             return false;
@@ -253,12 +254,12 @@ impl<T> Flight<T> {
         !is_cut
     }
 
-    /// The link is cut, and holds the message that arrives next. Returns `true` if it is not counted yet.
+    /// Marks the next message as held by a cut. Returns `true` if it was not counted yet.
     fn holds_next(&mut self) -> bool {
         self.held.replace(self.arrived) != Some(self.arrived)
     }
 
-    /// The latch of the message that arrives next.
+    /// Returns the latch of the next message.
     fn next(&self) -> Option<Latch> {
         self.segments.first()?.latch
     }
@@ -329,7 +330,7 @@ impl<T: Send + 'static, S: Sink<T>> Transit for Stream<T, S> {
     }
 
     fn describe(&self, number: u64) -> Option<String> {
-        // Its words are made by user code.
+        // User code produces the text, so the lock must not be held.
         let message = self.flight().segment(number)?.message.take()?;
         let words = match &message {
             Some(message) => self.shows.describe(message),

@@ -1,4 +1,4 @@
-//! The clock of a node, as a test sees it: wrong by an offset, at a wrong rate, with jumps and late timers.
+//! The clock of a node. A test can give it an offset, a wrong rate, jumps, and late timers.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,29 +13,28 @@ const SET: Op = Op::of_kind("set", Access::Tell, word::WRITE);
 const DRIFT: Op = Op::of_kind("drift", Access::Tell, word::WRITE);
 const CORRECT: Op = Op::of_kind("correct", Access::Tell, word::WRITE);
 
-/// The greatest drift.
+/// The maximum drift.
 const DRIFT_MAX: f64 = 0.9;
 
-/// Billionths.
+/// The number of billionths in 1.
 const GIGA: f64 = 1e9;
 
-/// The sizes of offsets and jumps that are drawn.
+/// The possible sizes of drawn offsets and jumps.
 const OFFSETS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(500), Duration::from_secs(3600)];
 
-/// The sizes of drifts that are drawn, in billionths.
+/// The possible sizes of drawn drifts, in billionths.
 const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 
 /// The clock of a [node](Node::clock).
 ///
-/// Its wall clock, [`SystemTime::now`](crate::time::SystemTime::now) in the node, may be off and jump. Its rate may be
-/// wrong, by a *drift*; this concerns the wall clock, [`Instant`](crate::time::Instant)s and all timers of the node:
-/// `sleep`, `timeout`, `interval`. With a drift of 0.1 its clock is fast: a time-out of 10 s is over after 9.1 s.
-/// Timers and `Instant`s never jump.
+/// The wall clock, [`SystemTime::now`](crate::time::SystemTime::now) in the node, may have an offset and may jump. The
+/// rate of the clock may be wrong by a *drift*. A drift affects the wall clock, [`Instant`](crate::time::Instant)s and
+/// all timers of the node: `sleep`, `timeout`, `interval`. With a drift of 0.1 the clock is fast, so a timeout of 10 s
+/// ends after 9.1 s of true time. Timers and `Instant`s never jump.
 ///
-/// A new clock is true. It keeps running when the node dies. Nothing here is a point. Outside of
-/// runs and in the real build all clocks are the clock of the system: nothing changes them, and
-/// they count as true.
+/// A new clock shows true time. It keeps running when the node dies. No method of `Clock` is a point. Outside of runs
+/// and in the real build, all clocks are the system clock. They cannot be changed, and count as true.
 ///
 /// ```
 /// use sim::node::Shift;
@@ -57,12 +56,21 @@ const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 #[derive(Clone, Debug)]
 pub struct Clock(Node);
 
-/// A time with a direction: from one clock to another.
+/// A time difference with a sign, relative to another clock.
+///
+/// ```
+/// use sim::node::Shift;
+/// use sim::time::Duration;
+///
+/// let late = Shift::Behind(Duration::from_millis(500));
+/// assert_eq!(late.to_string(), "500ms behind");
+/// assert_ne!(late, Shift::Ahead(Duration::from_millis(500)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shift {
-    /// Further by so much.
+    /// Later by this duration.
     Ahead(Duration),
-    /// Less far by so much.
+    /// Earlier by this duration.
     Behind(Duration),
 }
 
@@ -83,7 +91,7 @@ impl Shift {
         if nanoseconds < 0 { Shift::Behind(size) } else { Shift::Ahead(size) }
     }
 
-    /// The shift for a drawn number below [`RUNGS`]: 0 is none.
+    /// Returns the shift for a drawn number below [`RUNGS`]; 0 is no shift.
     pub(crate) fn drawn(number: u64) -> Shift {
         let Some((rung, is_ahead)) = rung(number) else { return Shift::NONE };
         if is_ahead { Shift::Ahead(OFFSETS[rung]) } else { Shift::Behind(OFFSETS[rung]) }
@@ -103,7 +111,7 @@ impl fmt::Display for Shift {
     }
 }
 
-/// The number of rungs of offsets and of drifts, with none.
+/// The number of possible offsets or drifts, including zero.
 pub(crate) const RUNGS: u64 = 7;
 
 fn rung(number: u64) -> Option<(usize, bool)> {
@@ -111,7 +119,7 @@ fn rung(number: u64) -> Option<(usize, bool)> {
     Some(((number / 2) as usize % 3, number % 2 == 0))
 }
 
-/// The drift for a drawn number below [`RUNGS`]: 0 is none.
+/// Returns the drift for a drawn number below [`RUNGS`]; 0 is no drift.
 pub(crate) fn drawn_drift(number: u64) -> f64 {
     let Some((rung, is_fast)) = rung(number) else { return 0.0 };
     let drift = DRIFTS[rung] as f64 / GIGA;
@@ -119,13 +127,13 @@ pub(crate) fn drawn_drift(number: u64) -> f64 {
 }
 
 impl Node {
-    /// Its clock.
+    /// Returns the clock of the node.
     pub fn clock(&self) -> Clock {
         Clock(self.clone())
     }
 
-    /// Makes each step of its tasks take time from now on: 1 ms, 20 ms or 500 ms of true time with
-    /// `k` 1, 2 or 3. A node is slow until its death; of each of its tasks 1,000 steps at most are.
+    /// Makes each step of the node's tasks take time from now on: 1 ms, 20 ms or 500 ms of true time when `k` is 1, 2
+    /// or 3. The node stays slow until its death. At most 1,000 steps of each task are slow.
     ///
     /// Not a point. Outside of runs and in the real build it does nothing.
     ///
@@ -156,7 +164,7 @@ impl Node {
         self.set_pace(k, here());
     }
 
-    /// Like [`slow`](Self::slow), called at `here`.
+    /// Like [`slow`](Self::slow), on behalf of the caller at `here`.
     pub(crate) fn set_pace(&self, k: u32, here: Here) {
         let rest = [0, 1, 20, 500][k as usize % 4];
         self.0.mark.last(&PACE, here);
@@ -173,19 +181,19 @@ impl Node {
 }
 
 impl Clock {
-    /// Its wall clock, less true time.
+    /// Returns the difference between the wall clock and true time.
     #[track_caller]
     pub fn offset(&self) -> Shift {
         Shift::of(self.0.0.clock.state(here()).offset)
     }
 
-    /// Its rate relative to true time: 0.1 means that it runs a tenth too fast.
+    /// Returns the error of the rate relative to true time: 0.1 means that the clock runs a tenth too fast.
     #[track_caller]
     pub fn drift(&self) -> f64 {
         self.0.0.clock.state(here()).drift as f64 / GIGA
     }
 
-    /// Sets the wall clock to true time with so much of a difference, whatever it was before.
+    /// Sets the wall clock to true time plus `offset`, regardless of its previous value.
     #[track_caller]
     pub fn set_offset(&self, offset: Shift) {
         self.set_to(offset, here());
@@ -195,7 +203,22 @@ impl Clock {
         self.change(ClockChange::Offset(offset.nanoseconds()), &SET, &offset.to_string(), here);
     }
 
-    /// Makes the wall clock jump, as after a correction.
+    /// Makes the wall clock jump, like a correction does.
+    ///
+    /// ```
+    /// use sim::node::Shift;
+    /// use sim::time::{Duration, Instant};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let (db, hour) = (sim::node("db-1"), Duration::from_secs(3600));
+    /// let begin = db.enter(Instant::now);
+    /// db.clock().jump(Shift::Ahead(hour));
+    /// assert_eq!(db.clock().offset(), Shift::Ahead(hour));
+    /// assert_eq!(db.enter(|| begin.elapsed()), Duration::ZERO);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn jump(&self, by: Shift) {
         self.jump_by(by, here());
@@ -205,11 +228,25 @@ impl Clock {
         self.change(ClockChange::Jump(by.nanoseconds()), &JUMP, &by.to_string(), here);
     }
 
-    /// Changes the rate of the clock from now on: so much faster than true time, or slower if it is
-    /// negative.
+    /// Changes the rate of the clock from now on. A positive drift makes it faster than true time, a negative drift
+    /// slower.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant, sleep};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let db = sim::node("db-1");
+    /// db.clock().set_drift(0.25);
+    /// let begin = Instant::now();
+    /// db.spawn(async { sleep(Duration::from_secs(10)).await }).await.unwrap();
+    /// assert_eq!(begin.elapsed(), Duration::from_secs(8));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Panics
-    /// If it is not from -0.9 to 0.9.
+    /// If `drift` is not from -0.9 to 0.9.
     #[track_caller]
     pub fn set_drift(&self, drift: f64) {
         assert!(
@@ -222,14 +259,14 @@ impl Clock {
     pub(crate) fn drift_by(&self, drift: f64, here: Here) {
         let text = match drift {
             0.0 => "no more".to_owned(),
-            // Rounded, because a part of a hundred is none of two.
+            // Rounded, because most decimal fractions have no exact binary form.
             fast if fast > 0.0 => format!("{}% fast", rounded(fast * 100.0)),
             slow => format!("{}% slow", rounded(-slow * 100.0)),
         };
         self.change(ClockChange::Drift((drift * GIGA).round() as i64), &DRIFT, &text, here);
     }
 
-    /// Gives the clock true time and its rate, as a good time server does. Timers do not jump.
+    /// Sets the clock to true time and the true rate, like a good time server does. Timers do not jump.
     #[track_caller]
     pub fn correct(&self) {
         self.correct_at(here());
@@ -239,9 +276,9 @@ impl Clock {
         self.change(ClockChange::Correct, &CORRECT, "true again", here);
     }
 
-    /// Draws how wrong it is: in half of the runs nothing, else an offset of 0, ±10 ms, ±500 ms or ±1 h and a drift of
-    /// 0, ±1e-5, ±1e-3 or ±1e-1. The first of each is drawn as 0, so shrinking gives true clocks to a failure that
-    /// needs no others.
+    /// Draws an error of the clock. In half of the runs the clock stays true. Otherwise it gets an offset of 0, ±10 ms,
+    /// ±500 ms or ±1 h and a drift of 0, ±1e-5, ±1e-3 or ±1e-1. In each draw 0 means no error, so shrinking removes the
+    /// errors that a failure does not need.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -267,8 +304,8 @@ impl Clock {
         }
     }
 
-    /// Has timers of the node fire late: by 1 ms, 20 ms or 500 ms, or not, as is drawn when a task begins to wait. Of
-    /// each task `budget` timers at most are late; with 0, from now on, none.
+    /// Makes timers of the node fire late. When a task begins to wait, its delay is drawn: none, 1 ms, 20 ms or 500 ms.
+    /// At most `budget` timers of each task are late; 0 ends the fault.
     ///
     /// ```
     /// use sim::time::{Duration, Instant, sleep};
@@ -293,7 +330,7 @@ impl Clock {
         node.clock.set_late_timers(budget, group, here);
     }
 
-    /// The events so far that saw that it is not true.
+    /// Returns the numbers of events so far that observed the wrong clock.
     pub(crate) fn met(&self) -> ClockMet {
         self.0.0.clock.met()
     }
@@ -305,7 +342,7 @@ impl Clock {
     }
 }
 
-/// Without the error of binary fractions.
+/// Removes the rounding error of binary fractions.
 fn rounded(percent: f64) -> f64 {
     (percent * 1e7).round() / 1e7
 }

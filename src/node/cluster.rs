@@ -1,8 +1,8 @@
-//! The nodes of a run, and the modules that must know when one dies.
+//! The nodes of a run, and the modules that are notified when a node dies.
 //!
-//! The table of nodes is an object of the run: adding a node, looking a name up and listing all nodes are operations on
-//! it, with the kinds of `run/op/node.rs`. A name that no node has yet is an object, too, so a look-up in vain
-//! conflicts with the addition that comes later.
+//! The table of nodes is an object of the run. Adding a node, looking up a name and listing all nodes are operations on
+//! it, with the kinds in `run/op/node.rs`. A name without a node is an object, too, so a failed lookup conflicts with a
+//! later addition of this name.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Map;
@@ -16,24 +16,24 @@ const FIND: Op = Op::of_kind("find", Access::Peek, kinds::FIND).quiet();
 const ADD_TO_TABLE: Op = Op::of_kind("add", Access::Tell, kinds::table::ADD).quiet();
 const LIST: Op = Op::of_kind("list", Access::Peek, kinds::table::LIST).quiet();
 
-/// The bit of the keys of nodes. Keys of links, ports and files have a higher one.
+/// The bit that marks the keys of nodes. Keys of links, ports and files have a higher bit.
 const KEY: u32 = 1 << 28;
 
-/// The key of the table.
+/// The key of the node table.
 const TABLE: u32 = 1 << 27;
 
-/// The end of a life of a node, or of its files.
+/// The kind of event that ends the life of a node or its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Death {
-    /// The process ended; its kernel and its disk continue.
+    /// The process ended; its kernel and its disk remain.
     Killed,
-    /// The machine ended, perhaps after its process.
+    /// The machine ended; its process may have ended before.
     PoweredOff,
-    /// The process is dead, and the disk is a new one.
+    /// The process is dead, and the disk is replaced by an empty disk.
     Wiped,
 }
 
-/// Called when a node dies.
+/// A function that is called when a node dies.
 type Listener = fn(&Node, Death, Here);
 
 /// The nodes of a run.
@@ -43,40 +43,41 @@ pub(crate) struct Cluster(Mutex<Members>);
 #[derive(Default)]
 struct Members {
     nodes: Vec<Node>,
-    /// The node of each group.
+    /// The node of each task group.
     groups: Vec<(Group, Node)>,
     listeners: Vec<Listener>,
-    /// The table, as searches see it. Made when the first node is added or looked for.
+    /// The object that represents the table in searches. Created when the first node is added or looked up.
     table: Option<Wrapped>,
-    /// Names that were looked up and that no node has.
+    /// Names that were looked up, but that no node has.
     missed: Map<&'static str, Wrapped>,
-    /// The program may know the order of added nodes.
+    /// `true` if the program may know the order in which nodes were added.
     shows_order: bool,
 }
 
 impl Members {
-    /// The node of this name. Returns the newest if several nodes have this name, which only the real build permits.
+    /// Returns the node with this name. Returns the newest if several nodes have this name, which only the real build
+    /// permits.
     fn find(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().rev().find(|node| node.name() == name)
     }
 
-    /// Records an operation on the table.
+    /// Records an operation on the node table.
     fn record(&mut self, op: &'static Op, here: Here) {
         if seam::in_run() {
-            // Not of the kind `nodes`, which faults have.
+            // The object kind is not `nodes`, because faults use that kind.
             let make = || Wrapped::outside_known("table", "nodes", Some(TABLE), here);
             self.table.get_or_insert_with(make).record(op, here);
         }
     }
 }
 
-/// The object of a node, which is known by its name.
+/// Creates the object of a node, identified by the node name.
 fn mark_of(name: Name, here: Here) -> Wrapped {
     Wrapped::outside_known("node", name.text, Some(KEY | name.hash >> 4), here)
 }
 
 impl Drop for Cluster {
-    /// The main function of a node may have a copy of the node.
+    /// Breaks the reference cycle between a node and its main function, which may hold a clone of the node.
     fn drop(&mut self) {
         for node in self.members().nodes.clone() {
             let main = node.state().main.take();
@@ -90,8 +91,8 @@ impl Cluster {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a node of this name, which `make` makes from its number and its object. Returns `false`, too, if the run
-    /// has a node of this name already.
+    /// Adds a node with this name. `make` creates the node from its number and its object. The flag is `false` if the
+    /// run already has a node with this name.
     pub(super) fn add(
         &self,
         name: Name,
@@ -110,12 +111,12 @@ impl Cluster {
         (node, earlier.is_none())
     }
 
-    /// Learns the group of the next life of a node.
+    /// Stores the task group of the next life of a node.
     pub(super) fn know(&self, group: Group, node: &Node) {
         self.members().groups.push((group, node.clone()));
     }
 
-    /// Looks a name up.
+    /// Looks up a node by name.
     pub(super) fn find(&self, name: &str, here: Here) -> Option<Node> {
         let mut members = self.members();
         let found = members.find(name).cloned();
@@ -134,7 +135,7 @@ impl Cluster {
         members.groups.iter().rev().find(|(known, _)| *known == group).map(|(_, node)| node.clone())
     }
 
-    /// All nodes, in the order of their addition.
+    /// Returns all nodes, in the order in which they were added.
     pub(crate) fn list(&self, here: Here) -> Vec<Node> {
         self.show_order();
         let mut members = self.members();
@@ -142,7 +143,7 @@ impl Cluster {
         members.nodes.clone()
     }
 
-    /// The node with this number, as an address names it.
+    /// Returns the node with this number, which the caller derived from an address.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn numbered(&self, number: u32, here: Here) -> Option<Node> {
         self.show_order();
@@ -155,19 +156,20 @@ impl Cluster {
         found
     }
 
-    /// The node with the number of a node that the caller knows.
+    /// Returns the node with this number. The caller has the number from the node itself, so this reveals no order of
+    /// additions.
     pub(crate) fn known(&self, number: u32) -> Option<Node> {
         self.members().nodes.get(number as usize).cloned()
     }
 
-    /// Records that the program can learn the order of added nodes.
+    /// Records that the program can observe the order in which nodes were added.
     pub(super) fn show_order(&self) {
         if seam::in_run() && !std::mem::replace(&mut self.members().shows_order, true) {
             seam::shows_order_of_nodes();
         }
     }
 
-    /// Has `listener` called when a node of the run dies.
+    /// Registers a function that is called when a node of the run dies.
     pub(crate) fn listen(&self, listener: Listener) {
         self.members().listeners.push(listener);
     }

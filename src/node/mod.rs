@@ -1,9 +1,8 @@
-//! Nodes: parts of a run that share no memory, and that die one by one.
+//! Nodes: parts of a run that share no memory and can die independently.
 //!
-//! A node models a process on its own machine. Its tasks, sockets and files belong to it, and it
-//! can be [killed](Node::kill), [switched off](Node::power_off), [restarted](Node::restart) and
-//! [paused](Node::pause). The body of the test, its clients and its faults are in no node: they are
-//! *outside*.
+//! A node models a process on its own machine. Its tasks, sockets and files belong to it, and it can be
+//! [killed](Node::kill), [switched off](Node::power_off), [restarted](Node::restart) and [paused](Node::pause). The
+//! body of the test, its clients and its faults belong to no node: they are *outside*.
 //!
 //! ```
 //! use sim::{Atomic, Ordering::SeqCst};
@@ -30,15 +29,17 @@
 //!
 //! # The memory of a node
 //!
-//! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by
-//! the same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are
-//! free to all nodes. They belong to the test, like objects created before the run. [`share_memory`] permits all of it.
+//! Nodes share no memory. If a node uses an atomic, a lock or a channel that was created in another node or in an
+//! earlier life, the run fails at its end. The report shows both source places. Objects that were created [`outside`]
+//! may be used by all nodes. They belong to the test, like objects created before the run. [`share_memory`] permits all
+//! sharing.
 //!
-//! A `static` made with `const_new` is another one in each node and in each of its lives: it begins with its initial
-//! value. The tasks outside of nodes have one of their own, which no node sees. A `const_new` is the mark of a static:
-//! a constructor that is `const` cannot know whether it makes one. A value that it makes elsewhere, such as one in an
-//! `Arc`, is by node, too; `new` is for these. [`shared`](crate::Atomic::shared) makes a static the same for all nodes,
-//! for what the test counts. In the real build a static is one for all nodes.
+//! A `static` made with `const_new` has a separate instance in each life of each node. Each instance starts with the
+//! initial value. The tasks outside of nodes have an instance of their own, which no node can access. The library
+//! identifies statics by `const_new`, because a `const` constructor cannot detect what it initializes. So a value made
+//! with `const_new` elsewhere, for example in an `Arc`, is also separate for each node; use `new` for such values.
+//! [`shared`](crate::Atomic::shared) makes a static common to all nodes, for example for counters of the test. In the
+//! real build all nodes share each static.
 //!
 //! ```
 //! use sim::{Atomic, Ordering::SeqCst};
@@ -60,15 +61,16 @@
 //!
 //! # The clock of a node
 //!
-//! Each node has a [`Clock`], which is true unless the test changes it. Timers of a node go at its rate.
+//! Each node has a [`Clock`], which shows true time unless the test changes it. Timers of a node run at the rate of its
+//! clock.
 //!
 //! # The dead
 //!
-//! The step that kills a node is the last one of its tasks. Their futures are dropped in it: children before
-//! their parents, of one task's children the newest first. Their destructors have no effect on nodes: nothing is sent,
-//! written or spawned; memory and locks of the test are given back as always.
+//! The step that kills a node is the last step of its tasks. Their futures are dropped in this step: children before
+//! their parents, and the newest child of a task first. Their destructors have no effect on nodes: they send, write and
+//! spawn nothing. Memory and locks of the test are released normally.
 //!
-//! Outside of runs and in the real build a node is a group of tasks, which are aborted when it is killed.
+//! Outside of runs and in the real build, a node is a group of tasks, which are aborted when the node is killed.
 
 mod clock;
 mod cluster;
@@ -102,18 +104,28 @@ const SPEED_UP: Op = Op::of_kind("speed_up", Access::Tell, word::WRITE);
 
 /// A node of the current run.
 ///
-/// A clone is the same node.
+/// A clone refers to the same node.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let same = db.clone();
+/// same.kill();
+/// assert!(same == db && !db.is_up());
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Clone)]
 pub struct Node(Arc<Inner>);
 
 struct Inner {
     name: Arc<str>,
     known: Name,
-    /// From 0, in the order of their creation.
+    /// The number of the node, from 0 in creation order.
     number: u32,
-    /// Its number was given to the program.
+    /// `true` if the program has obtained the number.
     shows_order: AtomicBool,
-    /// Its state, as searches see it.
+    /// The object that represents the node state in searches.
     mark: Wrapped,
     clock: NodeClock,
     state: Mutex<State>,
@@ -122,20 +134,28 @@ struct Inner {
 type Main = Box<dyn FnMut() -> BoxFuture<'static, ()> + Send>;
 
 struct State {
-    /// The tasks of its process. `None` while the process is dead.
+    /// The task group of the process. `None` while the process is dead.
     group: Option<Group>,
-    /// The machine has power: its kernel answers, also without the process.
+    /// `true` if the machine has power. Its kernel then replies, even without the process.
     is_on: bool,
     is_paused: bool,
-    /// True if data of its disk were taken.
+    /// `true` if data on the disk was destroyed.
     has_lost_data: bool,
     life: u64,
     main: Option<Main>,
 }
 
-/// Adds a node of this name to the run. It is up, and has no task yet.
+/// Adds a node with this name to the run. The node is up, and has no task yet.
 ///
-/// The name is what other nodes connect to. A run that has two nodes of one name fails.
+/// Other nodes connect to the node by this name. A run fails if two nodes have the same name.
+///
+/// ```
+/// let report = sim::Runner::new().hermetic().run(async || {
+///     let _one = sim::node("db-1");
+///     let _two = sim::node("db-1");
+/// });
+/// assert!(!report.passed() || !sim::SIMULATED);
+/// ```
 #[track_caller]
 pub fn node(name: impl AsRef<str>) -> Node {
     let here = here();
@@ -161,7 +181,7 @@ pub fn node(name: impl AsRef<str>) -> Node {
     node
 }
 
-/// The node of the code that runs; none outside of nodes.
+/// Returns the node of the current code; `None` outside of nodes.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -176,18 +196,28 @@ pub fn current() -> Option<Node> {
     (group != Group::outside()).then(|| seam::kept::<Cluster>().of_group(group)).flatten()
 }
 
-/// The node of this name, if the run has one. Not a point.
+/// Returns the node with this name, if any. Not a point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// assert_eq!(sim::node::find("db-1"), Some(db));
+/// assert_eq!(sim::node::find("db-2"), None);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn find(name: &str) -> Option<Node> {
     find_at(name, here())
 }
 
-/// Like [`find`], called at `here`.
+/// Like [`find`], on behalf of the caller at `here`.
 pub(crate) fn find_at(name: &str, here: Here) -> Option<Node> {
     seam::kept::<Cluster>().find(name, here)
 }
 
-/// Calls `act` as code that is in no node: what it spawns lives on, and objects that it creates are free to all.
+/// Calls `act` as code outside all nodes. Tasks that it spawns survive the node, and all nodes may use the objects that
+/// it creates.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -200,23 +230,33 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
     Group::outside().enter(act)
 }
 
-/// Permits nodes of the current run to share memory, and to have it outlive them. Call it at the start of the body. Not
-/// a point.
+/// Permits nodes of the current run to share memory, and to use memory of earlier lives. Call it at the start of the
+/// body. Not a point.
 #[track_caller]
 pub fn share_memory() {
     Group::share_objects(here());
 }
 
 impl Node {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its address: `10.0.0.1` for the first node of the run. In the real build all nodes are on the loopback device.
+    /// Returns the address: `10.0.0.1` for the first node of the run. In the real build, all nodes have the loopback
+    /// address.
     ///
-    /// If several tasks add nodes, an address tells in which order they did. A search then tries all these orders, and
-    /// otherwise one.
+    /// If several tasks add nodes, an address reveals the order of the additions. A search then explores all these
+    /// orders; otherwise it explores only one order.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let [a, b] = ["a", "b"].map(sim::node);
+    /// let addrs = if sim::SIMULATED { ["10.0.0.1", "10.0.0.2"] } else { ["127.0.0.1"; 2] };
+    /// assert_eq!([a.addr().to_string(), b.addr().to_string()], addrs);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn addr(&self) -> IpAddr {
         if !seam::in_run() {
             return IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -228,51 +268,73 @@ impl Node {
         IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
     }
 
-    /// Its name, as the process keeps it.
+    /// Returns the name as a process-wide value.
     pub(crate) fn known(&self) -> Name {
         self.0.known
     }
 
-    /// Its number in the run, from 0.
+    /// Returns the number of the node in the run, from 0.
     pub(crate) fn number(&self) -> u32 {
         self.0.number
     }
 
-    /// Its life, from 1: it counts restarts.
+    /// Returns the number of the current life, from 1. Each restart begins a new life.
     #[track_caller]
     pub fn life(&self) -> u64 {
         self.0.mark.last(&LOOK, here());
         self.state().life
     }
 
-    /// Returns `true` if its process lives: it is neither killed nor switched off. A paused node is up.
+    /// Returns `true` if the process is alive: neither killed nor switched off. A paused node is up.
     #[track_caller]
     pub fn is_up(&self) -> bool {
         self.0.mark.last(&LOOK, here());
         self.state().group.is_some()
     }
 
-    /// Returns `true` if its machine is on: its kernel answers, whether the process lives or not.
+    /// Returns `true` if the machine is on. Its kernel then replies, even if the process is dead.
     pub(crate) fn is_on(&self, here: Here) -> bool {
         self.0.mark.last(&LOOK, here);
         self.state().is_on
     }
 
-    /// Like [`is_on`](Self::is_on), with the operation for the caller to record.
+    /// Like [`is_on`](Self::is_on), but returns the operation for the caller to record.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn look(&self) -> (bool, Deed<'_>) {
         (self.state().is_on, (&self.0.mark, &LOOK))
     }
 
-    /// Returns `true` if it is paused.
+    /// Returns `true` if the node is paused.
     #[track_caller]
     pub fn is_paused(&self) -> bool {
         self.0.mark.last(&LOOK, here());
         self.state().is_paused
     }
 
-    /// Makes the node run `main`, in a task of its name, now and again after each
-    /// [restart](Self::restart). A node that is down runs it when it is restarted.
+    /// Makes the node run `main` in a task with the node's name, now and after each [restart](Self::restart). If the
+    /// node is down, `main` runs at the next restart.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    /// use std::sync::Arc;
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let starts = Arc::new(Atomic::new(0));
+    /// starts.store(0, SeqCst).await;
+    /// let (db, count) = (sim::node("db-1"), starts.clone());
+    /// db.kill();
+    /// db.run(move || {
+    ///     let count = count.clone();
+    ///     async move {
+    ///         count.fetch_add(1, SeqCst).await;
+    ///     }
+    /// });
+    /// assert_eq!(starts.load(SeqCst).await, 0);
+    /// db.restart();
+    /// sim::spin_until(async || starts.load(SeqCst).await == 1).await;
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn run<F>(&self, mut main: impl FnMut() -> F + Send + 'static)
     where
@@ -284,9 +346,21 @@ impl Node {
         self.start(here);
     }
 
-    /// Spawns a task of the node. See [`sim::spawn`](crate::spawn).
+    /// Spawns a task in the node. See [`sim::spawn`](crate::spawn).
     ///
-    /// A node that is down has no tasks: the handle then gives an error that [is an abort](crate::JoinError).
+    /// If the node is down, the task does not run, and the handle returns an error that
+    /// [is an abort](crate::JoinError).
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let db = sim::node("db-1");
+    /// assert_eq!(db.spawn(async { 1 }).await.unwrap(), 1);
+    /// db.kill();
+    /// let task = db.spawn(std::future::pending::<()>());
+    /// assert!(task.await.unwrap_err().is_cancelled());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -307,8 +381,8 @@ impl Node {
         }
     }
 
-    /// Calls `act` as code of the node: what it spawns, binds, connects and opens is the node's. Nothing is a node's
-    /// while it is down.
+    /// Calls `act` as code of the node. Tasks, sockets and files that it creates belong to the node. If the node is
+    /// down, they belong to no node.
     #[track_caller]
     pub fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
         self.0.mark.last(&LOOK, here());
@@ -319,19 +393,19 @@ impl Node {
         }
     }
 
-    /// Records that data of its disk are taken.
+    /// Records that data on the disk is being destroyed.
     pub(crate) fn lose_data(&self, here: Here) {
         self.0.mark.last(&PACE, here);
         self.state().has_lost_data = true;
     }
 
-    /// Returns `true` if data of its disk were ever taken.
+    /// Returns `true` if data on the disk was ever destroyed.
     pub(crate) fn has_lost_data(&self, here: Here) -> bool {
         self.0.mark.last(&LOOK, here);
         self.state().has_lost_data
     }
 
-    /// Records a change of the node. All steps of its tasks depend on it, including later ones.
+    /// Records a change of the node. All steps of its tasks, including later steps, depend on this change.
     pub(crate) fn touch(&self, here: Here) {
         self.0.mark.last(&PACE, here);
         let group = self.state().group;
@@ -340,7 +414,7 @@ impl Node {
         }
     }
 
-    /// Spawns its main task, if it has one.
+    /// Spawns the main task, if any.
     fn start(&self, here: Here) {
         let (group, main) = {
             let mut state = self.state();

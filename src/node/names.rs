@@ -1,6 +1,5 @@
-//! Names of nodes and of what is made for nodes. They are few, so the process keeps each of them
-//! once. The names of links and ports are found by numbers, so that the start of a run formats no
-//! text.
+//! Names of nodes, and texts derived from them. There are few, so the process caches each of them.
+//! The names of links and ports are looked up by number, so the start of a run formats no text.
 
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
@@ -13,15 +12,15 @@ pub(crate) struct Name {
     pub(crate) text: &'static str,
     /// The name of the node's clock.
     pub(crate) clock: &'static str,
-    /// A number for the text, the same in all runs of the process.
+    /// A number for the text. It is the same in all runs of the process.
     pub(crate) number: u32,
-    /// A hash of the text. Keys of objects are made from it, because they must not depend on the
-    /// order of added nodes.
+    /// A hash of the text. Object keys are derived from it, because they must not depend on the
+    /// order in which nodes are added.
     pub(crate) hash: u32,
 }
 
 impl Name {
-    /// The name with this text.
+    /// Returns the name with this text.
     pub(crate) fn of(text: &str) -> Name {
         static KNOWN: Mutex<Map<&'static str, Name>> = Mutex::new(Map::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +36,7 @@ impl Name {
     }
 }
 
-/// Texts that are made once in the process, by key.
+/// A cache of texts, each created once in the process for its key.
 #[cfg(feature = "tokio")]
 pub(crate) struct Texts<K, V: 'static>(Mutex<Map<K, &'static V>>);
 
@@ -47,7 +46,7 @@ impl<K: Ord, V> Texts<K, V> {
         Texts(Mutex::new(Map::new()))
     }
 
-    /// The texts of a key, which `make` makes the first time.
+    /// Returns the value for a key. On first use, `make` creates the value.
     pub(crate) fn of(&self, key: K, make: impl FnOnce() -> V) -> &'static V {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(key).or_insert_with(|| Box::leak(Box::new(make())))

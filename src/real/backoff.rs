@@ -1,16 +1,17 @@
-//! Pauses of a loop on a real thread: short at first, then the thread is given up.
+//! Backoff for a loop on a real thread: the pauses are short at first; later the thread yields.
 
-/// After so many pauses the thread is given up in each.
+/// The number of pauses after which each pause yields the thread.
 const SPINS: u32 = 6;
 
-/// The length of the next pause: 1, 2, 4, … spins, then a `yield_now` of the thread each time.
+/// The backoff state. The pauses are 1, 2, 4, … spins, and then a `yield_now` of the thread each
+/// time.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     pauses: u32,
 }
 
 impl Backoff {
-    /// Pauses.
+    /// Pauses, longer than the last time.
     pub(crate) fn pause(&mut self) {
         if self.pauses < SPINS {
             (0..1u32 << self.pauses).for_each(|_| std::hint::spin_loop());

@@ -1,9 +1,9 @@
-//! Tasks that borrow, for real: each has a thread of its own, and the threads end before the
-//! task that they borrow from.
+//! Tasks that borrow, outside of runs. Each task has its own thread, and the threads end before the
+//! task from which they borrow.
 //!
-//! A future that several threads may poll must be `Send`, and no bound can require this of an
-//! `async` closure's future. So a member of a crew is a closure that makes its future on its own
-//! thread, where it stays.
+//! A future that several threads may poll must be `Send`, and no bound can require this of the
+//! future of an `async` closure. So a member of a crew is a closure that creates its future on its
+//! own thread, where the future stays.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -23,7 +23,7 @@ use super::stress::{self, InRun};
 use super::task_id::{Id, Identified};
 use super::{jitter, threads};
 
-/// Work for a thread of its own.
+/// The work of one task, which gets its own thread.
 type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// Tasks that borrow from the task that spawned them.
@@ -39,7 +39,7 @@ impl<'a> Crew<'a> {
         Crew::default()
     }
 
-    /// Spawns a task that does `work`. It starts when the script of [`Crew::drive`] waits next.
+    /// Spawns a task that does `work`. It starts at the next wait of the script in [`Crew::drive`].
     pub(crate) fn lend<W, F>(&self, work: W) -> threads::Handle<()>
     where
         W: FnOnce() -> F + Send + 'a,
@@ -63,7 +63,8 @@ impl<'a> Crew<'a> {
             if let Some(member) = &member {
                 member.wait_for_start();
             }
-            // Within the task, so that what the closure does before its future is a part of it.
+            // The closure is called within the task, so that its code before the future is a part
+            // of the task.
             let future = Identified::new(id, Owning::with(parking, async move { work().await }));
             let future = AssertUnwindSafe(future).catch_unwind();
             let future = abortable(future, registration);
@@ -76,8 +77,8 @@ impl<'a> Crew<'a> {
         handle
     }
 
-    /// Runs `script`, which may spawn tasks, and waits for all of them; the tasks left when
-    /// `script` ends are aborted. Blocks the thread. `None` if the current task was aborted.
+    /// Runs `script`, which may spawn tasks, and waits for all of them. Aborts the tasks left when
+    /// `script` ends. Blocks the thread. Returns `None` if the current task was aborted.
     pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
         std::thread::scope(|scope| {
             let mut script = pin!(script);
@@ -100,7 +101,7 @@ fn abortable<F>(future: F, registration: AbortRegistration) -> Abortable<F> {
     Abortable::new(future, registration)
 }
 
-/// Aborts all tasks when dropped, also by a panic.
+/// A guard that aborts all tasks when it is dropped, also by a panic.
 struct AbortAll<'a>(&'a Mutex<Vec<AbortHandle>>);
 
 impl Drop for AbortAll<'_> {
@@ -113,13 +114,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Polls a future to its end on this thread. Unlike the `block_on` of `futures`, it works within
+/// Polls a future to completion on this thread. Unlike `block_on` of `futures`, it works within
 /// another `block_on`.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     block_on_and(future, Duration::MAX, || {})
 }
 
-/// The same. Calls `meanwhile` once in each `interval` in which the future waits.
+/// Polls a future to completion on this thread. While the future waits, calls `meanwhile` once in
+/// each `interval`.
 pub(crate) fn block_on_and<F: Future>(
     future: F,
     interval: Duration,
@@ -127,7 +129,7 @@ pub(crate) fn block_on_and<F: Future>(
 ) -> F::Output {
     struct Unpark {
         thread: Thread,
-        // A future that was not woken is not polled: a poll counts as progress.
+        // The loop does not poll a future that was not woken, because a poll counts as progress.
         woken: AtomicBool,
     }
 

@@ -1,5 +1,5 @@
 //! Groups of real tasks: the tasks of a node, outside of runs and in the real build. A group ends
-//! by the abort of its tasks.
+//! when its tasks are aborted.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures::future::AbortHandle;
 use pin_project_lite::pin_project;
 
-/// A group; 0 holds the tasks without another group.
+/// The number of the group that contains all tasks without another group.
 pub(crate) const OUTSIDE: u32 = 0;
 
 thread_local! {
@@ -18,21 +18,21 @@ thread_local! {
     static CURRENT: Cell<u32> = const { Cell::new(OUTSIDE) };
 }
 
-/// The tasks of each group, which may have ended; none for a group that is over.
+/// The tasks of each group, which may have ended; `None` for a group that is over.
 static GROUPS: Mutex<Vec<Option<Vec<AbortHandle>>>> = Mutex::new(Vec::new());
 
 fn groups() -> MutexGuard<'static, Vec<Option<Vec<AbortHandle>>>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins a group.
+/// Begins a group. Returns its number.
 pub(crate) fn begin() -> u32 {
     let mut groups = groups();
     groups.push(Some(Vec::new()));
     groups.len() as u32
 }
 
-/// The group of the code that runs.
+/// Returns the group of the running code.
 pub(crate) fn current() -> u32 {
     CURRENT.get()
 }
@@ -51,7 +51,7 @@ pub(crate) fn within<R>(group: u32, act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// Adds a task to the group of the code that spawns it: it is aborted with the group.
+/// Adds a task to the group of the code that spawns it. The task is aborted with the group.
 pub(super) fn join(task: &AbortHandle) -> u32 {
     let group = current();
     if group != OUTSIDE {
@@ -66,7 +66,7 @@ pub(super) fn join(task: &AbortHandle) -> u32 {
     group
 }
 
-/// Ends a group.
+/// Ends a group, and aborts its tasks.
 pub(crate) fn end(group: u32) {
     let tasks = groups().get_mut(group as usize - 1).and_then(Option::take);
     tasks.into_iter().flatten().for_each(|task| task.abort());

@@ -1,11 +1,11 @@
 //! Seeded disturbance of real threads.
 //!
-//! A stress test shakes the threads it runs on: at each point a thread may spin, yield or sleep for
-//! a moment, as its generator draws. Only a thread that polls a task of a stress test has a
-//! generator, and only builds with debug assertions look for one at each point.
+//! A stress test disturbs its threads: at each point a thread may spin, yield or sleep for a moment, as its generator
+//! draws. Only a thread that polls a task of a stress test has a generator. Only builds with debug assertions look for
+//! a generator at each point.
 //!
-//! A point is also where a task that has just spawned others starts together with them, see
-//! [`start`](super::start), and where the watchdog sees that the task makes progress.
+//! A point has two other effects. A task that has just spawned others starts together with them there (see
+//! [`start`](super::start)), and the watchdog sees that the task makes progress.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,14 +27,15 @@ pub(crate) const SHAKES: bool = cfg!(debug_assertions);
 #[derive(Debug)]
 pub(crate) struct Shaker {
     rng: Rng,
-    /// The random values of the task, apart from the disturbance: how many points a task passes depends on time.
+    /// The generator for random values of the task. It is separate from the disturbance, because the number of points
+    /// in a task depends on time.
     draws: Rng,
     abort: AbortHandle,
-    /// Counts the points of the task.
+    /// The counter of the points of the task.
     moves: Arc<AtomicU64>,
-    /// The task has spawned tasks since it last started together with some.
+    /// True if the task has spawned tasks since it last started together with some.
     spawned: bool,
-    /// The points that are left to work that is dropped at one of them; `None` if the work is not.
+    /// The number of remaining points before the work is dropped; `None` if the work is not dropped.
     points_left: Option<u32>,
 }
 
@@ -48,16 +49,17 @@ enum Shake {
 }
 
 impl Shaker {
-    /// Disturbs the task that `abort` ends, as drawn from `seed`. Its points are counted in `moves`.
+    /// Returns the disturbance, drawn from `seed`, of the task that `abort` ends. It counts the points of the task in
+    /// `moves`.
     pub(crate) fn new(seed: u64, abort: AbortHandle, moves: Arc<AtomicU64>) -> Shaker {
         let draws = Rng::new(seed ^ DRAWS);
         Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false, points_left: None }
     }
 
-    /// Draws the action at a point. True if the task starts together with spawned tasks first. `counts` is false at a
-    /// point that is counted otherwise.
+    /// Draws the action at a point. The first result is true if the task starts together with spawned tasks first.
+    /// `counts` is false at a point that is counted elsewhere.
     fn shake(&mut self, counts: bool) -> (bool, Shake) {
-        // The task alone writes it.
+        // Only this task writes the counter, so a load and a store suffice.
         self.moves.store(self.moves.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.abort.is_aborted() || self.is_dropped_here(counts) {
             return (false, Shake::GiveWay);
@@ -73,8 +75,7 @@ impl Shaker {
             return (false, shake);
         }
         self.spawned = false;
-        // A woken thread is late by the time that waking takes, which differs from machine to
-        // machine.
+        // A woken thread is late, because waking takes time. The delay differs from machine to machine, so it is drawn.
         let late = match self.rng.below(4) {
             0 => shake,
             1 => Shake::Spin(1 << self.rng.below(12)),
@@ -84,7 +85,7 @@ impl Shaker {
         (true, late)
     }
 
-    /// Counts a point of work that is dropped at one of them. Returns `true` at that point and all after it.
+    /// Counts a point of work that is dropped at a point. Returns `true` at that point and at all later points.
     fn is_dropped_here(&mut self, counts: bool) -> bool {
         match &mut self.points_left {
             None => false,
@@ -97,32 +98,33 @@ impl Shaker {
     }
 }
 
-/// Makes another stream of one seed.
+/// A constant that turns a seed into the seed of a second, different stream.
 const DRAWS: u64 = 0x6a09_e667_f3bc_c908;
 
-/// Has `shaker`, or nothing, disturb the current thread from here on. Returns the shaker before.
+/// Sets the disturbance of the current thread to `shaker`, or to none. Returns the previous one.
 pub(crate) fn set(shaker: Option<Shaker>) -> Option<Shaker> {
     SHAKER.with(|current| current.replace(shaker))
 }
 
-/// Disturbs a real thread at a point. Returns `true` if the task must give way there, because it was aborted or its
-/// work is dropped [at this point](up_to): a task whose points are all ready would never know.
+/// Disturbs a real thread at a point. Returns `true` if the task must yield there, because it was aborted or its work
+/// is dropped [at this point](up_to). A task whose points are all ready would otherwise never notice.
 #[inline(always)]
 #[must_use]
 pub(crate) fn jitter() -> bool {
     SHAKES && shake(true)
 }
 
-/// The same at a point that is pending once, which counts as its point.
+/// Disturbs a real thread at a point that is pending once. This call does not count a point, because the pending poll
+/// counts as one.
 #[must_use]
 pub(crate) fn jitter_at_turn() -> bool {
     SHAKES && shake(false)
 }
 
-/// Polls work that is dropped at its `point`-th point from here on, counted from 1: the work gives way there.
-/// Returns the number of points that it passed; 0 where points are not disturbed.
+/// Polls work that is dropped at its `point`-th point from here on, counted from 1: the work yields there. Returns the
+/// number of points that the work passed, or 0 if points are not disturbed.
 pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
-    /// Restores the previous limit when dropped, also by a panic.
+    /// Restores the previous limit when it is dropped, also by a panic.
     struct Restore(Option<u32>);
 
     impl Drop for Restore {
@@ -132,7 +134,7 @@ pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     }
 
     let own = point.saturating_sub(1);
-    // Work may be a part of other work that is dropped.
+    // This work may be a part of other work that is dropped.
     let outer = points_left(None);
     let begun = outer.map_or(own, |outer| outer.min(own));
     points_left(Some(begun));
@@ -143,8 +145,7 @@ pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (polled, passed)
 }
 
-/// Sets the number of points that are left to the work of the current task. Returns the previous
-/// number.
+/// Sets the number of points that are left for the work of the current task. Returns the previous number.
 fn points_left(left: Option<u32>) -> Option<u32> {
     SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();
@@ -179,14 +180,14 @@ fn shake(counts: bool) -> bool {
     false
 }
 
-/// Records that the current task has spawned another, which has its thread. Both can start together only here if points
-/// are not disturbed.
+/// Records that the current task has spawned another task, which already has a thread. If points are not disturbed,
+/// only this call can start both together.
 pub(crate) fn spawned() {
     let drawn = SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();
         shaker.as_mut().map(|shaker| {
             shaker.spawned = true;
-            // Mostly not: tasks that wait for each other to be spawned race with each other.
+            // This is rare, because tasks that wait for each other to be spawned race with each other.
             shaker.rng.below(8)
         })
     });
@@ -197,7 +198,7 @@ pub(crate) fn spawned() {
     }
 }
 
-/// A random number below `bound`: seeded in a stress test, otherwise different each time.
+/// Returns a random number below `bound`: seeded in a stress test, otherwise different each time.
 pub(crate) fn draw(bound: u64) -> u64 {
     SHAKER.with(|shaker| match shaker.borrow_mut().as_mut() {
         Some(shaker) => shaker.draws.below(bound),
@@ -205,8 +206,8 @@ pub(crate) fn draw(bound: u64) -> u64 {
     })
 }
 
-/// A number below `bound`, for the order in which branches are polled: seeded in a stress test, elsewhere from a
-/// generator of the thread, because a `select!` in a loop asks for one each time.
+/// Returns a random number below `bound`, for the order in which branches are polled. It is seeded in a stress test.
+/// Elsewhere it is from a generator of the thread, because a `select!` in a loop needs a number in each round.
 pub(crate) fn turn(bound: u64) -> u64 {
     thread_local! {
         static TURNS: RefCell<Rng> = RefCell::new(fresh());

@@ -1,4 +1,4 @@
-//! The error of a task that gave no result, the same in both builds.
+//! The error of a task that returned no result. It is the same in both builds.
 
 use std::any::Any;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Id;
 
-/// The error of a task that gave no result.
+/// The error of a task that returned no result.
 ///
-/// In a run only an abort is seen here: a panic of any task ends the run as failed. Tasks that a program over
-/// `unpause-tokio` spawns are an exception.
+/// In a run, this error only reports aborts, because a panic of any task ends the run as failed. Tasks that a program
+/// spawns through `unpause-tokio` are an exception.
 pub struct JoinError {
     id: Id,
-    /// The payload of the panic; `None` if the task was aborted. Behind a mutex to be `Sync`.
+    /// The payload of the panic; `None` if the task was aborted. The mutex makes it `Sync`.
     panic: Option<Mutex<Box<dyn Any + Send>>>,
-    /// The place of a panic that no hook showed; else empty.
+    /// The place of a panic that no hook printed; otherwise empty.
     place: String,
 }
 
@@ -27,7 +27,7 @@ impl JoinError {
         JoinError { id, panic: Some(Mutex::new(payload)), place }
     }
 
-    /// The identity of the task.
+    /// Returns the identity of the task.
     pub fn id(&self) -> Id {
         self.id
     }
@@ -42,10 +42,10 @@ impl JoinError {
         self.panic.is_some()
     }
 
-    /// The payload of the panic.
+    /// Returns the payload of the panic.
     ///
     /// # Errors
-    /// Gives the error back if the task was aborted.
+    /// Returns this error again if the task was aborted.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
         match self.panic {
             Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
@@ -53,10 +53,10 @@ impl JoinError {
         }
     }
 
-    /// The payload of the panic.
+    /// Returns the payload of the panic.
     ///
     /// # Panics
-    /// If the task was aborted.
+    /// Panics if the task was aborted.
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
         match self.try_into_panic() {

@@ -1,11 +1,11 @@
-//! Values that the process keeps for modules above, outside of runs: one of each type.
+//! Values that the process stores for other modules, outside of runs: one value per type.
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, PoisonError};
 
 static KEPT: Mutex<Vec<(TypeId, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
-/// The value of this type, made when it is first asked for.
+/// Returns the value of this type. The first call creates it.
 pub(crate) fn of_process<T: Default + Send + Sync + 'static>() -> Arc<T> {
     let id = TypeId::of::<T>();
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,18 +1,18 @@
-//! The executor of real threads: the tasks of code outside of runs, of stress runs and of the real build.
+//! The executor on real threads: it runs the tasks of code outside of runs, of stress runs and of the real build.
 //!
-//! Its counterpart is `rt`, which makes simulated runs. Both lie below the seam.
+//! The counterpart of this executor is `rt`, which executes simulated runs. Both are below the seam.
 //!
 //! | file | content |
 //! |---|---|
 //! | `threads` | tasks as futures of the program's spawner, or as threads |
-//! | `own` | the token and the end of such a task |
-//! | `task_id`, `join_error` | the identity of a task, and the error of one that has no result |
+//! | `own` | the parking token and the end work of such a task |
+//! | `task_id`, `join_error` | the identity of a task, and the error of a task without a result |
 //! | `crew` | tasks that are threads of a scope |
 //! | `groups` | tasks that end together |
 //! | `timer` | timers on the clock of the system |
 //! | `stress`, `start`, `jitter` | a stress run: its tasks, their common start, their delays |
 //! | `statics`, `kept` | values of a static in each stress run, and values of the process |
-//! | `backoff`, `nameless` | pauses of a loop, and objects that have no name |
+//! | `backoff`, `nameless` | pauses of a loop, and objects without names |
 
 pub(crate) mod backoff;
 pub(crate) mod crew;

@@ -1,4 +1,4 @@
-//! The belongings of a task outside of runs: the token that it parks for, and the work to do at its end.
+//! The state that belongs to a task outside of runs: its parking token, and the work to do at its end.
 
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
@@ -13,17 +13,17 @@ use pin_project_lite::pin_project;
 /// Work to do at the end of a task.
 pub(crate) type AtEnd = Box<dyn FnOnce() + Send>;
 
-/// The maximum number of rounds of work that adds work at the end of a task.
+/// The maximum number of rounds of end work, because end work may add more end work.
 const END_ROUNDS_MAX: u32 = 16;
 
-/// The belongings of one task.
+/// The state of one task.
 #[derive(Default)]
 struct Own {
     parking: RealParking,
     at_end: Vec<AtEnd>,
 }
 
-/// A token.
+/// A parking token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RealParking(Arc<Token>);
 
@@ -34,26 +34,26 @@ struct Token {
 }
 
 thread_local! {
-    /// The belongings of the task that this thread polls; none outside of tasks.
+    /// The state of the task that this thread polls; `None` outside of tasks.
     static OF_TASK: RefCell<Option<Own>> = const { RefCell::new(None) };
-    /// The token of what this thread polls outside of tasks.
+    /// The parking token of code that this thread polls outside of tasks.
     static OF_THREAD: OnceCell<RealParking> = const { OnceCell::new() };
 }
 
 impl RealParking {
-    /// The token of the task that this thread polls, or of the thread.
+    /// Returns the token of the task that this thread polls. Outside of tasks, returns the token of the thread.
     pub(crate) fn current() -> RealParking {
         let of_task = OF_TASK.with_borrow(|own| own.as_ref().map(|own| own.parking.clone()));
         of_task.unwrap_or_else(|| OF_THREAD.with(|own| own.get_or_init(Self::default).clone()))
     }
 
-    /// Gives the token.
+    /// Makes the token available.
     pub(crate) fn unpark(&self) {
         self.0.is_there.store(true, Ordering::SeqCst);
         self.0.given.notify(usize::MAX);
     }
 
-    /// Waits for the token and takes it.
+    /// Waits for the token and consumes it.
     pub(crate) async fn park(self) {
         let take = || self.0.is_there.swap(false, Ordering::SeqCst);
         while !take() {
@@ -66,7 +66,8 @@ impl RealParking {
     }
 }
 
-/// Has `work` done at the end of the task that this thread polls. Gives it back if there is none.
+/// Registers `work` to be done at the end of the task that this thread polls. Outside of tasks, returns `work` as the
+/// error.
 pub(crate) fn at_end(work: AtEnd) -> Result<(), AtEnd> {
     OF_TASK.with_borrow_mut(|own| match own {
         Some(own) => {
@@ -77,7 +78,7 @@ pub(crate) fn at_end(work: AtEnd) -> Result<(), AtEnd> {
     })
 }
 
-/// Does the work of the end of the task that this thread polls, the last first.
+/// Does the end work of the task that this thread polls, in reverse order of registration.
 fn end() {
     for _ in 0..END_ROUNDS_MAX {
         let take = |own: &mut Option<Own>| own.as_mut().map(|own| std::mem::take(&mut own.at_end));
@@ -89,7 +90,7 @@ fn end() {
     }
 }
 
-/// Calls `work` as a part of the task that has `own`.
+/// Calls `work` as a part of the task with the state `own`.
 fn during<R>(own: &mut Option<Own>, work: impl FnOnce() -> R) -> R {
     struct Restore<'a>(&'a mut Option<Own>);
 
@@ -110,9 +111,9 @@ fn exchange(own: &mut Option<Own>) {
 }
 
 pin_project! {
-    /// The future of a task that is not of a run, with what the task has.
+    /// The future of a task outside of runs, with the state of the task.
     pub(crate) struct Owning<F> {
-        // Elsewhere while the task is polled.
+        // The state is in `OF_TASK` while the task is polled.
         own: Option<Own>,
         #[pin]
         future: Option<F>,
@@ -136,7 +137,7 @@ impl<F> Owning<F> {
         Owning::with(RealParking::default(), future)
     }
 
-    /// The future of a task that parks for this token.
+    /// Returns the future of a task that parks on this token.
     pub(crate) fn with(parking: RealParking, future: F) -> Owning<F> {
         Owning { own: Some(Own { parking, at_end: Vec::new() }), future: Some(future) }
     }

@@ -1,20 +1,20 @@
-//! The starting line of the tasks of a stress run.
+//! The starting line for the tasks of a stress run.
 //!
-//! A spawned task waits until its spawner waits, ends, joins a task or reaches its next point (if
-//! points are [disturbed](super::jitter)). Then the tasks spawned so far start together, as soon as
-//! the last of them has a thread: a thread takes longer to come up than most tasks to end. The
-//! spawner that came to a point starts with them.
+//! A spawned task waits until its spawner waits, ends, joins a task or reaches its next point (if points are
+//! [disturbed](super::jitter)). Then the tasks spawned so far start together, as soon as the last of them has a thread.
+//! This matters because most tasks take less time than the start of a thread. A spawner that reached a point starts
+//! with its tasks.
 //!
-//! All waits are short: a spawner that neither waits nor has points lets its tasks start after [`START`], and
-//! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
+//! All waits are short. If a spawner neither waits nor has points, its tasks start after [`START`]. A task that no
+//! thread polls delays the others for at most [`ARRIVAL`].
 
 use std::time::Duration;
 
 use super::stress::current;
 
-/// The time that a task waits for its start if its spawner neither waits nor ends.
+/// The maximum time that a task waits for its start if its spawner neither waits nor ends.
 pub(crate) const START: Duration = Duration::from_millis(5);
-/// The time that a spawner waits at a point for the tasks that it has spawned to have threads.
+/// The maximum time that a spawner waits at a point until the tasks that it has spawned have threads.
 const ARRIVAL: Duration = Duration::from_millis(2);
 
 /// The tasks of a run that may start. Tasks are counted in the order of their spawns.
@@ -24,7 +24,7 @@ pub(crate) struct Starts {
     arrived: Vec<bool>,
     /// Tasks below this number may start.
     released: usize,
-    /// Tasks below this number start when all of them have arrived; at least `released`.
+    /// Tasks below this number start when all of them have arrived. The number is at least `released`.
     wanted: usize,
     /// The number of tasks from `released` to `wanted` that have not arrived.
     missing: usize,
@@ -36,7 +36,7 @@ impl Starts {
         self.arrived.push(false);
     }
 
-    /// Marks the task as polled by a thread. Returns `true` if tasks may start that might not before.
+    /// Marks the task as polled by a thread. Returns `true` if this lets more tasks start.
     #[must_use]
     pub(crate) fn arrive(&mut self, task: usize) -> bool {
         let first = !std::mem::replace(&mut self.arrived[task], true);
@@ -46,7 +46,7 @@ impl Starts {
         self.release_if_complete()
     }
 
-    /// Makes all tasks start together. Returns `true` if they may start now.
+    /// Requests that all tasks start together. Returns `true` if they may start now.
     #[must_use]
     pub(crate) fn want_all(&mut self) -> bool {
         let new = &self.arrived[self.wanted.min(self.arrived.len())..];
@@ -55,7 +55,7 @@ impl Starts {
         self.release_if_complete()
     }
 
-    /// Lets the tasks start that wait for each other, arrived or not.
+    /// Lets the tasks start that wait for each other, whether they have arrived or not.
     pub(crate) fn release(&mut self) {
         (self.released, self.missing) = (self.wanted, 0);
     }
@@ -93,8 +93,8 @@ pub(crate) fn release() {
     }
 }
 
-/// The same. The current task continues together with them. Blocks the thread for at most
-/// [`ARRIVAL`].
+/// Lets the tasks that were spawned so far start as soon as all of them have threads; the current task continues
+/// together with them. Blocks the thread for at most [`ARRIVAL`].
 pub(super) fn together() {
     let Some(member) = current() else { return };
     let run = &member.run;
@@ -123,7 +123,7 @@ mod tests {
         (0..3).for_each(|_| starts.add());
         assert!(!starts.arrive(1), "nobody asked for it");
         assert!(!starts.want_all());
-        // A fourth task, which is not waited for.
+        // No task waits for the fourth task.
         starts.add();
         assert!(!starts.arrive(0) && !starts.arrive(0) && !starts.arrive(3));
         assert!(!starts.may_start(0));

@@ -1,11 +1,12 @@
-//! Statics in stress runs: each run has a value of its own, as a simulated run has.
+//! Statics in stress runs: each run has its own value, as in simulated runs.
 //!
-//! The value of a run starts as a copy of the initial value of the static. Other runs, which may be
-//! on at the same time, and code outside of runs have values of their own. The static keeps all of
-//! them, and drops the value of a run that is over when the next run begins.
+//! The value of a run starts as a copy of the initial value of the static. Other runs, which may execute at the same
+//! time, and code outside of runs have values of their own. The static stores all these values. When the next run
+//! begins, it drops the values of finished runs.
 //!
-//! Own values take room in each primitive and a branch at each point, so only builds with debug assertions have them.
-//! In others a [`StaticValues`] is empty, and a static has one value for all runs and outside, as in std.
+//! Values for each run take room in each primitive and cost a branch at each point, so only builds with debug
+//! assertions have them. In other builds a [`StaticValues`] is empty, and a static has one value for all runs and for
+//! code outside, as in std.
 
 #[cfg(debug_assertions)]
 pub(crate) use self::own::StaticValues;
@@ -16,11 +17,11 @@ mod own {
 
     use crate::real::stress::{StressRun, current};
 
-    /// The values of a static beside its initial value, which does not change.
+    /// The values of a static other than its initial value, which does not change.
     #[derive(Debug)]
     pub(crate) struct StaticValues<S> {
         is_static: bool,
-        /// The value outside of runs, once it was used.
+        /// The value outside of runs, set by its first use.
         outside: OnceLock<S>,
         of_runs: RwLock<Vec<OfRun<S>>>,
     }
@@ -32,12 +33,12 @@ mod own {
     }
 
     impl<S> StaticValues<S> {
-        /// For a primitive that is no static.
+        /// Returns the values for a primitive that is not a static.
         pub(crate) const fn none() -> StaticValues<S> {
             StaticValues::new(false)
         }
 
-        /// For a static.
+        /// Returns the values for a static.
         pub(crate) const fn of_static() -> StaticValues<S> {
             StaticValues::new(true)
         }
@@ -46,8 +47,8 @@ mod own {
             StaticValues { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
         }
 
-        /// Does `act` to the value. For a static, this is the value of this thread's run, or the
-        /// value outside of runs; each begins as a `copy` of `made`.
+        /// Calls `act` with the value. For a static, this is the value of this thread's run, or the value outside of
+        /// runs. Each of them starts as a `copy` of `made`.
         pub(crate) fn with<R>(
             &self,
             made: &S,
@@ -69,7 +70,7 @@ mod own {
                 return known.value.clone();
             }
             drop(known);
-            // The user's `clone` and destructors are called without the lock.
+            // The user's `clone` and destructors run without the lock.
             let first = Arc::new(first());
             let mut all = self.of_runs.write().unwrap_or_else(PoisonError::into_inner);
             if let Some(known) = all.iter().find(|known| known.is_of(run)) {
@@ -85,7 +86,7 @@ mod own {
             first
         }
 
-        /// The value, for the only owner of the primitive.
+        /// Returns the value for an exclusive owner of the primitive.
         pub(crate) fn alone<'a>(&'a mut self, made: &'a mut S) -> &'a mut S {
             let Some(member) = current() else {
                 return self.outside.get_mut().unwrap_or(made);
@@ -93,13 +94,13 @@ mod own {
             let all = self.of_runs.get_mut().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = all.iter().position(|known| known.is_of(&member.run)) {
                 let value = Arc::into_inner(all.swap_remove(at).value);
-                // From here on it is the value that the static was made with.
+                // From here on, this value is the initial value of the static.
                 *made = value.expect("whoever has the static alone has its value alone");
             }
             made
         }
 
-        /// The same, taken out.
+        /// Returns the value of `alone` by move.
         pub(crate) fn into_value(mut self, mut made: S) -> S {
             self.alone(&mut made);
             match self.outside.into_inner() {
@@ -116,7 +117,7 @@ mod own {
     }
 }
 
-/// Nothing: a static has one value.
+/// An empty type: a static has one value.
 #[cfg(not(debug_assertions))]
 #[derive(Debug)]
 pub(crate) struct StaticValues<S>(std::marker::PhantomData<fn() -> S>);

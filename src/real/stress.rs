@@ -1,7 +1,7 @@
 //! The tasks of one stress run on real threads.
 //!
-//! A run gathers its tasks: they [start together](super::start), a generator for each delays it at its points, and the
-//! first panic or failed check ends them all. A task takes part while any thread polls it.
+//! A run starts its tasks [together](super::start), delays each task at its points with a generator, and ends all tasks
+//! at the first panic or failed check. A task takes part in the run while any thread polls it.
 
 mod in_run;
 mod this_thread;
@@ -33,16 +33,16 @@ use unpause_check::history::HistoryRecord;
 
 /// One stress run.
 pub(crate) struct StressRun {
-    /// The name of its test.
+    /// The name of the test.
     test: String,
     seed: u64,
-    /// Panics are shown when they happen.
+    /// True if panics are printed when they happen.
     loud: bool,
-    /// The time for which none of its tasks may move.
+    /// The time after which the run counts as hung, if none of its tasks makes progress.
     hang: Option<Duration>,
-    /// The place that its tasks are reported with: real threads record none.
+    /// The place in reports about its tasks, because real threads record no places.
     place: Place,
-    /// The run has ended. Tasks that continue nevertheless no longer belong to it.
+    /// True if the run has ended. Tasks that continue nevertheless no longer belong to it.
     over: AtomicBool,
     state: Mutex<StressState>,
     pub(super) changed: Condvar,
@@ -50,9 +50,9 @@ pub(crate) struct StressRun {
 
 #[derive(Default)]
 pub(super) struct StressState {
-    /// By [`TaskId`], the body being the first.
+    /// The tasks, by [`TaskId`]. The body is the first task.
     tasks: Vec<Task>,
-    /// Also by [`TaskId`].
+    /// The start states of the tasks, by [`TaskId`].
     pub(super) starts: Starts,
     panics: Vec<(TaskId, Panicked)>,
     histories: Vec<Arc<dyn HistorySource>>,
@@ -66,7 +66,7 @@ struct Task {
     children: u32,
     abort: AbortHandle,
     ended: bool,
-    /// Counts its points and polls.
+    /// The counter of the task's points and polls.
     moves: Arc<AtomicU64>,
 }
 
@@ -74,17 +74,17 @@ struct Task {
 pub(crate) struct Member {
     pub(super) run: Arc<StressRun>,
     task: TaskId,
-    /// A number that no other task of the process has, and the task's name.
+    /// The number of the task, which is unique in the process, and the name of the task.
     client: (u64, String),
-    /// The seed of its generators.
+    /// The seed of the task's generators.
     seed: u64,
-    /// Counts its points and polls.
+    /// The counter of the task's points and polls.
     moves: Arc<AtomicU64>,
-    /// The time at which it starts by itself.
+    /// The time at which the task starts by itself.
     deadline: OnceLock<Instant>,
 }
 
-/// Unwinds a task whose check failed. Not a panic of the program: the hook is not called.
+/// The payload that unwinds a task whose check failed. This is not a panic of the program, so the hook is not called.
 struct CheckFailed;
 
 impl std::fmt::Debug for StressRun {
@@ -94,8 +94,7 @@ impl std::fmt::Debug for StressRun {
 }
 
 impl StressRun {
-    /// Returns a run of `test`, with its jitter drawn from `seed`, and its body, which `abort`
-    /// ends.
+    /// Returns a run of `test`, whose jitter is drawn from `seed`, and the run's body, which `abort` ends.
     pub(crate) fn begin(
         test: &str,
         (seed, place): (u64, Place),
@@ -117,7 +116,7 @@ impl StressRun {
         (run, body)
     }
 
-    /// A task spawned by `parent`, or the body.
+    /// Adds a task spawned by `parent`, or the body.
     fn add(
         self: &Arc<StressRun>,
         parent: Option<TaskId>,
@@ -142,7 +141,7 @@ impl StressRun {
             message: None,
         };
         let client = (threads::new_client(), record.to_string());
-        // By the path, which does not depend on the order of two spawners.
+        // The seed is derived from the path, which does not depend on the order of two spawners.
         let mix =
             |seed: u64, nth: &u32| (seed ^ u64::from(*nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let seed = record
@@ -157,8 +156,8 @@ impl StressRun {
         Arc::new(Member { run: self.clone(), task, client, seed, moves, deadline })
     }
 
-    /// Lets every task start, aborts the tasks that have not ended, waits for them for at most `patience`.
-    /// Returns the tasks that still have not ended. A task that no thread has polled never starts.
+    /// Lets every task start, aborts the tasks that have not ended, and waits for them for at most `patience`. Returns
+    /// the tasks that still have not ended, except tasks that no thread has polled: such a task never starts.
     pub(crate) fn finish(&self, patience: Duration) -> Vec<TaskRecord> {
         self.abort_all();
         let left = |state: &mut StressState| state.tasks.iter().any(|task| !task.ended);
@@ -172,7 +171,7 @@ impl StressRun {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Ends the run as failed. The first failure counts.
+    /// Ends the run as failed. Only the first failure is kept.
     pub(crate) fn fails(&self, failure: Failure) {
         self.lock().failure.get_or_insert(failure);
         self.abort_all();
@@ -184,21 +183,22 @@ impl StressRun {
         let aborts: Vec<AbortHandle> = state.tasks.iter().map(|task| task.abort.clone()).collect();
         drop(state);
         self.changed.notify_all();
-        // This wakes tasks, which is code of the user's executor.
+        // An abort wakes tasks, and thereby runs code of the user's executor.
         aborts.iter().for_each(AbortHandle::abort);
     }
 
-    /// The tasks that have not ended.
+    /// Returns the tasks that have not ended.
     pub(crate) fn left(&self) -> Vec<TaskRecord> {
         self.left_that(|_, _| true)
     }
 
-    /// The tasks that wait for the program's spawner to poll them; tasks that are threads do come up.
+    /// Returns the tasks that wait for the program's spawner to poll them. The list is empty if tasks are threads,
+    /// because threads always start.
     pub(crate) fn waiting_for_spawner(&self) -> Vec<TaskRecord> {
         if threads::SPAWNER.get().is_some() { self.unpolled() } else { Vec::new() }
     }
 
-    /// The tasks that no thread has polled.
+    /// Returns the tasks that no thread has polled.
     pub(crate) fn unpolled(&self) -> Vec<TaskRecord> {
         self.left_that(|starts, task| !starts.has_arrived(task))
     }
@@ -210,20 +210,20 @@ impl StressRun {
         left.map(|(_, task)| task.record.clone()).collect()
     }
 
-    /// A number that grows whenever a task is spawned, polled or ends and, where points are
-    /// disturbed, at each point.
+    /// Returns a number that grows whenever a task is spawned, polled or ends. If points are disturbed, it also grows
+    /// at each point.
     pub(crate) fn progress(&self) -> u64 {
         let state = self.lock();
         let of = |task: &Task| task.moves.load(Ordering::Relaxed) + 1 + u64::from(task.ended);
         state.tasks.iter().map(of).fold(0, u64::wrapping_add)
     }
 
-    /// All tasks by [`TaskId`].
+    /// Returns all tasks by [`TaskId`].
     pub(crate) fn tasks(&self) -> Vec<TaskRecord> {
         self.lock().tasks.iter().map(|task| task.record.clone()).collect()
     }
 
-    /// The first failure: a check, or else a task that panicked.
+    /// Returns the first failed check, or else the first panic of a task.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let state = self.lock();
         state.failure.clone().or_else(|| {
@@ -232,19 +232,19 @@ impl StressRun {
         })
     }
 
-    /// The places of histories that were recorded and neither checked nor read.
+    /// Returns the places of histories that were recorded, but neither checked nor read.
     pub(crate) fn unchecked(&self) -> Vec<Place> {
         let sources = self.lock().histories.clone();
         sources.iter().filter_map(|source| source.unchecked()).collect()
     }
 
-    /// The histories recorded so far, in text.
+    /// Returns the histories recorded so far, as text.
     pub(crate) fn histories(&self) -> Vec<HistoryRecord> {
         let sources = self.lock().histories.clone();
         sources.iter().map(|source| source.record()).collect()
     }
 
-    /// The conditions counted so far.
+    /// Returns the conditions counted so far.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.lock().conditions.clone()
     }
@@ -254,7 +254,7 @@ impl StressRun {
         !self.lock().programs.is_empty()
     }
 
-    /// The programs that were generated so far, in text.
+    /// Returns the programs generated so far, as text.
     pub(crate) fn programs(&self) -> Vec<ProgramRecord> {
         let sources = self.lock().programs.clone();
         sources.iter().map(|source| source.record()).collect()
@@ -285,12 +285,12 @@ impl Member {
         drop(self.run.changed.wait_timeout_while(self.run.lock(), START, early));
     }
 
-    /// A generator of the task, which `abort` ends.
+    /// Returns a generator for the task, which `abort` ends.
     fn shaker(&self, abort: AbortHandle, nth: u64) -> Shaker {
         Shaker::new(self.seed.wrapping_add(nth), abort, self.moves.clone())
     }
 
-    /// Drops a value that the task left over, as a part of the task: its destructor belongs to the run.
+    /// Drops a remaining value of the task as a part of the task, because the destructor belongs to the run.
     pub(crate) fn drops<T>(self: &Arc<Member>, abort: AbortHandle, value: T) {
         let mut shaker = Some(self.shaker(abort, 1));
         let _entered = PollGuard::enter(self, &mut shaker);
@@ -315,7 +315,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         let mut state = self.run.lock();
         state.tasks[self.task.index()].ended = true;
-        // A task that no thread will ever poll is not waited for.
+        // The run does not wait for a task that no thread will ever poll.
         let _ = state.starts.arrive(self.task.index());
         drop(state);
         self.run.changed.notify_all();

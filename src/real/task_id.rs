@@ -1,4 +1,4 @@
-//! Identities of tasks, for the program: the same type in both builds.
+//! Task identities for the program: the same type in both builds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-/// The identity of a task, which no other task of the run has; outside of runs, no other of the program.
+/// The identity of a task. It is unique in the run or, outside of runs, in the program.
 ///
-/// In a run it depends on the path of the task alone: the first task that the body spawns has 1, whatever other tasks
-/// do before. So it is the same in all runs of a seed.
+/// In a run, the identity depends only on the path of the task: the first task that the body spawns has 1, whatever
+/// other tasks do before. So it is the same in all runs of a seed.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -39,23 +39,23 @@ thread_local! {
 static IDS: AtomicU64 = AtomicU64::new(1);
 
 impl Id {
-    /// An identity that no task had before.
+    /// Returns a new identity, which no task had before.
     pub(crate) fn fresh() -> Id {
         let number = IDS.fetch_add(1, Ordering::Relaxed);
         Id::of(number).expect("fewer than 2^64 tasks")
     }
 
-    /// The identity with this number; none for 0.
+    /// Returns the identity with this number; `None` for 0.
     pub(crate) fn of(number: u64) -> Option<Id> {
         NonZeroU64::new(number).map(Id)
     }
 
-    /// The task that this thread polls outside of runs.
+    /// Returns the task that this thread polls outside of runs.
     pub(crate) fn of_thread() -> Option<Id> {
         CURRENT.try_with(Cell::get).ok().flatten()
     }
 
-    /// Calls `work` as a part of the task.
+    /// Calls `work` with this task as the current one.
     fn during<R>(self, work: impl FnOnce() -> R) -> R {
         struct Restore(Option<Id>);
 
@@ -72,7 +72,7 @@ impl Id {
 }
 
 pin_project! {
-    /// The future of a task that is not of a run: the task is the current one while it is polled or dropped.
+    /// The future of a task outside of runs. The task is the current one while the future is polled or dropped.
     pub(crate) struct Identified<F> {
         id: Id,
         #[pin]

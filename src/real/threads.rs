@@ -1,8 +1,7 @@
-//! Spawning for real.
+//! Tasks on real threads: spawning and joining.
 //!
-//! A program sets its spawner once, one line for tokio or smol; without one, each task is an OS
-//! thread. In a stress test tasks take part in the run of the task that spawned them, see
-//! [`stress`].
+//! A program sets its spawner once, with one line for tokio or smol; without a spawner, each task is an OS thread. In a
+//! stress test, a task takes part in the run of its spawner, see [`stress`].
 
 use std::cell::Cell;
 use std::future::Future;
@@ -27,12 +26,12 @@ type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
 pub(crate) static SPAWNER: OnceLock<Spawner> = OnceLock::new();
 
-/// Has `spawner` spawn tasks from here on. Returns `false` if one was set before; then that one stays.
+/// Sets the spawner for tasks from here on. Returns `false` if a spawner was set before, which then stays in place.
 pub(crate) fn set_spawner(spawner: Spawner) -> bool {
     SPAWNER.set(spawner).is_ok()
 }
 
-/// The real handle of a task.
+/// The handle of a real task.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
     pub(crate) id: Id,
@@ -42,7 +41,7 @@ pub(crate) struct Handle<T> {
     pub(crate) finished: Arc<AtomicBool>,
 }
 
-/// Spawns a task for real.
+/// Spawns a task on a real thread.
 pub(crate) fn spawn<F>(name: Option<&str>, future: F) -> Handle<F::Output>
 where
     F: Future + Send + 'static,
@@ -60,7 +59,7 @@ where
     handle
 }
 
-/// Spawns a task that is one call, which may block: it has a thread of its own, whatever the spawner is.
+/// Spawns a task that is one call, which may block. It has its own thread, even if the program has set a spawner.
 pub(crate) fn spawn_blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Handle<R> {
@@ -73,7 +72,7 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
     handle
 }
 
-/// Spawns a task that the caller polls on this thread. In a stress test it is a part of the task that polls it.
+/// Spawns a task that the caller polls on this thread. In a stress test, it is a part of the task that polls it.
 pub(crate) fn spawn_local<F>(future: F) -> (Handle<F::Output>, LocalBoxFuture<'static, ()>)
 where
     F: Future + 'static,
@@ -83,7 +82,8 @@ where
     (handle, Box::pin(task))
 }
 
-/// The handle of a task, the task in the stress run of the current one if it `takes_part` in it, and its future.
+/// Returns the handle of a task, its member in the stress run of the current task if it `takes_part` in the run, and
+/// its future.
 fn prepare<F: Future>(
     name: Option<&str>,
     future: F,
@@ -107,18 +107,18 @@ fn prepare<F: Future>(
                 None => outcome(id, stress::current().as_deref(), polled),
             };
             finished.store(true, Ordering::Release);
-            // The handle may be dropped: then no task takes the result.
+            // If the handle was dropped, no task receives the result, so it is dropped here.
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
                 member.drops(abort, unwanted);
             }
-            // Dropped last: a run has nothing left to do once all of its tasks have ended.
+            // The member is dropped last: a run has nothing left to do once all of its tasks have ended.
             drop(member);
         }
     };
     (Handle { id, parking, result, abort, finished }, member, task)
 }
 
-/// Polls a task to its end on a thread of its own.
+/// Polls a task to completion on its own thread.
 fn on_thread(
     name: Option<&str>,
     member: Option<Arc<stress::Member>>,
@@ -126,7 +126,7 @@ fn on_thread(
 ) {
     let mut thread = std::thread::Builder::new();
     if let Some(name) = name {
-        // The operating system takes no name with a zero in it.
+        // The operating system rejects a thread name with a zero byte.
         thread = thread.name(name.replace('\0', "\u{fffd}"));
     }
     let run = move || {
@@ -143,7 +143,7 @@ fn on_thread(
     }
 }
 
-/// The result of a task on its own thread. A panic is reported to the run that the task belongs to.
+/// Returns the result of a task on its own thread. Reports a panic to the run of the task.
 pub(super) fn outcome<T>(
     id: Id,
     member: Option<&stress::Member>,
@@ -161,7 +161,7 @@ pub(super) fn outcome<T>(
     }
 }
 
-/// A handle that can only end a task.
+/// A handle that can only abort a task.
 #[derive(Clone)]
 pub(crate) struct Stopper {
     id: Id,
@@ -174,7 +174,7 @@ impl Stopper {
         self.id
     }
 
-    /// Ends the task at its next point.
+    /// Aborts the task at its next point.
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }
@@ -186,7 +186,7 @@ impl Stopper {
 }
 
 impl<T> Handle<T> {
-    /// A handle that can only end the task.
+    /// Returns a handle that can only abort the task.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper { id: self.id, abort: self.abort.clone(), finished: self.finished.clone() }
     }
@@ -197,7 +197,7 @@ impl<T> Handle<T> {
         let id = self.id;
         Pin::new(&mut self.result)
             .poll(cx)
-            // The spawner dropped the task: the runtime it belongs to is shutting down.
+            // The spawner dropped the task, because its runtime is shutting down.
             .map(|result| result.unwrap_or(Err(JoinError::cancelled(id))))
     }
 
@@ -205,7 +205,7 @@ impl<T> Handle<T> {
         self.id
     }
 
-    /// Ends the task at its next point.
+    /// Aborts the task at its next point.
     pub(crate) fn abort(&self) {
         self.abort.abort();
     }
@@ -221,12 +221,12 @@ thread_local! {
 }
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
 
-/// A number that was not returned before.
+/// Returns a number that no earlier call has returned.
 pub(crate) fn new_client() -> u64 {
     CLIENTS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A unique number for the current task, or for the thread if it polls no task of a stress run.
+/// Returns a unique number for the current task, or for the thread if it polls no task of a stress run.
 pub(crate) fn client() -> u64 {
     stress::client().unwrap_or_else(|| {
         CLIENT.with(|client| {
@@ -238,7 +238,7 @@ pub(crate) fn client() -> u64 {
     })
 }
 
-/// The name of the [`client`].
+/// Returns the name of the [`client`].
 pub(crate) fn client_name() -> String {
     stress::client_name().unwrap_or_else(|| {
         let thread = std::thread::current();

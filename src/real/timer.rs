@@ -1,4 +1,5 @@
-//! Timers on the clock of the system: without a runtime, or the timers that the program sets.
+//! Timers on the system clock. They work without a runtime, or use the timers that the program
+//! sets.
 
 use std::fmt;
 use std::future::Future;
@@ -10,27 +11,29 @@ use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
 
-/// A time that is not waited for: about 30 years.
+/// A time so far in the future that no wait reaches it: about 30 years.
 pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
-/// A future that ends when its time has passed.
+/// A future that completes when its time has passed.
 pub(crate) type TimerFuture = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 type MakeTimer = Box<dyn Fn(Duration) -> TimerFuture + Send + Sync>;
 
 static MAKE: OnceLock<MakeTimer> = OnceLock::new();
 
-/// Has `make` make timers from here on. Returns `false` if one was set before; then that one stays.
+/// Sets the function that creates timers from here on. Returns `false` if one was set before, which
+/// then stays in place.
 pub(crate) fn set_timer(make: MakeTimer) -> bool {
     MAKE.set(make).is_ok()
 }
 
-/// The moment that is `after` from `now`; [`FAR`] from it, if the clock cannot represent that.
+/// Returns the moment `after` from `now`, or [`FAR`] from `now` if the clock cannot represent the
+/// moment.
 pub(crate) fn add(now: Instant, after: Duration) -> Instant {
     now.checked_add(after).unwrap_or_else(|| now + FAR)
 }
 
-/// A timer on the clock of the system. A panic elsewhere leaves it as it is.
+/// A timer on the system clock. A panic in other code does not damage it.
 #[derive(Debug)]
 pub(crate) struct RealTimer(AssertUnwindSafe<Source>);
 
@@ -39,9 +42,9 @@ enum Source {
     Made(MadeTimer),
 }
 
-/// A timer that the program has made.
+/// A timer created by the program's own function.
 struct MadeTimer {
-    /// None once it has ended.
+    /// The future; `None` once it has completed.
     future: Option<TimerFuture>,
     /// The waker of the last poll.
     waker: Option<Waker>,
@@ -57,7 +60,7 @@ impl RealTimer {
         RealTimer(AssertUnwindSafe(source))
     }
 
-    /// Ready if the deadline has passed; else the waker is called when it has.
+    /// Returns `Ready` if the deadline has passed. Otherwise the waker is called when it passes.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut *self.0 {
             Source::OfThread(delay) => Pin::new(delay).poll(cx),
@@ -69,7 +72,7 @@ impl RealTimer {
         }
     }
 
-    /// Changes the deadline. The waker of the last poll is called at the new one.
+    /// Changes the deadline. The waker of the last poll is called at the new deadline.
     pub(crate) fn reset(&mut self, deadline: Instant) {
         let after = left(deadline);
         match &mut *self.0 {
@@ -81,7 +84,7 @@ impl RealTimer {
 
 impl MadeTimer {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // A future that is ready must not be polled again; the timer may be.
+        // A future that has completed must not be polled again, but the timer may be.
         let Some(future) = &mut self.future else { return Poll::Ready(()) };
         let polled = future.as_mut().poll(cx);
         if polled.is_ready() {
@@ -92,7 +95,7 @@ impl MadeTimer {
 
     fn reset(&mut self, after: Duration) {
         self.future = MAKE.get().map(|make| make(after));
-        // The new one has no waker before it is polled.
+        // The new future has no waker until it is polled.
         let Some(waker) = self.waker.take() else { return };
         match self.poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(()) => waker.wake(),

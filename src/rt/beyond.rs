@@ -1,7 +1,7 @@
-//! Steps beyond the step limit: a run of plain threads continues with few points, so that it ends by itself.
+//! Steps beyond the step limit. A run of plain threads continues there with few points, so that it can terminate.
 //!
-//! A run that does not end there either has reached its limit: its record is cut off at the limit, like the record of a
-//! run that must not continue.
+//! A run that does not terminate there either has reached its limit. Its record is cut off at the limit, like the
+//! record of a run that must not continue.
 
 use super::executor::Executor;
 use super::record::repeated_suffix;
@@ -9,15 +9,15 @@ use super::state::RunState;
 use super::world::World;
 use crate::run::Failure;
 
-/// How far a run is beyond its step limit.
+/// The position of a run relative to its step limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Beyond {
     /// Within the limit, or at it.
     #[default]
     No,
-    /// Beyond it.
+    /// Beyond the limit.
     Continues,
-    /// Beyond it, and its threads have given up.
+    /// Beyond the limit, and the threads have given up.
     GivenUp,
 }
 
@@ -28,7 +28,7 @@ impl World {
         self.beyond.get() != Beyond::No
     }
 
-    /// Ends the run after this step, if it is beyond its step limit: it has reached its limit.
+    /// Ends the run after this step, if it is beyond its step limit. The run then counts as having reached its limit.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn end_beyond(&self) {
         if self.is_beyond() {
@@ -38,7 +38,7 @@ impl World {
 }
 
 impl Executor<'_> {
-    /// Returns `true` if the run may take another step after its step limit. If not, it has failed.
+    /// Returns `true` if the run may take another step after its step limit. If not, the run has failed.
     #[cold]
     pub(super) fn continues(&self, state: &mut RunState) -> bool {
         let (steps, beyond) = (self.limits.steps_max, &self.world.beyond);
@@ -54,7 +54,7 @@ impl Executor<'_> {
 }
 
 impl RunState {
-    /// Forgets what happened from step `end` on.
+    /// Removes the records of step `end` and of all later steps.
     fn cut_off(&mut self, end: u32) {
         let events = &mut self.board.events;
         events.truncate(events.partition_point(|event| event.step < end));

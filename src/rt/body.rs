@@ -1,7 +1,7 @@
-//! The future of a task, with its result once it has one.
+//! The future of a task, and later its result.
 //!
-//! One box holds both: the future until it ends, then its result until the handle takes it. The
-//! executor uses it as a [`Body`], the handle takes the result out by its type.
+//! One box contains the future until it completes, and then its result until the handle takes it. The executor uses the
+//! box as a [`Body`]; the handle takes the result by its type.
 
 use std::any::Any;
 use std::future::Future;
@@ -12,20 +12,19 @@ use pin_project_lite::pin_project;
 
 /// The executor's interface to the future of a task.
 pub(crate) trait Body {
-    /// Runs the task to its next point. `Ready` once.
+    /// Runs the task to its next point. Returns `Ready` exactly once.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Drops the future or the result, whichever there is.
+    /// Drops the future or the result, whichever the box contains.
     fn clear(self: Pin<&mut Self>);
 
-    /// Moves the result into `into`, which is an `Option<T>`. Returns `false` if there is none to take.
+    /// Moves the result into `into`, which is an `Option<T>`. Returns `false` if the box contains no result.
     fn take(self: Pin<&mut Self>, into: &mut dyn Any) -> bool;
 }
 
-/// A spawned task.
+/// The body of a spawned task.
 //
-// Not `Send`: the tasks of a run are on one thread, and tasks of a `LocalSet` may hold values that
-// are not `Send`.
+// Not `Send`: all tasks of a run are on one thread, and tasks of a `LocalSet` may contain values that are not `Send`.
 pub(crate) type BoxBody = Pin<Box<dyn Body>>;
 
 pin_project! {

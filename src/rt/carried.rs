@@ -1,4 +1,4 @@
-//! Tasks without a future: the one step of such a task is a call, the arrival of a message.
+//! Tasks without a future. The only step of such a task is a call: the arrival of a message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::run::board::{Announced, Status};
 use crate::run::event::Values;
 use crate::run::ids::TaskId;
 
-/// Something that keeps messages on their way, each by a number: a stream, or what a socket sends over.
+/// The holder of messages in transit, which have numbers: a stream, or the network side of a socket.
 pub(crate) trait Carrying: Send + Sync {
-    /// Lets a message arrive, in the step of its carrier.
+    /// Delivers a message, in the step of its carrier.
     fn arrive(self: Arc<Self>, number: u64);
 
-    /// Drops a message, which does not arrive any more.
+    /// Drops a message, which will not arrive.
     fn lose(&self, number: u64);
 }
 
-/// A message on its way.
+/// A message in transit.
 pub(crate) struct Carried {
     pub(crate) by: Arc<dyn Carrying>,
     pub(crate) number: u64,
@@ -32,7 +32,8 @@ impl Carried {
 }
 
 impl RunState {
-    /// Begins the arrival of a message in the turn of its carrier, which is the current task: it was announced.
+    /// Begins the arrival of a message in the turn of its carrier, which is the current task. The arrival was
+    /// announced.
     fn begin_arrival(&mut self) {
         let row = self.board.tasks.at_mut(self.board.current.index());
         let Announced { op, object, place, enabled, .. } = row.announced.first;
@@ -44,7 +45,7 @@ impl RunState {
 }
 
 impl Executor<'_> {
-    /// Lets the message of a task arrive. Returns `false` if it is no carrier without a future.
+    /// Delivers the message of a task. Returns `false` if the task is not a carrier without a future.
     #[inline(never)]
     pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
         let mut state = self.world.unsettled();
@@ -54,7 +55,7 @@ impl Executor<'_> {
         now::enter_step_unpolled(step, task);
         state.begin_arrival();
         drop(state);
-        // The destructor of a message that is lost is user code.
+        // The destructor of a lost message is user code.
         match catch_unwind(AssertUnwindSafe(|| by.arrive(number))) {
             Ok(()) => self.end_carrier(task),
             Err(payload) => self.panicked(task, payload),
@@ -62,7 +63,7 @@ impl Executor<'_> {
         true
     }
 
-    /// Ends a task that has no body, no handle and, nearly always, nothing announced.
+    /// Ends a task that has no body, no handle and, in almost all cases, no announcement.
     fn end_carrier(&mut self, task: TaskId) {
         let mut state = self.world.state();
         let row = state.board.tasks.at(task.index());

@@ -1,4 +1,4 @@
-//! The only door for nondeterminism: the strategy answers every choice of a run here.
+//! The only source of nondeterminism: the strategy answers every choice of a run here.
 
 use super::state::RunState;
 use super::world::World;
@@ -12,14 +12,14 @@ pub(super) enum Choice<'a> {
     Task,
     /// The value of a draw.
     Value(&'a Draw),
-    /// The value of a draw that is not explored: the given one, unless a trace is replayed.
+    /// A drawn value that is not explored: the value is given, unless a trace is replayed.
     Given(&'a Draw, u64),
 }
 
 /// A strategy, with its constant properties.
 pub(crate) struct Chooser {
     strategy: Box<dyn Strategy>,
-    /// True if it also answers choices with only one candidate.
+    /// True if the strategy also answers choices with only one candidate.
     sees_forced_steps: bool,
 }
 
@@ -30,9 +30,9 @@ impl Chooser {
 }
 
 impl World {
-    /// Answers a choice. All nondeterminism of a run comes from here.
+    /// Answers a choice. All nondeterminism of a run is decided here.
     //
-    // Inlined, so that the kind of the choice is known.
+    // Inlined, so that the compiler knows the kind of the choice.
     #[inline(always)]
     pub(super) fn choose(state: &mut RunState, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
         let RunState { board, chooser, .. } = state;
@@ -61,12 +61,12 @@ impl World {
         std::mem::replace(&mut self.state().chooser, chooser).strategy
     }
 
-    /// Gives the strategy the seed of the next run that is not a rehearsal.
+    /// Passes a seed to the strategy: the seed of the next run that is not a rehearsal.
     pub(super) fn prepare(&self, seed: Seed) {
         self.state().chooser.strategy.prepare(seed);
     }
 
-    /// The number of rehearsals that the strategy still needs before it can serve a seed.
+    /// Returns the number of rehearsals that the strategy still needs before it can serve a seed.
     pub(super) fn rehearsals(&self) -> u32 {
         self.state().chooser.strategy.rehearsals()
     }
@@ -78,18 +78,18 @@ impl RunState {
         self.chooser.strategy.begin(seed);
     }
 
-    /// Tells the strategy that the `nth` value of the current step made no difference.
+    /// Notifies the strategy that the `nth` value of the current step made no difference.
     pub(super) fn settle(&mut self, nth: usize) {
         self.chooser.strategy.settle(nth);
     }
 
-    /// Ends the run. Fails if a replayed trace has not ended with it.
+    /// Ends the run. Fails if a replayed trace has decisions left.
     pub(super) fn end_choices(&mut self) -> Result<(), Mismatch> {
         self.chooser.strategy.end(&View::of(&self.board))
     }
 }
 
-/// The failure of a run whose strategy gave no valid answer to a choice of `bound`.
+/// Returns the failure of a run whose strategy gave no valid answer to a choice of `bound`.
 #[cold]
 fn no_answer(answer: Result<u64, Mismatch>, bound: u64) -> Box<Failure> {
     Box::new(match answer {

@@ -11,7 +11,7 @@ use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::{Failure, Wait, circle_of};
 
-/// The waits of all tasks that have not ended, with the holders of the locks.
+/// Returns the waits of all tasks that have not ended, with the holders of the locks.
 #[cold]
 fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
@@ -44,7 +44,8 @@ fn waits(state: &RunState) -> Vec<Wait> {
                 continue;
             }
             let row = announced.object.map(|object| &state.objects.rows[object.index()]);
-            // Of several, the same one whoever came first.
+            // If several tasks share the lock, name the task with the lowest number, so that their order of arrival
+            // does not matter.
             let shared = |row: &ObjectRow| row.sharers.iter().min_by_key(|one| one.task).copied();
             let holder = row.and_then(|row| row.holder.or_else(|| shared(row)));
             waits.push(Wait {
@@ -61,14 +62,14 @@ fn waits(state: &RunState) -> Vec<Wait> {
     waits
 }
 
-/// The last event of a task, except joins: the place of a join is where the joined task was spawned.
+/// Returns the last event of a task, except joins. The place of a join is the place where the joined task was spawned.
 fn last(state: &RunState, task: TaskId) -> Option<&Event> {
     let events = state.board.events.iter().rev();
     events.filter(|event| event.op.access != Access::Join).find(|event| event.task == task)
 }
 
-/// The last known place of a task without announcements: the place of its last event, or the place
-/// where it was spawned.
+/// Returns the last known place of a task without announcements: the place of its last event, or the place where it was
+/// spawned.
 pub(super) fn last_place(state: &RunState, task: TaskId) -> Place {
     last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
 }
@@ -104,8 +105,8 @@ impl World {
     }
 }
 
-/// The tasks that wait for each other in a circle, which nothing ends, although others can step. Each waits for one
-/// thing alone.
+/// Returns tasks that wait for each other in a cycle, which nothing can end, although other tasks can step. Each of
+/// them waits for a single thing.
 #[cold]
 pub(super) fn circle(state: &RunState) -> Vec<Wait> {
     let is_blocked = |task: TaskId| state.board.tasks[task.index()].status == Status::Blocked;
@@ -116,7 +117,7 @@ pub(super) fn circle(state: &RunState) -> Vec<Wait> {
         .collect();
     let mut alone = alone.into_iter();
     waits.retain(|wait| alone.next() == Some(true) && is_blocked(wait.task));
-    // The wait for a shared lock may end by another owner.
+    // A wait for a lock with several sharers may end by another sharer, so it is no part of a cycle.
     waits.retain(|wait| {
         let shared = wait.object.is_some_and(|on| state.objects.rows[on.index()].sharers.len() > 1);
         !shared
@@ -126,7 +127,7 @@ pub(super) fn circle(state: &RunState) -> Vec<Wait> {
     waits
 }
 
-/// The failure of a run in which no task can step.
+/// Returns the failure of a run in which no task can step.
 #[cold]
 pub(super) fn stuck(world: &World, state: &RunState) -> Failure {
     match world.signals.strayed.load(Ordering::Acquire) {

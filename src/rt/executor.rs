@@ -1,4 +1,4 @@
-//! The executor: has the strategy choose a task, polls it up to its next point, and ends the run.
+//! The executor: lets the strategy choose a task, polls the task up to its next point, and ends the run.
 
 use std::any::Any;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub(super) struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// Takes steps until the run is over. Not inlined, because the loop then has the registers for itself.
+    /// Takes steps until the run is over. Not inlined, so that the loop can use all registers.
     #[inline(never)]
     pub(super) fn run(&mut self) {
         let hang = self.limits.hang.map_or(u32::MAX, |(step, _)| step);
@@ -78,8 +78,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Ends a step that is not plain. `kept` is its announcement, if that was taken out. Returns `false` if the run is
-    /// over.
+    /// Ends a step that is not plain. `kept` is the announcement of the step, if it was taken out. Returns `false` if
+    /// the run is over.
     #[inline(never)]
     fn leave(&mut self, state: &mut RunState, kept: Option<Announced>) -> bool {
         if now::is_done() {
@@ -113,8 +113,8 @@ impl Executor<'_> {
         true
     }
 
-    /// Asks the strategy to choose a task. Returns the task and the key of the announcement whose
-    /// turn it is. `None` if the strategy gives no valid answer; the run is then over.
+    /// Lets the strategy choose a task. Returns the task and the key of the announcement whose turn it is. Returns
+    /// `None` if the strategy gives no valid answer; the run is then over.
     #[inline(always)]
     fn choose(&mut self, state: &mut RunState) -> Option<(TaskId, u32)> {
         match World::choose(state, Choice::Task) {
@@ -130,7 +130,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Executes the step of the chosen task if it may need more than a poll. Returns `false` if the run is over.
+    /// Executes the step of the chosen task if the step may need more than a poll. Returns `false` if the run is over.
     #[cold]
     fn take_step(&mut self, step: u32, task: TaskId) -> bool {
         let mut state = self.world.unsettled();
@@ -153,7 +153,7 @@ impl Executor<'_> {
             now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
             Parts::begin_body(self.world);
         }
-        // A message that arrives has no seat and no branches.
+        // An arriving message has no seat and no branches.
         if branches && self.seats.get(task).is_some() {
             self.wake_branches(step, task);
         }
@@ -165,7 +165,7 @@ impl Executor<'_> {
         true
     }
 
-    /// Takes the bodies of spawned tasks out of the inbox.
+    /// Moves the bodies of spawned tasks from the inbox to their seats.
     fn empty_inbox(&mut self, state: &mut RunState) {
         while let Some((task, body)) = state.inbox.pop() {
             self.seats.set_body(task, body);
@@ -176,7 +176,7 @@ impl Executor<'_> {
     #[inline(always)]
     fn poll<const FUSED: bool>(&mut self, step: u32, task: TaskId, turn: u32) {
         let Some(Seat { waker, body: Some(body), .. }) = self.seats.get(task) else {
-            // The body of the test, or a part of it that is a task of its own.
+            // The task is the body of the test, or a part of the body that is a separate task.
             if task == TaskId::MAIN || !self.arrive(step, task) {
                 self.poll_main::<FUSED>(step, task, turn);
             }
@@ -223,8 +223,8 @@ impl Executor<'_> {
         self.end(task, true);
     }
 
-    /// Drops the futures of the tasks whose lives ended in this step. Returns the announcement of the step, which their
-    /// destructors must not replace.
+    /// Drops the futures of the tasks whose lives ended in this step. Returns the announcement of the step, because
+    /// their destructors must not replace it.
     #[cold]
     fn bury(&mut self) -> Option<Announced> {
         let mut state = self.world.state();
@@ -248,7 +248,7 @@ impl Executor<'_> {
                 self.world.in_life(life, || drop(body));
             }));
             if let Err(payload) = dropped {
-                // The deeds of the dead have no effect.
+                // A panic in the destructor of an ended life has no effect.
                 panics::take(&*payload);
                 std::mem::forget(payload);
             }
@@ -292,14 +292,14 @@ impl Executor<'_> {
         if let Some(Panicked { message, place }) = panics::take(&*payload) {
             self.world.state().fail(Failure::Panic { task, message, place });
         }
-        // A payload has a destructor too. A second payload, of a panic in it, is forgotten: it may panic again.
+        // A payload has a destructor, too. If it panics, its payload is forgotten: another panic may follow.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             panics::take(&*payload);
             std::mem::forget(payload);
         }
     }
 
-    /// Wakes the branches of combinators that have wakers of their own and an enabled operation.
+    /// Wakes the branches of combinators that have their own wakers and an enabled operation.
     #[cold]
     fn wake_branches(&mut self, step: u32, task: TaskId) {
         now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
@@ -318,8 +318,8 @@ impl Executor<'_> {
         self.world.state().board.tasks.at_mut(task.index()).woken = false;
     }
 
-    /// A copy of the waker of an announcement that has one of its own. Made without a borrow of the state, because
-    /// `clone` is user code.
+    /// Returns a copy of the waker of an announcement, if the announcement has its own waker. The copy is created
+    /// without a borrow of the state, because `clone` is user code.
     fn foreign_waker(&self, id: AnnouncementId) -> Option<Waker> {
         let mut state = self.world.state();
         let at = state.find_foreign(id).ok()?;
@@ -333,7 +333,7 @@ impl Executor<'_> {
         Some(copy)
     }
 
-    /// Shows the operations of the step just taken to the subscriber of `tracing`, if any.
+    /// Reports the operations of the last step to the subscriber of `tracing`, if any.
     #[cold]
     fn show_step(&self) {
         let mut index = {
@@ -359,7 +359,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Ends the run: the strategy may report a mismatch, then the remaining tasks are dropped inside the run.
+    /// Ends the run: the strategy may report a mismatch, and then the remaining tasks are dropped inside the run.
     pub(super) fn finish(&mut self) {
         now::end();
         let mut state = self.world.unsettled();
@@ -388,7 +388,7 @@ impl Executor<'_> {
         })) {
             self.panicked(TaskId::MAIN, payload);
         }
-        // A destructor may spawn once more.
+        // A destructor may spawn more tasks.
         let mut next = 1;
         for _ in 0..DROP_ROUNDS_MAX {
             let mut state = self.world.unsettled();
@@ -405,7 +405,7 @@ impl Executor<'_> {
                 return;
             }
         }
-        // Dropped, they would spawn again; kept, they would be tasks of the next run.
+        // The drop of these tasks would spawn again. As tasks, they would reach the next run.
         let mut state = self.world.unsettled();
         let left = std::mem::take(&mut state.inbox);
         let place = state.board.tasks.last().map_or(String::new(), |row| row.place.to_string());
@@ -417,7 +417,7 @@ impl Executor<'_> {
         std::mem::forget(left);
     }
 
-    /// The first of these tasks that may have left something to drop.
+    /// Returns the first of these tasks that may have left something to drop.
     fn first_left(&mut self, mut tasks: Range<usize>) -> Option<usize> {
         let state = self.world.unsettled();
         let has_ends = state.parts.has_ends();
@@ -457,7 +457,7 @@ impl Executor<'_> {
     }
 }
 
-/// Records the tasks that wait for each other while others can step.
+/// Records a cycle of tasks that wait for each other while other tasks can step.
 fn note_circle(state: &mut RunState) {
     let blocked = state.board.tasks.iter().filter(|row| row.status == Status::Blocked).count();
     if blocked >= 2 && !matches!(state.failure, Some(Failure::Deadlock { .. })) {
@@ -467,7 +467,7 @@ fn note_circle(state: &mut RunState) {
 
 /// Records the detached tasks that still wait when no task can step.
 fn note_stuck(state: &mut RunState) {
-    // A handle that was dropped together with the body counts as kept: such a task is leaked, not stuck.
+    // If a handle was dropped together with the body, it counts as kept: its task is leaked, not stuck.
     let last = state.board.step.saturating_sub(1);
     for index in 1..state.board.tasks.len() {
         let task = TaskId(index as u32);
@@ -487,12 +487,12 @@ fn note_stuck(state: &mut RunState) {
 }
 
 impl RunState {
-    /// Returns `true` if a task has stalled for good.
+    /// Returns `true` if a task has stalled permanently.
     pub(super) fn has_stalled(&self) -> bool {
         self.board.tasks.iter().any(|row| row.held & TaskRow::STALLED != 0)
     }
 
-    /// Makes `task` the current one while its future is dropped after the end of the run.
+    /// Makes `task` the current task while its future is dropped after the end of the run.
     fn resume(&mut self, task: TaskId) {
         self.board.current = task;
         self.slots.at_mut(task.index()).left_over = true;

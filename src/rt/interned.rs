@@ -1,9 +1,10 @@
-//! Texts of runs that live as long as the process, such as the names of nodes: they are few.
+//! Texts of runs that live as long as the process, for example the names of nodes. Their number is
+//! small.
 
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Set;
 
-/// The same text for the whole process.
+/// Returns the same text with the lifetime of the process.
 pub(crate) fn interned(text: &str) -> &'static str {
     static KNOWN: Mutex<Set<&'static str>> = Mutex::new(Set::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Lives: the owners of tasks and objects. A node of a cluster has a life from its start to its end; the body of the
-//! test and everything else is outside of lives.
+//! Lives: the owners of tasks and objects. A node of a cluster has a life from its start to its end. The body of the
+//! test and all other code is outside of lives.
 //!
 //! A task is in the life of its spawner, or in the life that was [entered](World::in_life) at its spawn. Tasks of a
 //! life that has ended take no step. Their futures are dropped at the end of the step, while the state is not borrowed.
@@ -14,11 +14,11 @@ use super::world::World;
 use crate::run::board::{Life, TaskRow};
 use crate::run::ids::{ObjectId, TaskId};
 
-/// A life that was begun.
+/// The state of one life.
 #[derive(Debug)]
 pub(super) struct LifeRow {
     pub(super) name: Arc<str>,
-    /// The number of its node.
+    /// The number of the life's node.
     node: u32,
     pub(super) is_over: bool,
     pub(super) is_paused: bool,
@@ -30,15 +30,15 @@ pub(super) struct Lives {
     pub(super) rows: Vec<LifeRow>,
     /// The life of the running code, if it differs from the life of the current task.
     entered: Option<Life>,
-    /// Tasks of ended lives, with futures to drop. They are dropped from the end of the list.
+    /// Tasks of ended lives whose futures must be dropped. They are dropped from the end of the list.
     pub(super) dying: Vec<TaskId>,
     /// True if objects may be used by several lives.
     pub(super) share: bool,
-    /// True after the end of the run: no life lasts.
+    /// True after the end of the run, when all lives are over.
     pub(super) all_over: bool,
 }
 
-/// The position of the row of a life; `None` outside.
+/// Returns the index of the row of a life; `None` outside of lives.
 pub(super) fn row(life: Life) -> Option<usize> {
     life.index().checked_sub(1)
 }
@@ -54,12 +54,12 @@ impl Lives {
         self.rows.get(row(life)?)
     }
 
-    /// The number of the node of a life; `None` outside.
+    /// Returns the number of the node of a life; `None` outside of lives.
     pub(super) fn node_of(&self, life: Life) -> Option<u32> {
         Some(self.row(life)?.node)
     }
 
-    /// The name of the node that has this life, and the number of the life within its node, from 1.
+    /// Returns the name of the node of this life, and the number of the life within the node, starting at 1.
     pub(super) fn name_of(&self, life: Life) -> Option<(&str, usize)> {
         let LifeRow { name, node, .. } = self.row(life)?;
         let earlier = &self.rows[..life.index()];
@@ -72,7 +72,7 @@ impl Lives {
 }
 
 impl World {
-    /// Begins a life of the node of this name and number.
+    /// Begins a life of the node with this name and number.
     pub(crate) fn begin_life(&self, name: Arc<str>, node: u32) -> Life {
         let rows = &mut self.state().lives.rows;
         rows.push(LifeRow { name, node, is_over: false, is_paused: false });
@@ -81,7 +81,7 @@ impl World {
         life
     }
 
-    /// The life of the code that runs.
+    /// Returns the life of the running code.
     pub(crate) fn life(&self) -> Life {
         self.state().running_life()
     }
@@ -109,23 +109,23 @@ impl World {
 }
 
 impl RunState {
-    /// The life of the code that runs.
+    /// Returns the life of the running code.
     pub(super) fn running_life(&self) -> Life {
         self.lives.entered.unwrap_or_else(|| self.life_of(self.current()))
     }
 
-    /// The life of a task.
+    /// Returns the life of a task.
     #[inline]
     pub(super) fn life_of(&self, task: TaskId) -> Life {
         self.board.tasks.at(task.index()).life
     }
 
-    /// The name of the node of a task; `None` outside of lives.
+    /// Returns the name of the node of a task; `None` outside of lives.
     pub(super) fn node_of(&self, task: TaskId) -> Option<String> {
         Some(self.lives.row(self.life_of(task))?.name.to_string())
     }
 
-    /// Puts a task that was just spawned into its life.
+    /// Assigns a life to a task that was just spawned.
     pub(super) fn join_life(&mut self, task: TaskId, parent: TaskId) {
         let life = self.lives.entered.unwrap_or_else(|| self.life_of(parent));
         self.board.tasks.at_mut(task.index()).life = life;
@@ -136,14 +136,14 @@ impl RunState {
             self.remove_ready(task);
         }
         if is_over {
-            // A destructor of the dead spawned it.
+            // A destructor of an ended life spawned the task.
             self.close_task(task, true, &mut Vec::new());
             self.lives.dying.push(task);
             self.needs_work();
         }
     }
 
-    /// The life of the code that runs, for an object that each life has for itself.
+    /// Returns the life of the running code if each life has its own instance of the object, otherwise `OUTSIDE`.
     #[inline]
     pub(super) fn life_for(&self, object: &Object) -> Life {
         match object.is_by_node() {
@@ -152,12 +152,12 @@ impl RunState {
         }
     }
 
-    /// The row of an object, if the run knows it.
+    /// Returns the row of an object, if the run has one.
     pub(super) fn find_object(&self, object: &Object) -> Option<ObjectId> {
         self.objects.find(object, self.life_for(object))
     }
 
-    /// Gives a new object, which each life has for itself, the name and a key of this life.
+    /// Gives a new object, of which each life has its own, the name and a key of this life.
     #[cold]
     pub(super) fn name_after(&mut self, object: ObjectId, life: Life) {
         let Some((name, nth)) = self.lives.name_of(life) else { return };
@@ -169,14 +169,14 @@ impl RunState {
         self.give(object, life);
     }
 
-    /// Makes an object that was just created one of the life of the code that runs.
+    /// Makes the life of the running code the owner of an object that was just created.
     pub(super) fn own(&mut self, object: ObjectId) {
         let life = self.running_life();
         self.row(object).life = life;
         self.give(object, life);
     }
 
-    /// Makes strategies see an object as memory of the life.
+    /// Makes strategies treat an object as memory of the life.
     fn give(&mut self, object: ObjectId, life: Life) {
         if life != Life::OUTSIDE {
             let lives = &mut self.board.object_lives;

@@ -1,4 +1,4 @@
-//! Locks: the operations on them, the holders of each lock, and the waiters that it enables and disables.
+//! Locks: the operations on them, the holders of each lock, and the waiters that a lock enables and disables.
 
 use std::cell::RefMut;
 
@@ -16,13 +16,13 @@ const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 /// The operations that a lock enables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Vacancy {
-    /// No task holds it.
+    /// No task holds the lock.
     Free,
-    /// Some tasks share it, and more may.
+    /// Tasks share the lock, and more tasks may join them.
     Shared,
-    /// No task holds it, and a task queues to hold it alone.
+    /// No task holds the lock, and a task queues to hold it alone.
     Reserved,
-    /// A task holds it alone, or tasks share it and no other task may.
+    /// A task holds the lock alone, or tasks share it and no other task may join them.
     Held,
 }
 
@@ -38,16 +38,16 @@ impl Vacancy {
 }
 
 impl ObjectRow {
-    /// One of the tasks that share it does so no longer: `task`, if it is among them.
+    /// Ends the share of `task`, or of another sharer if `task` is not one.
     pub(super) fn end_share(&mut self, task: TaskId) {
         let own = self.sharers.iter().position(|sharer| sharer.task == task);
-        // A guard may be dropped by another task than its creator.
+        // A guard may be dropped by a task that did not create it.
         if let Some(at) = own.or(self.sharers.len().checked_sub(1)) {
             self.sharers.remove(at);
         }
     }
 
-    /// The operations that it enables now, if it is a lock.
+    /// Returns the operations that the object enables now, if it is a lock.
     #[inline]
     pub(crate) fn vacancy(&self) -> Vacancy {
         match (self.holder.is_some(), self.sharers.is_empty(), self.queued.is_empty()) {
@@ -60,13 +60,14 @@ impl ObjectRow {
 }
 
 impl World {
-    /// Takes the lock of the announced operation.
+    /// Acquires the lock of the announced operation.
     pub(crate) fn acquire(&self, pending: &PendingOp) {
         acquire(self.state(), pending);
     }
 
-    /// Takes the lock if it is the turn of the operation, which is the only or the first announcement of its task.
-    /// Returns `false`, with nothing changed, if it must wait: another branch of the task may have taken the lock.
+    /// Acquires the lock if it is the turn of the operation. The operation must be the only or the first announcement
+    /// of its task. Returns `false`, with nothing changed, if the operation must wait, because another branch of the
+    /// task may have acquired the lock.
     pub(crate) fn acquire_in_turn(&self, pending: &PendingOp) -> bool {
         let state = self.state();
         let first = &state.board.tasks.at(state.current().index()).announced.first;
@@ -81,7 +82,7 @@ impl World {
         turns
     }
 
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free. Returns `true` if it did.
     pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
         let object = pending.object.expect("a lock is an object");
         try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
@@ -94,7 +95,7 @@ impl World {
         try_acquire(state, op, object, place)
     }
 
-    /// Frees the lock. Not a point; nothing happens if the object is not of this run.
+    /// Releases the lock. Not a point. Has no effect if the object is not part of this run.
     pub(crate) fn release(&self, object: &Object) {
         let mut state = self.state();
         let Some(id) = state.find_object(object) else {
@@ -107,8 +108,8 @@ impl World {
         state.happened(&UNLOCK, Some(id), holder.place, Values::None);
     }
 
-    /// Gives up the lock `object` of memory that is not of this library: `op` has [`Access::Unlock`] or
-    /// [`Access::UnlockShared`]. Not a point; nothing happens if the lock is not held so.
+    /// Releases the lock `object` of memory outside of this library: `op` has [`Access::Unlock`] or
+    /// [`Access::UnlockShared`]. Not a point. Has no effect if the lock is not held in this way.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn give_up(&self, op: &'static Op, object: ObjectId, place: Place) {
         let mut state = self.state();
@@ -129,14 +130,14 @@ impl World {
         self.give_up(pending.op, object, pending.place);
     }
 
-    /// Records `op` in the place of an announced operation, which is done.
+    /// Records `op` instead of an announced operation, which is done.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn do_in_turn(&self, pending: &PendingOp, op: &'static Op) {
         let mut state = self.retract_to_do(&pending.announcement);
         state.happened(op, pending.object, pending.place, Values::None);
     }
 
-    /// The current task holds the lock `object`, if no task does.
+    /// Makes the current task the holder of the lock `object`, if no task holds it.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn hold_lock(&self, object: ObjectId, place: Place) {
         let mut state = self.state();
@@ -145,8 +146,8 @@ impl World {
         }
     }
 
-    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the
-    /// current task has taken it.
+    /// Performs an announced operation that queues for a lock: until the current task has acquired the lock, no other
+    /// task begins to share it.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn queue_in_turn(&self, pending: &PendingOp) {
         let mut state = self.retract_to_do(&pending.announcement);
@@ -155,7 +156,7 @@ impl World {
         state.happened(pending.op, Some(object), pending.place, Values::None);
     }
 
-    /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
+    /// Corrects the state of the lock `object` of memory outside of this library. The lock then enables at least the
     /// operations of `vacancy`.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) {
@@ -172,7 +173,7 @@ impl World {
 }
 
 impl RunState {
-    /// The current task takes the lock `object`, which admits it.
+    /// Makes the current task acquire the lock `object`, which admits it.
     pub(crate) fn acquire(&mut self, object: ObjectId, access: Access, place: Place) {
         let holder = Holder { task: self.current(), step: self.board.step, place };
         let row = self.row(object);
@@ -186,7 +187,8 @@ impl RunState {
         self.mark_dirty(object);
     }
 
-    /// The current task queues for the lock `object`: no task begins to share it before the current task has taken it.
+    /// Makes the current task queue for the lock `object`: until the current task has acquired it, no other task begins
+    /// to share it.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn queue(&mut self, object: ObjectId) {
         let task = self.current();
@@ -194,13 +196,14 @@ impl RunState {
         self.mark_dirty(object);
     }
 
-    /// The lock `object`, which a task has held alone, is free again.
+    /// Releases the lock `object`, which a task has held alone.
     pub(crate) fn release(&mut self, object: ObjectId) {
         self.row(object).holder = None;
         self.mark_dirty(object);
     }
 
-    /// One of the tasks that share the lock `object` gives it up: the current one, if it is among them.
+    /// Releases one share of the lock `object`: the share of the current task, or another one if the current task has
+    /// none.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn release_shared(&mut self, object: ObjectId) {
         let task = self.current();
@@ -208,8 +211,8 @@ impl RunState {
         self.mark_dirty(object);
     }
 
-    /// Marks a lock: its waiters are updated at the end of the step. So a lock that is taken and
-    /// freed within one step costs them nothing.
+    /// Marks a lock as changed: its waiters are updated at the end of the step. So a lock that is acquired and released
+    /// within one step causes no updates.
     pub(super) fn mark_dirty(&mut self, object: ObjectId) {
         let row = self.row(object);
         if !row.dirty {
@@ -224,7 +227,8 @@ impl RunState {
         row.dirty = false;
         let vacancy = row.vacancy();
         if row.told == vacancy {
-            // An announcement made between taking and freeing has read `told` as it is now, too.
+            // The field is current, because an announcement that was added between the acquisition and the release has
+            // already used it.
             return;
         }
         row.told = vacancy;

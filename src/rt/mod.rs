@@ -1,14 +1,14 @@
-//! One run: tasks, points, steps.
+//! The runtime of one run: tasks, points, steps.
 //!
-//! [`Worker::run`] executes one run. Its executor has the strategy choose a task, polls that task up to its
-//! next point, and repeats this until the body of the test has ended or the run has failed. Primitives reach
-//! the run through [`World`]; the executor has no special case for any of them.
+//! [`Worker::run`] executes one run. Its executor lets the strategy choose a task, polls that task up to its next
+//! point, and repeats this until the body of the test has ended or the run has failed. Primitives reach the run through
+//! [`World`]; the executor has no special case for any of them.
 //!
-//! A worker owns the memory of its runs and reuses it: after the first few runs, a run allocates only for
-//! its body, and one box for each task it spawns.
+//! A worker owns the memory of its runs and reuses it. After the first few runs, a run allocates only for its body, and
+//! one box for each task that it spawns.
 //!
-//! The core of a run are the files of this folder. [`parts`] has everything else, and the core names nothing of it: see
-//! [`part`].
+//! The core of a run consists of the files in this folder. [`parts`] contains everything else, and the core names none
+//! of the parts: see [`part`].
 
 mod beyond;
 mod body;

@@ -1,7 +1,7 @@
 //! The position of the run on this thread: the state that every point reads and writes.
 //!
-//! It is thread-local and not in the world, because a point is then a few loads and stores, without a call and
-//! without a borrow. The world takes the changes in between two steps, or at the first call of the world in the step.
+//! This state is thread-local and not in the world. So a point is a few loads and stores, without a call and without a
+//! borrow. The world processes the changes between two steps, or at the first call of the world in the step.
 
 use std::cell::Cell;
 use std::task::Waker;
@@ -13,27 +13,27 @@ use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Op;
 
-/// No announcement has this key.
+/// A key that no announcement has.
 pub(super) const NO_KEY: u32 = 0;
 
 /// Marks the keys of announcements that wait for nothing and have no waker of their own.
 const PLAIN: u32 = 1 << 31;
 
-/// Replaces the key of an announcement whose operation was done. No announcement has this key.
+/// Replaces the key of an announcement when its operation is done. No announcement has this key.
 const DONE: u32 = PLAIN - 1;
 
-/// The key of an operation that is polled by hand, while it takes effect: it was not announced. No announcement has
-/// this key.
+/// The key of an operation that is polled by hand, while it takes effect: the operation was not announced. No
+/// announcement has this key.
 const BY_HAND: u32 = PLAIN - 2;
 
-/// The number of no run.
+/// A run number that no run has.
 const NO_RUN: u64 = u64::MAX;
 
-/// The waker of no task: the address at which nothing is allocated.
+/// A waker address that no task has, because nothing is allocated there.
 const NO_WAKER: usize = usize::MAX;
 
-/// The key of an announcement that waits for nothing. A task makes at most one of them in a step, so the step
-/// identifies it.
+/// Returns the key of an announcement that waits for nothing. A task creates at most one such announcement in a step,
+/// so the step identifies it.
 #[inline]
 pub(super) fn plain_key(step: u32) -> u32 {
     step | PLAIN
@@ -43,49 +43,51 @@ thread_local! {
     static NOW: Now = const { Now::new() };
 }
 
-/// The way of an operation that waits for nothing.
+/// The way in which an operation that waits for nothing takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     /// Through a point.
     Point,
-    /// It takes effect in the poll.
+    /// In the poll, because the future is polled by hand.
     ByHand,
-    /// It takes effect in the poll if a part of the run says so.
+    /// In the poll, if a part of the run says so.
     Fused,
 }
 
 /// The position of a run.
 //
-// The cost of a point is its stores: a processor commits one store at a time, and does four other operations in the
-// same time. Therefore no flag is set and cleared; keys contain their step instead, and fields that are written
+// The cost of a point is its stores: a processor commits one store at a time, and executes four other instructions in
+// the same time. Therefore no flag is set and cleared. Instead, keys contain their step, and fields that are written
 // together are one word.
 //
-// The order of the fields matters, and the operation is kept in parts: a load that covers two recent stores, or a
-// part of one, stalls until the stores are in the cache. Fields that are adjacent on the board are not adjacent here,
-// so that the compiler does not merge two accesses into one.
+// The order of the fields matters, and the operation is split into several fields. A load stalls until recent stores
+// are in the cache, if it covers two of them, or a part of one. Fields that are adjacent on the board are not adjacent
+// here, so that the compiler does not merge two accesses into one.
 #[repr(C)]
 pub(crate) struct Now {
-    /// The number of the current run, 0 if there is none.
+    /// The number of the current run, or 0 outside of runs.
     run: Cell<u64>,
     /// The operation that the current task announced last, if the thread could record it.
     op: Cell<&'static Op>,
-    /// The address that tells the task's own waker from the wakers of combinators.
+    /// The address that distinguishes the task's own waker from the wakers of combinators.
     waker: Cell<usize>,
     place: Cell<Place>,
     /// The current task, and the [key](plain_key) of its announcement in this step.
     current: Cell<AnnouncementId>,
-    /// The object of the announcement, and in the upper half its key; [`NO_KEY`] if it was retracted.
+    /// The object of the announcement and, in the upper half, its key. The key is [`NO_KEY`] if the announcement was
+    /// retracted.
     mark: Cell<u64>,
-    /// The key of the announcement whose turn it is in this step, if the thread can decide it; else
-    /// [`NO_KEY`]. [`DONE`] if its operation was done and the world has not seen it.
+    /// The key of the announcement whose turn it is in this step, if the thread can decide this, else [`NO_KEY`]. The
+    /// value is [`DONE`] if the operation is done and the world has not seen it.
     turn: Cell<u32>,
-    /// The values of the operation that was done.
+    /// The values of the last operation that was done.
     values: Cell<Values>,
     /// See [`by_hand`] and [`fuse`].
     way: Cell<Way>,
     /// See [`statics`].
     statics: Cell<u64>,
-    /// The address of the task's own waker while its points are [fused](fuse). `waker` has the address of no task then.
+    /// The address of the task's own waker while its points are [fused](fuse). During that time, `waker` has an address
+    /// that no task has.
     fused: Cell<usize>,
 }
 
@@ -106,8 +108,8 @@ impl Now {
         }
     }
 
-    /// Begins the run with this number, or ends the current one if it is 0. The parts of an announcement and the
-    /// values are not reset: they are written before they are read.
+    /// Begins the run with this number, or ends the current run if the number is 0. Does not reset the parts of an
+    /// announcement and the values, because they are written before they are read.
     #[inline]
     fn begin(&self, run: u64) {
         self.run.set(run);
@@ -118,15 +120,15 @@ impl Now {
         self.statics.set(if run == 0 { NO_RUN } else { run | BY_NODE });
     }
 
-    /// The key of the operation that was announced last.
+    /// Returns the key of the operation that was announced last.
     #[inline]
     fn key(&self) -> u32 {
         (self.mark.get() >> 32) as u32
     }
 
-    /// Announces an operation that waits for nothing: the current task does it in its next step. `None` if the world
-    /// must record it, because the task has announced another operation in this step, or because a combinator
-    /// passed a waker of its own.
+    /// Announces an operation that waits for nothing: the current task performs it in its next step. Returns `None` if
+    /// the world must record the announcement. This is so if the task has announced another operation in this step, or
+    /// if a combinator passed its own waker.
     #[inline]
     pub(super) fn announce(
         &self,
@@ -146,7 +148,7 @@ impl Now {
     }
 }
 
-/// A number for an object, 0 for none.
+/// Returns a number for an object, or 0 for `None`.
 #[inline]
 fn bits(object: Option<ObjectId>) -> u32 {
     object.map_or(0, |object| object.index() as u32 + 1)
@@ -164,20 +166,20 @@ pub(crate) fn in_run() -> bool {
     run() != 0
 }
 
-/// The number of the current run of this thread, 0 if there is none.
+/// Returns the number of the current run of this thread, or 0 outside of runs.
 #[inline]
 pub(crate) fn run() -> u64 {
     NOW.with(|now| now.run.get())
 }
 
-/// The number of the current run in the slots of objects that each node has for itself. While the
-/// run has no nodes, it is the number of no run, so that the world finds the row.
+/// Returns the number of the current run in the slots of objects of which each node has its own. While the run has
+/// nodes, returns a number that no run has, so that the world searches for the row.
 #[inline]
 pub(crate) fn statics() -> u64 {
     NOW.with(|now| now.statics.get())
 }
 
-/// The run has nodes from now on.
+/// Records that the run has nodes from now on.
 pub(super) fn has_nodes() {
     NOW.with(|now| now.statics.set(NO_RUN));
 }
@@ -199,8 +201,8 @@ pub(super) fn is_own_waker(waker: &Waker) -> bool {
 
 // ---- a step
 
-/// Enters a step, in which `task` is polled. `turn` is the key of the announcement whose turn it
-/// is, or [`NO_KEY`] if the world must decide it.
+/// Enters a step that polls `task`. `turn` is the key of the announcement whose turn it is, or [`NO_KEY`] if the world
+/// must decide it.
 #[inline]
 pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     NOW.with(|now| {
@@ -210,7 +212,7 @@ pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     });
 }
 
-/// Like [`enter_step`], of a task that has no future, and no waker.
+/// Like [`enter_step`], but for a task that has no future and no waker.
 #[inline]
 pub(super) fn enter_step_unpolled(step: u32, task: TaskId) {
     NOW.with(|now| {
@@ -220,7 +222,8 @@ pub(super) fn enter_step_unpolled(step: u32, task: TaskId) {
     });
 }
 
-/// Returns `true` if it is the turn of an announcement: its task was chosen since, and it waits for nothing.
+/// Returns `true` if it is the turn of an announcement: the strategy has chosen its task, and the announcement waits
+/// for nothing.
 #[inline]
 pub(crate) fn is_turn_of(announcement: &Announcement) -> bool {
     NOW.with(|now| announcement.id.key() == now.turn.get() && announcement.run == now.run.get())
@@ -235,7 +238,7 @@ pub(super) fn do_turn(values: Values) {
     });
 }
 
-/// Returns `true` if the operation whose turn it was is done, and the world has not seen it.
+/// Returns `true` if the operation whose turn it was is done, and the world has not seen this yet.
 #[inline]
 pub(super) fn is_done() -> bool {
     NOW.with(|now| now.turn.get() == DONE)
@@ -243,7 +246,7 @@ pub(super) fn is_done() -> bool {
 
 /// Calls `see` with the values of the last operation that was done in its turn.
 //
-// Not returned, because `with` wraps its result in an `Option` and checks it.
+// The values are not returned, because `with` would wrap them in an `Option` and check it.
 #[inline(always)]
 pub(super) fn with_done(see: impl FnOnce(Values)) {
     NOW.with(|now| see(now.values.get()));
@@ -254,15 +257,15 @@ pub(super) fn forget_done() {
     forget_turn();
 }
 
-/// Makes the world decide, for the rest of the step, whose turn it is. No operation that was done
-/// is unseen by the world.
+/// Makes the world decide, for the rest of the step, whose turn it is. The world must have seen all operations that
+/// were done.
 pub(super) fn forget_turn() {
     NOW.with(|now| now.turn.set(NO_KEY));
 }
 
 // ---- polls by hand
 
-/// Calls `poll`, in which futures are polled by hand: operations take effect at once, in the current step.
+/// Calls `poll`, which polls futures by hand: operations take effect at once, in the current step.
 pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
     /// Restores the setting and the waker of the task, also when `poll` panics.
     struct Restore(Way, usize);
@@ -276,14 +279,14 @@ pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
         }
     }
 
-    // No waker is the task's own, so that the way of a point needs no other check.
+    // No waker counts as the task's own, so that a point needs no other check.
     let _restore =
         NOW.with(|now| Restore(now.way.replace(Way::ByHand), now.waker.replace(NO_WAKER)));
     poll()
 }
 
-/// Returns `true` if a future that gets this waker is polled by hand: within [`by_hand`], or with a no-op waker, which
-/// has no data.
+/// Returns `true` if a future with this waker is polled by hand: within [`by_hand`], or with a no-op waker, which has
+/// no data.
 #[inline]
 pub(crate) fn is_by_hand(waker: &Waker) -> bool {
     waker.data().is_null() || NOW.with(|now| now.way.get() == Way::ByHand)
@@ -296,18 +299,18 @@ pub(crate) fn may_be_at_once(waker: &Waker) -> bool {
     waker.data().is_null() || NOW.with(|now| now.way.get() != Way::Point)
 }
 
-/// Makes the world decide about each operation of the step, which has begun, if it has a point. To be ended by
-/// [`unfuse`].
+/// Makes the world decide, for each operation in this step, if it has a point. The step has already begun. The caller
+/// must end this mode with [`unfuse`].
 #[cold]
 pub(super) fn fuse() {
-    // No waker is the task's own, so that the way of a point needs no other check.
+    // No waker counts as the task's own, so that a point needs no other check.
     NOW.with(|now| {
         now.way.set(Way::Fused);
         now.fused.set(now.waker.replace(NO_WAKER));
     });
 }
 
-/// Ends [`fuse`].
+/// Ends the mode of [`fuse`].
 #[cold]
 pub(super) fn unfuse() {
     NOW.with(|now| {
@@ -321,7 +324,8 @@ pub(super) fn is_fused() -> bool {
     NOW.with(|now| now.way.get() == Way::Fused)
 }
 
-/// The announcement of an operation of the current task that takes effect by hand. It is on no board.
+/// Returns the announcement of an operation of the current task that takes effect by hand. The announcement is not on
+/// the board.
 pub(super) fn announcement_by_hand() -> Announcement {
     NOW.with(|now| Announcement {
         run: now.run.get(),
@@ -337,7 +341,7 @@ pub(super) fn announces_in(step: u32) -> bool {
     NOW.with(|now| now.key() == plain_key(step))
 }
 
-/// The operation that was announced last.
+/// Returns the operation that was announced last.
 #[inline]
 pub(super) fn announced() -> Announced {
     NOW.with(|now| Announced {
@@ -351,8 +355,8 @@ pub(super) fn announced() -> Announced {
     })
 }
 
-/// Clears the announcement and the turn, at the end of a task or of the run. A future that was forgotten has not
-/// retracted its announcement.
+/// Clears the announcement and the turn, at the end of a task or of the run. This is needed because a forgotten future
+/// has not retracted its announcement.
 pub(super) fn end() {
     NOW.with(|now| {
         now.mark.set(0);
@@ -365,12 +369,13 @@ pub(super) fn has_announced() -> bool {
     NOW.with(|now| now.key() == now.current.get().key())
 }
 
-/// The operation that the current task has announced in this step and that the world has not seen.
+/// Returns the operation that the current task has announced in this step, if the world has not seen it.
 pub(super) fn unseen() -> Option<Announced> {
     has_announced().then(announced)
 }
 
-/// Retracts an announcement that the world has not seen. Returns `false`, with nothing changed, for any other one.
+/// Retracts an announcement that the world has not seen. Returns `false`, with nothing changed, for any other
+/// announcement.
 pub(super) fn retract(announcement: &Announcement) -> bool {
     let found =
         announcement.run == run() && unseen().is_some_and(|a| a.key == announcement.id.key());
@@ -382,8 +387,8 @@ pub(super) fn retract(announcement: &Announcement) -> bool {
 
 // ---- a run
 
-/// Calls `act` as a part of the run with this number. No other run may be on this thread; the callers refuse nested
-/// runs.
+/// Calls `act` as a part of the run with this number. No other run may be active on this thread; the callers reject
+/// nested runs.
 pub(super) fn during<T>(run: u64, act: impl FnOnce() -> T) -> T {
     /// Ends the run, also when `act` panics.
     struct EndRun;

@@ -1,13 +1,13 @@
-//! Process-wide unique numbers: of worlds, of runs, of shared objects.
+//! Process-wide unique numbers for worlds, runs and shared objects.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The first number that is not taken. 0 is never given out.
+/// The first unused number. 0 is never used.
 static FREE: AtomicU64 = AtomicU64::new(1);
 
-/// The number of values that a worker takes at a time, because workers with short bodies would otherwise contend for
-/// the counter.
+/// The number of values that a worker reserves at a time. Otherwise workers with short bodies would contend for the
+/// counter.
 const AT_ONCE: u64 = 1024;
 
 /// A block of unique numbers, which are only compared for equality.

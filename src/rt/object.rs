@@ -1,15 +1,15 @@
 //! The shared objects of the program, and their rows in a run.
 //!
-//! A primitive contains an [`Object`]: its identity. The run has a row for it. The object stores
-//! the index of the row, with the number of the run in which the index is valid.
+//! A primitive contains an [`Object`], which is its identity. The run has a row for the object. The object stores the
+//! index of the row, and the number of the run in which the index is valid.
 //!
-//! There are two kinds of objects. *Local* ones (a mutex) belong to the run that created or first used them;
-//! their use in a second run is an error. *Shared* ones (an atomic, a cell) may be in a
-//! `static` and be used by several workers at once, each with a row and a value of its own. Such an
-//! object also has a process-wide number, by which a worker finds its row again after another
-//! worker's run overwrote the stored index.
+//! There are two kinds of objects, local and shared. Local objects (for example a mutex) belong to the run that created
+//! or first used them; their use in a second run is an error. Shared objects (for example an atomic or a cell) may be
+//! in a `static`. Several workers may use them at once, and each worker has its own row and value. A shared object also
+//! has a process-wide number. A worker uses this number to find its row again after another worker's run has
+//! overwritten the stored index.
 //!
-//! In a run with nodes, an object for statics has a row for each life of a node, and one for the tasks outside of
+//! In a run with nodes, an object for statics has a row for each life of a node, and a row for the tasks outside of
 //! nodes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,64 +24,65 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Access;
 use crate::run::{Holder, ObjectRecord};
 
-/// Bits of a slot that hold the index; the rest hold the number of the run.
+/// The bits of a slot that contain the index. The other bits contain the number of the run.
 const INDEX_BITS: u32 = 24;
 const INDEX_MAX: u64 = (1 << INDEX_BITS) - 1;
-/// Set in a slot if the object got its name after its first use in a run. No run has so high a number, so the next
+/// Set in a slot if the object got its name after its first use in a run. No run has such a high number, so the next
 /// use takes the slow path, which reads the name.
 const NAMED: u64 = 1 << 63;
 
-/// A number for the place of an object. Two places may have the same.
+/// Returns a number for the place of an object. Two places may have the same number.
 fn place_key(place: Place) -> u64 {
     let position = u64::from(place.line()) << 20 | u64::from(place.column());
     (position ^ (place.file().len() as u64) << 52) & !MADE
 }
 
-/// Marks the keys of objects that were made in the run.
+/// Marks the keys of objects that were created in the run.
 const MADE: u64 = 1 << 63;
 
-/// The key of the `nth` object that a task makes.
+/// Returns the key of the `nth` object that a task creates.
 fn made_key((task, nth): (TaskId, u32)) -> u64 {
     MADE | u64::from(task.0) << 32 | u64::from(nth)
 }
 
-/// The key of a node's own object, computed from the object's key and the node's name with its life
+/// Returns the key of a node's own object, computed from the object's key, the node's name and the number of its life
 /// (FNV-1a).
 pub(super) fn key_by_node(key: u64, name: &str) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     (key ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, hash)) & !MADE
 }
 
-/// Set in a slot of an object that has a row for each node. The run that such a slot is of has another number for them,
-/// so that the same load and comparison finds the row of other objects; see [`now::statics`].
+/// Set in the slot of an object that has a row for each node. The run has a different number for such slots, so that
+/// the same load and comparison finds the rows of these and of all other objects; see [`now::statics`].
 pub(super) const BY_NODE: u64 = 1 << (62 - INDEX_BITS);
 
 /// The nodes of a run to which an object belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
-    /// To its creator. If the run does not know the creator: to the first node that uses it.
+    /// The object belongs to the node that created it. If the run does not know the creator, it belongs to the first
+    /// node that uses it.
     Creator,
-    /// To none: all may use it.
+    /// The object belongs to no node: all nodes may use it.
     Nobody,
-    /// Each life of a node has an object of its own, and so have the tasks outside of nodes.
+    /// Each life of a node has its own object, and so have the tasks outside of nodes.
     Each,
 }
 
-/// The identity of a primitive, kept inside it.
+/// The identity of a primitive, which contains it.
 #[derive(Debug)]
 pub(crate) struct Object {
     /// The kind of primitive.
     kind: &'static str,
-    /// The place of its creation.
+    /// The place where the object was created.
     place: Place,
     /// The name that the user gave it.
     name: Option<&'static str>,
-    /// True if several runs may use it.
+    /// True if several runs may use the object.
     shared: bool,
     owner: Owner,
-    /// Number of the run and index of its row there; 0 before its first use in a run.
+    /// The number of the run and the index of the object's row in it; 0 before its first use in a run.
     slot: AtomicU64,
-    /// Process-wide number of a shared object; 0 before its first use in a run. The key of foreign memory.
+    /// The process-wide number of a shared object; 0 before its first use in a run. For foreign memory, its key.
     number: AtomicU64,
 }
 
@@ -90,7 +91,7 @@ impl Object {
         Object::owned(kind, place, shared, Owner::Creator)
     }
 
-    /// An object for a static. Each node has its own.
+    /// Returns an object for a static. Each node has its own.
     pub(crate) const fn of_static(kind: &'static str, place: Place) -> Object {
         Object::owned(kind, place, true, Owner::Each)
     }
@@ -100,7 +101,8 @@ impl Object {
         Object { kind, place, name: None, shared, owner, slot, number }
     }
 
-    /// Memory that is not of this library, first accessed at `place`. Its key, which is not 0, is the same in all runs.
+    /// Returns an object for memory outside of this library, first accessed at `place`. Its key, which is not 0, is the
+    /// same in all runs.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) const fn foreign(kind: &'static str, place: Place, key: u64) -> Object {
         let mut object = Object::new(kind, place, false);
@@ -108,19 +110,19 @@ impl Object {
         object
     }
 
-    /// The same object with a name.
+    /// Returns the same object with a name.
     pub(crate) const fn named(mut self, name: &'static str) -> Object {
         self.name = Some(name);
         self.changed()
     }
 
-    /// The same object for all nodes.
+    /// Returns the same object, shared by all nodes.
     pub(crate) const fn shared(mut self) -> Object {
         self.owner = Owner::Nobody;
         self.changed()
     }
 
-    /// Makes the run read its name and its owner again.
+    /// Makes the run read the name and the owner of the object again.
     const fn changed(self) -> Object {
         let slot = match self.slot.into_inner() {
             0 => 0,
@@ -137,29 +139,29 @@ impl Object {
         }
     }
 
-    /// Returns `true` if each node has its own.
+    /// Returns `true` if each node has its own instance of the object.
     pub(super) fn is_by_node(&self) -> bool {
         self.owner == Owner::Each
     }
 
-    /// The place of its creation.
+    /// Returns the place where the object was created.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
 
-    /// The kind of primitive.
+    /// Returns the kind of primitive.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// Forgets its rows: the next use adds it as a new object.
+    /// Forgets the rows of the object. Its next use adds it as a new object.
     pub(crate) fn forget(&mut self) {
         *self.slot.get_mut() = 0;
         *self.number.get_mut() = 0;
     }
 
-    /// Its row in the run of this number, if this run was the last to use it. `statics` is the number that the run has
-    /// for objects by node.
+    /// Returns the row of the object in the run with this number, if this run was the last to use it. `statics` is the
+    /// number that the run has for objects by node.
     #[inline]
     pub(crate) fn in_run(&self, run: u64, statics: u64) -> Option<ObjectId> {
         let slot = self.slot.load(Ordering::Relaxed);
@@ -167,12 +169,13 @@ impl Object {
         (of == run || of == statics).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
     }
 
-    /// Returns `true` if the run of this number was the last to use it, and not as one by node.
+    /// Returns `true` if the run with this number was the last to use the object, and did not use it as an object by
+    /// node.
     pub(crate) fn is_of(&self, run: u64) -> bool {
         self.slot.load(Ordering::Relaxed) >> INDEX_BITS == run
     }
 
-    /// Its process-wide number, allotted by the first call.
+    /// Returns the process-wide number of the object, which the first call allocates.
     fn number(&self, numbers: &mut Numbers) -> u64 {
         match self.number.load(Ordering::Relaxed) {
             0 => {}
@@ -188,7 +191,7 @@ impl Object {
 
 /// The identity of an announcement within a run: its task and its key.
 //
-// One word: every point stores one. In the order of tasks, then of keys.
+// This is one word, because every point stores it. The order is by task, then by key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct AnnouncementId(u64);
 
@@ -220,24 +223,24 @@ impl std::fmt::Debug for AnnouncementId {
 pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
-    /// For an object with one row per node: the life of the node.
+    /// For an object with one row per node, the life of the node.
     of_node: Life,
     pub(super) owner: Owner,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
-    /// The life that created it, if the run knows its creator.
+    /// The life that created the object, if the run knows its creator.
     pub(crate) life: Life,
-    /// Its holder, if it is a lock that a task holds alone.
+    /// The holder, if the object is a lock that a task holds alone.
     pub(crate) holder: Option<Holder>,
-    /// The tasks that hold it together, if it is a lock. Empty while it has a holder.
+    /// The tasks that share the object, if it is a lock. Empty while it has a holder.
     pub(crate) sharers: Vec<Holder>,
-    /// The tasks that queue to hold it alone, if it is a lock that lets none share it before them.
+    /// The tasks that queue to hold the object alone, if it is a lock that lets no other task share it before them.
     pub(crate) queued: Vec<TaskId>,
     /// The state of the lock for which its waiters were last updated.
     pub(crate) told: Vacancy,
-    /// True if it is in `RunState::dirty`: its waiters must be updated.
+    /// True if the object is in `RunState::dirty`: its waiters must be updated.
     pub(crate) dirty: bool,
-    /// All announcements that wait until it is free, enabled or not.
+    /// All announcements that wait until the object is free, enabled or not.
     pub(crate) waiters: Vec<(AnnouncementId, Access)>,
 }
 
@@ -246,38 +249,38 @@ pub(crate) struct ObjectRow {
 pub(crate) struct Objects {
     pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
-    /// Shared objects whose slot another worker's run overwrote, or another node's use: number, node and index. In
-    /// order.
+    /// Shared objects whose slot was overwritten by another worker's run, or by another node's use. The entries
+    /// (number, node and index) are sorted.
     contended: Vec<((u64, Life), ObjectId)>,
-    /// Numbers for shared objects.
+    /// The allocator of numbers for shared objects.
     numbers: Numbers,
 }
 
 /// The reason why an object cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UnusableObject {
-    /// It belongs to another run.
+    /// The object belongs to another run.
     OtherRun,
     /// The run has too many objects.
     TooMany,
 }
 
-/// The id of an object that was in the run already, or was just added.
+/// The id of an object, which was known to the run or was just added.
 pub(crate) enum Lookup {
     Known(ObjectId),
     New(ObjectId),
 }
 
 impl Objects {
-    /// Forgets the last run's objects.
+    /// Removes the objects of the last run.
     pub(crate) fn begin(&mut self, run: u64) {
         self.rows.clear();
         self.contended.clear();
         self.run = run;
     }
 
-    /// Returns the row of `object`, which the first use in the run adds. `node` is the life of the node for which the
-    /// row is, if the object has one for each.
+    /// Returns the row of `object`. Its first use in the run adds the row. `node` is the life of the node that owns the
+    /// row, if the object has one row per node.
     #[inline]
     pub(crate) fn find_or_add(
         &mut self,
@@ -342,7 +345,7 @@ impl Objects {
         self.add(object, (number, node), values, creator).map(Lookup::New)
     }
 
-    /// Adds the row of an object that has none, with its number if runs share it. `node` as in
+    /// Adds the row of an object that has no row yet, with its number if runs share it. For `node`, see
     /// [`find_or_add`](Self::find_or_add).
     pub(crate) fn add(
         &mut self,
@@ -352,7 +355,8 @@ impl Objects {
         creator: Option<(TaskId, u32)>,
     ) -> Result<ObjectId, UnusableObject> {
         let Object { kind, place, name, owner, shared, .. } = *object;
-        // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
+        // The key of an object that was created in the run depends on its creator only, not on the objects of other
+        // tasks.
         let key = match (creator, object.number.load(Ordering::Relaxed)) {
             (Some(creator), _) => made_key(creator),
             (None, key) if !shared && key != 0 => key & !MADE,
@@ -364,7 +368,7 @@ impl Objects {
         Ok(id)
     }
 
-    /// Adds the row of an object that only this run knows, outside of lives.
+    /// Adds the row of an object that is known to this run only, outside of lives.
     pub(super) fn add_of_run(
         &mut self,
         kind: &'static str,
@@ -420,8 +424,8 @@ impl Objects {
         of << INDEX_BITS | id.index() as u64
     }
 
-    /// The row of `object`, if it has one in this run. For destructors, which must not add rows. `node` as in
-    /// [`find_or_add`](Self::find_or_add).
+    /// Returns the row of `object`, if it has a row in this run. Destructors use this method, because they must not add
+    /// rows. For `node`, see [`find_or_add`](Self::find_or_add).
     pub(crate) fn find(&self, object: &Object, node: Life) -> Option<ObjectId> {
         let slot = object.slot.load(Ordering::Relaxed) & !NAMED;
         let of = slot >> INDEX_BITS;
@@ -442,12 +446,12 @@ impl RunState {
         self.board.object_keys.push(self.objects.rows[object.index()].key);
     }
 
-    /// The row of an object.
+    /// Returns the row of an object.
     pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
         &mut self.objects.rows[object.index()]
     }
 
-    /// Returns the number of the current task's next object, among the objects that it creates.
+    /// Returns the number of the next object that the current task creates, among the objects that it creates.
     pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {
         let task = self.current();
         let objects = &mut self.slots.at_mut(task.index()).objects;

@@ -1,15 +1,14 @@
-//! The numbers that tell objects of one place in the source apart.
+//! The numbers that distinguish objects created at the same place in the source.
 //!
-//! They are computed for a report or the census, and not in a run, because most runs are never reported.
+//! The numbers are computed for a report or the census, and not during a run, because most runs are never reported.
 
 use crate::run::ObjectRecord;
 use unpause_ordered::Map;
 
-/// Gives each record its number among the records of its kind and place, in O(log p) each for p
-/// places. Objects of nodes come after the others, because different runs may meet them in
-/// different orders.
+/// Gives each record its number among the records of its kind and place. The cost is O(log p) per record for p places.
+/// Objects of nodes follow all other objects, because different runs may create them in different orders.
 pub(super) fn number(records: &mut [ObjectRecord]) {
-    // Lines first: two places mostly differ in them, and names of files take longer to compare.
+    // The line is compared first: two places usually differ in it, and file names take longer to compare.
     let key = |record: &ObjectRecord| {
         let place = record.place;
         (place.line(), place.column(), record.kind, place.file())
@@ -23,7 +22,7 @@ pub(super) fn number(records: &mut [ObjectRecord]) {
     }
 }
 
-/// For each key, the number of equal keys before it.
+/// Returns, for each key, the number of equal keys before it.
 fn ordinals<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = u32> {
     let mut next: Map<K, u32> = Map::new();
     keys.map(move |key| {
@@ -46,7 +45,7 @@ mod tests {
         assert_eq!(found, [0, 0, 1, 0, 2, 1, 3]);
     }
 
-    /// A key that counts how often it is compared.
+    /// A key that counts its comparisons.
     struct Counted<'a>(u32, &'a Cell<u64>);
 
     impl PartialEq for Counted<'_> {
@@ -70,7 +69,7 @@ mod tests {
         }
     }
 
-    /// The number of comparisons for `objects` objects at `places` places.
+    /// Returns the number of comparisons for `objects` objects at `places` places.
     fn comparisons(objects: u32, places: u32) -> u64 {
         let compared = Cell::new(0);
         let keys = (0..objects).map(|n| Counted(n % places, &compared));
@@ -78,18 +77,18 @@ mod tests {
         compared.get()
     }
 
-    /// The sum of all numbers.
+    /// Returns the sum of all numbers.
     fn sum(objects: u32, places: u32) -> u64 {
         (0..u64::from(objects)).map(|n| n / u64::from(places)).sum()
     }
 
     #[test]
     fn comparisons_are_in_proportion_to_the_objects() {
-        // An array of slots of two objects each: two places.
+        // For example, an array of slots with two objects each has two places.
         for objects in [256, 512, 1024, 2048] {
             assert!(comparisons(objects, 2) <= 2 * u64::from(objects));
         }
-        // A place of its own for each.
+        // Here each object has its own place.
         assert!(comparisons(4096, 4096) <= 3 * comparisons(2048, 2048));
     }
 }

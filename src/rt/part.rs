@@ -1,8 +1,9 @@
-//! The parts of a run: all that a run may have besides tasks, points, steps, memory and locks, which are its core.
+//! The parts of a run: everything that a run may contain besides its core. The core consists of tasks, points, steps,
+//! memory and locks.
 //!
-//! The core names no part. A part is a type in a file of its own: the state that it has in a run. The same file has the
+//! The core names no part. A part is a type in its own file: the state of the part in a run. The same file contains the
 //! functions of [`World`] and [`RunState`] by which primitives and other parts use it. A row in the list of `mod.rs`
-//! makes it a part of every run, and the core calls it at these moments:
+//! adds the part to every run. The core calls it at these moments:
 //!
 //! | moment | functions |
 //! |---|---|
@@ -15,8 +16,8 @@
 //! | a task ends | [`end_task`](Part::end_task) |
 //! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
 //!
-//! A run *uses* a part from the first time that it changes the state of the part. The core calls no part that the run
-//! does not use, so such a part costs nothing: see [`RunState::uses_any`].
+//! A run *uses* a part after it has first changed the state of the part. The core calls only parts that the run uses,
+//! so an unused part costs nothing: see [`RunState::uses_any`].
 
 use super::Parts;
 use super::object::AnnouncementId;
@@ -26,41 +27,43 @@ use super::world::World;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Op;
 
-/// A part of a run. Its value is its state, which is the default at the start of a run.
+/// A part of a run. Its value is the state of the part, which has the default value at the start of a run.
 ///
 /// Functions with an argument `&World` may call user code. The others are called while the state is borrowed.
 pub(super) trait Part: Default {
-    /// Forgets the previous run, which used the part. May keep allocations.
+    /// Removes the state of the previous run, which used the part. May keep allocations.
     fn forget(&mut self);
 
-    /// A run with these limits begins. Called for all parts, because no run uses a part yet.
+    /// Called when a run with these limits begins. This moment is for all parts, because no run uses a part yet.
     fn begin(_: &mut RunState, _: &RunLimits) {}
 
-    /// The body of the test begins its first step, which has work to do. The part may spawn tasks as its children.
+    /// Called when the body of the test begins its first step, if the part has work to do. The part may spawn tasks as
+    /// children of the body.
     fn begin_body(_: &World) {}
 
-    /// The current task has spawned a task at this place.
+    /// Called when the current task has spawned a task at this place.
     fn spawned(_: &World, _: TaskId, _: Place) {}
 
-    /// A step ends. Its announcement, if any, is still kept by the thread.
+    /// Called when a step ends. The thread still stores its announcement, if any.
     fn look(_: &World) {}
 
-    /// A step ends. Events that the part records still get the number of this step.
+    /// Called when a step ends. Events that the part records here still get the number of this step.
     fn leave(_: &mut RunState) {}
 
-    /// A step has ended, and the waiters of its locks are up to date. The part may enable and disable other
-    /// announcements, and fail the run. If it [needs to work](RunState::needs_work) after the next step too, it says so
-    /// here.
+    /// Called when a step has ended, and the waiters of its locks are up to date. The part may enable and disable other
+    /// announcements, and fail the run. If it [needs to work](RunState::needs_work) after the next step, too, it must
+    /// request this here.
     fn settle(_: &mut RunState) {}
 
-    /// An announcement with [`Access::Wait`](crate::run::op::Access::Wait) is retracted: its operation, on this
-    /// object at this place, is done or given up.
+    /// Called when an announcement with [`Access::Wait`](crate::run::op::Access::Wait) is retracted: its operation, on
+    /// this object at this place, is done or cancelled.
     fn retracted(_: &mut RunState, _: AnnouncementId, _: (Option<ObjectId>, Place)) {}
 
-    /// An announcement of the current task is about to be retracted, because its future is dropped.
+    /// Called before an announcement of the current task is retracted because its future is dropped.
     fn given_up(_: &mut RunState, _: AnnouncementId) {}
 
-    /// No task can step. The part may enable one, or end the run as passed. Otherwise the run fails as stuck.
+    /// Called when no task can step. The part may enable a task, or end the run as passed. Otherwise the run fails as
+    /// stuck.
     fn unblock(_: &mut RunState) {}
 
     /// Returns `true` if [`end_task`](Self::end_task) has work for a task of the run.
@@ -74,19 +77,19 @@ pub(super) trait Part: Default {
         false
     }
 
-    /// A task, which is the current one, ends.
+    /// Called when a task ends. The task is the current one.
     fn end_task(_: &World, _: TaskId) {}
 
-    /// The run has no further step, and its tasks are not dropped yet. The part may fail the run.
+    /// Called when the run has no further step, and its tasks are not dropped yet. The part may fail the run.
     fn judge(_: &mut RunState) {}
 
-    /// All tasks of the run are dropped. Values of users must not outlive this.
+    /// Called when all tasks of the run are dropped. Values of users must not outlive this call.
     fn end(_: &World) {}
 }
 
-/// A part of the list.
+/// A part with its position in the list.
 pub(super) trait Listed: Part {
-    /// Tells the part apart from the others.
+    /// The bit that identifies the part.
     const BIT: u32;
 
     fn of(parts: &Parts) -> &Self;
@@ -94,13 +97,13 @@ pub(super) trait Listed: Part {
 }
 
 impl Parts {
-    /// The state of a part.
+    /// Returns the state of a part.
     #[inline(always)]
     pub(super) fn get<P: Listed>(&self) -> &P {
         P::of(self)
     }
 
-    /// The state of a part, to change it: the run uses the part from now on.
+    /// Returns the state of a part for changes: the run uses the part from now on.
     #[inline(always)]
     pub(super) fn get_mut<P: Listed>(&mut self) -> &mut P {
         self.used |= P::BIT;
@@ -110,7 +113,7 @@ impl Parts {
 
 #[cfg(test)]
 impl Parts {
-    /// The parts that the run uses, as bits in the order of the list.
+    /// Returns the parts that the run uses, as bits in the order of the list.
     pub(super) fn used_bits(&self) -> u32 {
         self.used
     }
@@ -123,7 +126,7 @@ impl RunState {
         self.parts.used & P::BIT != 0
     }
 
-    /// Returns `true` if the run uses a part.
+    /// Returns `true` if the run uses any part.
     #[inline(always)]
     pub(super) fn uses_any(&self) -> bool {
         self.parts.used != 0
@@ -137,18 +140,18 @@ impl World {
         self.unsettled().uses::<P>()
     }
 
-    /// Returns `true` if the run uses a part.
+    /// Returns `true` if the run uses any part.
     #[inline(always)]
     pub(super) fn uses_any(&self) -> bool {
         self.unsettled().uses_any()
     }
 }
 
-/// Defines [`Parts`]: the states of the parts in this list, `file: Type`, and a function for each moment, which
-/// calls the parts that the run uses, in the order of the list.
+/// Defines [`Parts`], with the state of each part in this list (`file: Type`), and one function per moment. This
+/// function calls the parts that the run uses, in list order.
 macro_rules! parts {
     ($($file:ident: $Part:ident,)*) => {
-        /// The parts of a run.
+        /// The states of all parts of a run.
         #[derive(Default)]
         pub(super) struct Parts {
             /// The parts that the run uses, as bits.
@@ -175,7 +178,7 @@ macro_rules! parts {
         })*
 
         impl Parts {
-            /// A run with these limits begins.
+            /// Begins a run with these limits in all parts.
             #[inline]
             pub(super) fn begin(state: &mut self::state::RunState, limits: &RunLimits) {
                 if state.uses_any() {
@@ -184,7 +187,7 @@ macro_rules! parts {
                 $(<self::parts::$file::$Part as self::part::Part>::begin(state, limits);)*
             }
 
-            /// Forgets the previous run.
+            /// Removes the state of the previous run.
             #[cold]
             fn forget(&mut self) {
                 $(if self.used & <self::parts::$file::$Part as self::part::Listed>::BIT != 0 {
@@ -208,7 +211,7 @@ macro_rules! parts {
                     && <self::parts::$file::$Part as self::part::Part>::fuses(state, op, place))*
             }
 
-            /// Returns `true` if a part has work at the ends of tasks.
+            /// Returns `true` if a part has work at the end of a task.
             pub(super) fn has_ends(&self) -> bool {
                 false $(|| self::part::Part::has_ends(&self.$file))*
             }
@@ -231,11 +234,11 @@ macro_rules! parts {
     };
 }
 
-/// Defines the function of [`Parts`] for a moment.
+/// Defines the function of [`Parts`] for one moment.
 macro_rules! moment {
     ($moment:ident($run:ident: $($arguments:tt)*) => $call:tt [$($file:ident::$Part:ident)*]) => {
         impl Parts {
-            /// Calls the parts that the run uses: see the function of the same name of [`Part`](self::part::Part).
+            /// Calls the parts that the run uses: see the function with the same name in [`Part`](self::part::Part).
             #[inline]
             pub(super) fn $moment($run: $($arguments)*) {
                 #[inline(never)]

@@ -1,9 +1,9 @@
-//! Pending operations: announced at a point, then done.
+//! Pending operations: they are announced at a point, and done later.
 //!
-//! These functions are called at every point. They are not generic where possible, because they are then
-//! compiled once, in this crate, where the thread-local access is inlined, and not in every future of the
-//! program. A debug build inlines none of them there, so that they are compiled with the profile of
-//! this crate. The way through a point is in `seam/sim/point.rs`, with a table of the words.
+//! These functions are called at every point. Where possible, they are not generic. They are then compiled once in this
+//! crate, where the thread-local access is inlined, and not again in every future of the program. A debug build does
+//! not inline them into the program, so that they are compiled with the profile of this crate. The code of a point is
+//! in `seam/sim/point.rs`, with a table of the words.
 
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
@@ -22,10 +22,10 @@ use crate::run::ids::{ObjectId, Place};
 use crate::run::memory_model::OrderMark;
 use crate::run::op::Op;
 
-/// An operation, from its first poll until it is done.
+/// The state of an operation, from its first poll until it is done.
 ///
-/// While it is done in its turn its announcement is closed already: the thread then records the effect and the
-/// world takes it in later. An announcement that is still open has the world record the effect.
+/// While the operation is done in its turn, its announcement is already closed. In this case the thread records the
+/// effect, and the world processes it later. If the announcement is still open, the world records the effect.
 pub(crate) struct PendingOp {
     pub(crate) op: &'static Op,
     pub(crate) object: Option<ObjectId>,
@@ -34,22 +34,22 @@ pub(crate) struct PendingOp {
 }
 
 impl PendingOp {
-    /// An operation that is not announced yet.
+    /// Returns an operation that is not announced yet.
     #[inline]
     pub(crate) fn new(op: &'static Op, place: Place) -> PendingOp {
         PendingOp { op, object: None, place, announcement: Announcement::default() }
     }
 
-    /// Announces the operation, which never has to wait: the current task does it in its next step. Ready if it is
-    /// polled by hand, and takes effect now.
+    /// Announces the operation, which never has to wait: the current task performs it in its next step. Returns `Ready`
+    /// if the operation is polled by hand, and thus takes effect now.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn announce(&mut self, waker: &Waker) -> Poll<()> {
         now::with(|now| self.announce_at(now, waker))
     }
 
-    // Not inlined, because it is the same for all operations and every future has one. `now` is an argument because
-    // the access to the thread-local is a call in a library, but not in a program.
+    // Not inlined, because this code is the same for all operations, and every future would have a copy. `now` is an
+    // argument, because the access to the thread-local is a call in a library, but not in a program.
     #[inline(never)]
     fn announce_at(&mut self, now: &Now, waker: &Waker) -> Poll<()> {
         match now.announce(self.op, self.object, self.place, waker) {
@@ -63,7 +63,7 @@ impl PendingOp {
         Poll::Pending
     }
 
-    /// Begins the operation by hand. The announcement is open, so that the world records the effect.
+    /// Begins the operation by hand. The announcement is open, so the world records the effect.
     #[cold]
     pub(crate) fn begin_by_hand(&mut self) {
         WORLD.with(|world| {
@@ -119,8 +119,8 @@ impl PendingOp {
         }
     }
 
-    /// Reads the word of the object and, if `change` returns a new one, writes it, atomically. Returns the
-    /// word read. `wanted` is the expected word that the trace shows if nothing is written.
+    /// Atomically reads the word of the object and, if `change` returns a new word, writes the new word. Returns the
+    /// word that was read. `wanted` is the expected word that the trace shows if nothing is written.
     pub(crate) fn change(
         &self,
         asked: Asked,
@@ -153,8 +153,8 @@ impl PendingOp {
         }
     }
 
-    /// The object, if its word is thread-local and the operation is done in its turn, on the newest store. Then the
-    /// thread records the effect.
+    /// Returns the object, if the thread can record the effect of the operation. This is so if the word of the object
+    /// is thread-local, and the operation is done in its turn on the newest store.
     #[inline(always)]
     fn near_in_turn(&self, asked: Asked) -> Option<ObjectId> {
         let is_on_newest = || !asked.is_weaker() || memory::weaker() == Weaker::Nothing;
@@ -163,9 +163,9 @@ impl PendingOp {
         })
     }
 
-    /// Does the operation, if the world must record the effect, or if the operation may choose a store. `change`
-    /// returns the word that it leaves in place of another one, if it writes, and `values` what the trace shows of
-    /// both. Returns the word that it has seen.
+    /// Performs the operation, if the world must record the effect, or if the operation may choose a store. `change`
+    /// returns the word that replaces the given word, if the operation writes. `values` returns the values for the
+    /// trace. Returns the word that the operation has seen.
     #[cold]
     #[inline(never)]
     fn perform_slowly(
@@ -198,7 +198,7 @@ impl PendingOp {
         })
     }
 
-    /// Orders what the task has done before and what it does next, in a run with weak memory.
+    /// Orders the previous operations of the task before its next operations, in a run with weak memory.
     pub(crate) fn fence(&self, order: Ordering) {
         let may_order = order != Ordering::SeqCst || self.announcement.is_open();
         let orders = may_order && WORLD.with(|world| world.fence(Asked::to_write(order)));
@@ -208,7 +208,7 @@ impl PendingOp {
         }
     }
 
-    /// Records the operation as done. It has no effect on the memory, or the caller does it.
+    /// Records the operation as done. It has no effect on the memory, or the caller performs the effect.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn finish(&self) {
@@ -230,12 +230,12 @@ impl PendingOp {
 
 /// The state of an announced operation when its future is polled.
 pub(crate) enum Readiness {
-    /// It can be done now.
+    /// The operation can be done now.
     Ready,
-    /// It cannot be done in this step.
+    /// The operation cannot be done in this step.
     Waiting,
-    /// It must be announced again: its future is polled by another task, or in another run, or in the first poll of a
-    /// `select!`.
+    /// The operation must be announced again: another task or another run polls its future, or the poll is the first
+    /// poll of a `select!`.
     Stale,
 }
 
@@ -253,8 +253,8 @@ pub(crate) fn object_id(
     }
 }
 
-/// Adds an object that was just made to the current run, as one of the code that runs. An object
-/// that is made outside of runs belongs to no node.
+/// Adds an object that was just created to the current run. The running code owns it. An object that is created outside
+/// of runs belongs to no node.
 pub(crate) fn made(object: Object, values: ValueKind, initial: u64) -> Object {
     if !now::in_run() {
         return object.shared();

@@ -1,24 +1,25 @@
-//! The log of a step: the pending operations that were polled in it. Kept for combinators, if they
-//! [begin it](super::world::World::log_polls).
+//! The poll log of a step: the pending operations that were polled in it. Combinators need it and [start
+//! it](super::world::World::log_polls).
 
-/// The keys of pending operations, as they are polled.
+/// The keys of pending operations, in the order of their polls.
 #[derive(Default)]
 pub(super) struct PollLog {
-    /// One more than the step in which it is kept; 0 if in none.
+    /// The step that the log belongs to, plus one; 0 if there is no such step.
     pub(super) step: u32,
     pub(super) keys: Vec<u32>,
-    /// One more than the step in which pending operations are announced anew when they are polled; 0 if in none.
+    /// The step in which pending operations are announced again when they are polled, plus one; 0 if there is no such
+    /// step.
     pub(super) renewed_in: u32,
-    /// One more than the last step of a task that a future outside this library had woken.
+    /// The last step of a task woken by a future of another library, plus one.
     pub(super) woken_in: u32,
-    /// One more than the step in which a branch of a `select!` is polled; 0 if in none. Not put back if that branch
-    /// wins, so that the rest of such a step counts as a part of it.
+    /// The step in which a branch of a `select!` is polled, plus one; 0 if there is no such step. The value is not
+    /// restored if the branch wins, so that the rest of the step counts as a part of the branch.
     pub(super) raced_in: u32,
     /// The number of draws of the run that made no difference.
     pub(super) settled: usize,
     /// The number of events of the run that were taken back.
     pub(super) forgotten: usize,
-    /// The number of operations of the run that took effect by hand and would else have had a point.
+    /// The number of operations of the run that took effect by hand and would otherwise have had a point.
     pub(super) by_hand: u32,
 }
 
@@ -33,7 +34,7 @@ impl PollLog {
         self.by_hand = 0;
     }
 
-    /// Returns `true` if an operation that could be done in `step` must be announced anew instead.
+    /// Returns `true` if an operation that could be done in `step` must be announced again instead.
     #[inline]
     pub(super) fn renews(&self, step: u32) -> bool {
         self.renewed_in == step + 1
@@ -47,7 +48,7 @@ impl PollLog {
         }
     }
 
-    /// Records that the task of `step` was woken by a future that is not of this library.
+    /// Records that a future of another library woke the task of `step`.
     pub(super) fn woken(&mut self, step: u32) {
         self.woken_in = step + 1;
     }

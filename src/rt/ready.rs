@@ -1,13 +1,13 @@
-//! The ready set: tasks that were woken, were aborted, or have an enabled pending operation.
+//! The ready set: the tasks that were woken or aborted, or have an enabled pending operation.
 //!
-//! `ready` holds them in no meaningful order. Each row stores its position in `ready`, so that insertion and removal
-//! take constant time.
+//! `ready` lists the tasks in no meaningful order. Each row stores its position in `ready`, so that insertion and
+//! removal take constant time.
 
 use super::state::RunState;
 use crate::run::board::{Status, TaskRow};
 use crate::run::ids::TaskId;
 
-/// `TaskRow::ready_at` of a task that is not in `ready`.
+/// The value of `TaskRow::ready_at` for a task that is not in `ready`.
 pub(super) const NOT_READY: u32 = u32::MAX;
 
 impl RunState {
@@ -42,10 +42,10 @@ impl RunState {
     }
 }
 
-/// Removes an item of a list, and puts the last one into its place.
+/// Removes an item of a list, and moves the last item to its position.
 //
-// Not `swap_remove`: in a build with debug assertions that checks the alignment of two pointers, which takes longer
-// than all of this.
+// Not `swap_remove`: in a build with debug assertions, it checks the alignment of two pointers, which takes longer than
+// this whole function.
 #[inline]
 pub(super) fn take_out<T: Copy>(list: &mut Vec<T>, at: usize) {
     let last = list.pop();

@@ -1,4 +1,4 @@
-//! The record of a run, in the form in which it is collected.
+//! The record of a run, in the format in which it is collected.
 
 use std::sync::Arc;
 use unpause_ordered::Set;
@@ -11,12 +11,12 @@ use crate::run::recording::HistorySource;
 use crate::run::untried::Untried;
 use crate::run::{Condition, DrawRecord, FaultCount, StepRecord, Wait};
 
-/// One step, in one word: it is stored at every step.
+/// One step, packed into one word, because every step stores it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedStep(u64);
 
 impl PackedStep {
-    /// A step of `task`, chosen among `candidates` tasks. There are less than 2^31 tasks.
+    /// Returns a step of `task`, chosen among `candidates` tasks. There are fewer than 2^31 tasks.
     #[inline]
     pub(crate) fn new(task: TaskId, candidates: u32, preempts: bool) -> PackedStep {
         PackedStep((u64::from(task.0) << 32) | (u64::from(candidates) << 1) | u64::from(preempts))
@@ -48,13 +48,13 @@ pub(crate) struct RunRecord {
     pub(crate) foreign: bool,
     /// See [`Run::output`](crate::run::Run::output).
     pub(crate) output: String,
-    /// The parts of the program's behaviour that searches do not try.
+    /// The parts of the program's behavior that searches do not try.
     pub(crate) untried: Set<Untried>,
     /// See [`Run::orders`](crate::run::Run::orders).
     pub(crate) orders: Vec<OrderMark>,
-    /// True if the run is to be shown: then messages have texts.
+    /// True if a report will show the run: messages then have texts.
     pub(crate) is_shown: bool,
-    /// The texts of messages on their way.
+    /// The texts of messages in transit.
     pub(crate) messages: Vec<(TaskId, String)>,
 }
 
@@ -75,15 +75,16 @@ impl RunRecord {
     }
 }
 
-/// The shortest sequence of steps that the end of the run repeats at least four times. Steps are
-/// the same if the same task did the same operations to the same objects, whatever the values.
+/// Returns the shortest sequence of steps that is repeated at least four times at the end of the
+/// run. Steps are equal if the same task performed the same operations on the same objects,
+/// whatever the values.
 pub(crate) fn repeated_suffix(record: &RunRecord, events: &[Event]) -> Vec<StepRecord> {
     const LONGEST: usize = 256;
     const REPEATS: usize = 4;
     let steps = record.steps.len();
     let window = steps.min(LONGEST * REPEATS);
     let from = steps - window;
-    // The operations of each of the last steps; the events are in the order of their steps.
+    // The operations of each of the last steps. The events are in the order of their steps.
     let mut operations: Vec<Vec<(&str, Option<ObjectId>)>> = vec![Vec::new(); window];
     for event in events.iter().rev().take_while(|event| event.step as usize >= from) {
         if let Some(operations) = operations.get_mut(event.step as usize - from) {

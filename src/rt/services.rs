@@ -1,4 +1,4 @@
-//! The operations of a run that primitives use besides points and locks: tasks, histories.
+//! The operations of a run that primitives use besides points and locks: for example, on tasks and histories.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::run::{Condition, FaultCount};
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
 
-/// The end of a task.
+/// The way in which a task ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
     Completed,
     Cancelled,
-    /// With this payload, at this place.
+    /// The task panicked with this payload, at this place.
     Panicked(Box<dyn Any + Send>, String),
 }
 
@@ -45,8 +45,8 @@ impl World {
         self.state().happened(op, object, place, values);
     }
 
-    /// Like [`record`](Self::record), in a destructor, which must not add objects: nothing happens
-    /// if the object is not of this run.
+    /// Like [`record`](Self::record), but for a destructor, which must not add objects. Has no effect if the object is
+    /// not part of this run.
     pub(crate) fn record_last(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {
@@ -56,8 +56,8 @@ impl World {
 
     // ---- tasks
 
-    /// Spawns a task. Not a point: the task is a candidate from the next point on. Returns the task, and the number of
-    /// its path.
+    /// Spawns a task. Not a point: the task is a candidate from the next point on. Returns the task and its path
+    /// number.
     pub(crate) fn spawn(
         &self,
         body: BoxBody,
@@ -76,10 +76,9 @@ impl World {
         self.add_task(Some(body), name, place).0
     }
 
-    /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step
-    /// of the task polls the body. The body must read [`World::client`], poll only the part of that
-    /// task, and call [`World::end_lent`] when the part is ready. Returns the task, and the number
-    /// of its path.
+    /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step of the task polls
+    /// the body. The body must read [`World::client`] and poll only the part of that task. When this part is ready, the
+    /// body must call [`World::end_lent`]. Returns the task and its path number.
     pub(crate) fn lend(&self, place: Place) -> (TaskId, u64) {
         let (task, number, uses_parts) = self.add_task(None, None, place);
         if uses_parts {
@@ -88,8 +87,7 @@ impl World {
         (task, number)
     }
 
-    /// Adds a task of the current one. Returns its id, its path number, and whether the run uses
-    /// a part.
+    /// Adds a child of the current task. Returns its id, its path number, and whether the run uses a part.
     fn add_task(
         &self,
         body: Option<BoxBody>,
@@ -119,12 +117,12 @@ impl World {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// The number of this world.
+    /// Returns the number of this world.
     pub(crate) fn number(&self) -> u64 {
         self.signals.world
     }
 
-    /// Returns `true` if `task` has ended. Recorded as a contact, because the current task acts on the answer
+    /// Returns `true` if `task` has ended. This is recorded as a contact, because the current task uses the result
     /// without a join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
@@ -132,8 +130,8 @@ impl World {
         state.is_done(task)
     }
 
-    /// Joins `target`, which has ended. Returns its body, from which the caller takes the result without a borrow.
-    /// `announcement` is open if the join was announced.
+    /// Joins `target`, which has ended. Returns its body. The caller takes the result from the body while the state is
+    /// not borrowed. `announcement` is open if the join was announced.
     pub(crate) fn join(
         &self,
         announcement: &Announcement,
@@ -158,7 +156,7 @@ impl World {
         (ended, body)
     }
 
-    /// The same as for [`join`](Self::join). Leaves the body to the handle of the task.
+    /// Like [`join`](Self::join), but leaves the body to the handle of the task.
     pub(crate) fn join_only(
         &self,
         announcement: &Announcement,
@@ -170,14 +168,14 @@ impl World {
         drop(waker);
     }
 
-    /// Aborts a task: it ends before its next step. Not a point.
+    /// Aborts a task, which then ends before its next step. Not a point.
     pub(crate) fn abort(&self, run: u64, task: TaskId, place: Place) {
         let mut state = self.state();
         if run != state.run {
             return;
         }
         if state.is_done(task) {
-            // Too late in this run; in another one the abort may come before the end.
+            // The abort is too late in this run; in another run it may come before the end of the task.
             state.touch(task, Contact::Looked);
             return;
         }
@@ -185,8 +183,8 @@ impl World {
         state.happened(&ABORT, None, place, Values::Task(task));
     }
 
-    /// Detaches a task whose handle is dropped. `drops` is true if the result of the task has a destructor: it runs
-    /// here or at the end of the task, whichever comes later, and is therefore recorded as a contact.
+    /// Detaches a task whose handle is dropped. `drops` is true if the result of the task has a destructor. The
+    /// destructor runs here or at the end of the task, whichever is later, so this is recorded as a contact.
     pub(crate) fn detach(&self, run: u64, task: TaskId, for_good: bool, drops: bool) {
         let mut state = self.state();
         if run != state.run {
@@ -197,7 +195,7 @@ impl World {
         }
         let step = state.board.step;
         let slot = &mut state.slots[task.index()];
-        // Detached on purpose counts as detached before the run began.
+        // A task that is detached on purpose counts as detached before the run began.
         slot.detached = Some(if for_good { 0 } else { step });
         let body = slot.ended.take();
         let panic = state.fail_if_unseen(task);
@@ -207,12 +205,13 @@ impl World {
 
     // ---- histories
 
-    /// The clock of histories: the number of operations that have taken effect.
+    /// Returns the clock of histories: the number of operations that have taken effect.
     pub(crate) fn clock(&self) -> u64 {
         self.state().board.events.len() as u64
     }
 
-    /// The index of the first event, at or after index `mark`, of the task whose [`World::client`] is `task`.
+    /// Returns the index of the first event at or after index `mark` that belongs to `task`, a number from
+    /// [`World::client`].
     pub(crate) fn first_access_since(&self, mark: u64, task: u64) -> Option<u64> {
         let state = self.state();
         let later = state.board.events.get(mark as usize..)?;
@@ -221,24 +220,24 @@ impl World {
         later.iter().position(is_own).map(|at| mark + at as u64)
     }
 
-    /// The number of the current task.
+    /// Returns the number of the current task.
     pub(crate) fn client(&self) -> u64 {
         u64::from(self.state().current().0)
     }
 
-    /// The number of the path of the current task; 0 for the body.
+    /// Returns the path number of the current task; 0 for the body.
     pub(crate) fn current_number(&self) -> u64 {
         let state = self.state();
         state.slots[state.current().index()].number
     }
 
-    /// The name of the current task.
+    /// Returns the name of the current task.
     pub(crate) fn client_name(&self) -> String {
         let task = self.state().current();
         self.name_of(task)
     }
 
-    /// The name of a task.
+    /// Returns the name of a task.
     pub(super) fn name_of(&self, mut task: TaskId) -> String {
         let state = self.state();
         let is_main = task == TaskId::MAIN;
@@ -266,19 +265,19 @@ impl World {
         state.board.calls.push(CallMark { task, history, point, events });
     }
 
-    /// The histories of the run so far.
+    /// Returns the histories of the run so far.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn histories(&self) -> Vec<Arc<dyn HistorySource>> {
         self.state().record.histories.clone()
     }
 
-    /// The generated programs of the run so far.
+    /// Returns the generated programs of the run so far.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn programs(&self) -> Vec<Arc<dyn ProgramSource>> {
         self.state().record.programs.clone()
     }
 
-    /// Returns `true` if the run has this task.
+    /// Returns `true` if the run contains this task.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn knows(&self, task: TaskId) -> bool {
         task.index() < self.state().board.tasks.len()
@@ -299,7 +298,7 @@ impl World {
         state.record.histories.len() - 1
     }
 
-    /// Keeps what the plain threads of the run wrote.
+    /// Stores the output of the plain threads of the run.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_output(&self, output: String) {
         self.state().record.output = output;
@@ -316,19 +315,19 @@ impl World {
         self.state().leave_untried(part);
     }
 
-    /// Records that the current task does something that leaves no event and outlives its node.
+    /// Records that the current task changes something that leaves no event and outlives its node.
     pub(crate) fn tells(&self) {
         self.state().tells();
     }
 
-    /// Records that the program may know the order of added nodes.
+    /// Records that the program may have observed the order of added nodes.
     pub(crate) fn shows_order_of_nodes(&self) {
         let mut state = self.state();
         let task = state.current();
         state.touch(task, Contact::SawOrderOfNodes);
     }
 
-    /// Counts a fault that a nemesis began, or that met something.
+    /// Counts a fault that a nemesis began, or that affected something.
     pub(crate) fn note_fault(&self, count: FaultCount) {
         let mut state = self.state();
         state.tells();
@@ -344,7 +343,7 @@ impl World {
 }
 
 impl RunState {
-    /// Records that the current task tells the run something, which its node's death does not take back.
+    /// Records that the current task adds data to the run that remains after the end of its node.
     pub(super) fn tells(&mut self) {
         let task = self.current();
         if self.board.tasks.at(task.index()).life != Life::OUTSIDE {
@@ -358,7 +357,7 @@ impl RunState {
         self.record.untried.insert(part);
     }
 
-    /// Records that the current task joins `target`, which has ended. Returns the waker kept for the announcement.
+    /// Records that the current task joins `target`, which has ended. Returns the waker stored for the announcement.
     fn join(
         &mut self,
         announcement: &Announcement,

@@ -1,46 +1,46 @@
-//! The private part of a task's row, and the announcement that a future holds.
+//! The private part of a task's row, and the announcement inside a future.
 
 use super::body::BoxBody;
 use super::carried::Carried;
 use super::object::AnnouncementId;
 use super::task_panics::KeptPanic;
 
-/// The data of a task that strategies do not see; the rest is its row on the board.
+/// The data of a task that strategies do not see. The other data is in its row on the board.
 #[derive(Default)]
 pub(crate) struct TaskSlot {
-    /// A number made of the task's path, see [`child_number`]; 0 for the body.
+    /// A number computed from the task's path, see [`child_number`]; 0 for the body.
     pub(super) number: u64,
-    /// The task ended because its future was dropped.
+    /// True if the task ended because its future was dropped.
     pub(crate) cancelled: bool,
-    /// The announcements that wait for the end of the task: one of its handle, and others of its set.
+    /// The announcements that wait for the end of the task. They belong to its handle and to its task set.
     pub(super) joiners: Vec<AnnouncementId>,
-    /// The step that dropped the handle; `None` while there is a handle.
+    /// The step that dropped the handle; `None` while the handle exists.
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
-    /// The message that arrives in its step, until it has arrived.
+    /// The message to deliver in its step, until the message has arrived.
     pub(super) carried: Option<Carried>,
-    /// True if its panic goes to its handle.
+    /// True if the handle of the task receives its panic.
     pub(super) gives_panic: bool,
-    /// Its panic, until the handle takes it.
+    /// The panic of the task, until the handle takes it.
     pub(super) panic: Option<Box<KeptPanic>>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
-    /// It is a task of the run itself, such as the hand of the clock, and in no report.
+    /// True for a task of the run itself, for example the hand of the clock, which no report contains.
     pub(super) is_of_run: bool,
-    /// The task had not ended when the body of the test ended.
+    /// True if the task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
 
 impl TaskSlot {
-    /// Resets the slot for a new task. It has no body and no panic of a task before.
+    /// Resets the slot for a new task. The previous task has left no body and no panic.
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;
         self.joiners.clear();
         self.detached = None;
-        // A message that was sent after the end of its run. Not dropped, because its destructor
-        // might send more.
+        // This message was sent after the end of its run. It is not dropped, because its destructor might send more
+        // messages.
         std::mem::forget(self.carried.take());
         self.gives_panic = false;
         self.objects = 0;
@@ -49,7 +49,7 @@ impl TaskSlot {
     }
 }
 
-/// An announcement of a pending operation, as its future holds it. Closed by default.
+/// The announcement of a pending operation, stored in its future. Closed by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announcement {
     pub(crate) run: u64,
@@ -70,10 +70,11 @@ impl Announcement {
     }
 }
 
-/// The number of the `nth` child of the task with the number `parent`: a number for each spawn path, the same in all
-/// runs of a body.
+/// Returns the number of the `nth` child of the task with the number `parent`. Each spawn path has its own number,
+/// which is the same in all runs of a body.
 ///
-/// Three digits for each segment of the path, if it fits; else a hash in the upper half of all numbers.
+/// The number has three digits for each segment of the path, if they fit. Otherwise it is a hash in the upper half of
+/// all numbers.
 pub(super) fn child_number(parent: u64, nth: u32) -> u64 {
     const HASHED: u64 = 1 << 63;
     let digits = (nth < 999 && parent < HASHED / 1000).then(|| parent * 1000 + u64::from(nth) + 1);

@@ -1,7 +1,7 @@
 //! The state of a run: its tasks, the ready set, the pending operations, the events.
 //!
-//! Plain data and plain work. Nothing here calls user code, so a borrow of the state may be held
-//! around every function; wakers and bodies that must be dropped are returned to the caller.
+//! This file contains plain data and its updates. It calls no user code, so a borrow of the state may exist around
+//! every function. Wakers and bodies that must be dropped are returned to the caller.
 //!
 //! A task can step if it was woken, was aborted, or has an enabled pending operation: see [`ready`](super::ready).
 
@@ -26,12 +26,13 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::pool::Pool;
 
-/// 0 is no key.
+/// The first key. The value 0 is not a key.
 const FIRST_KEY: u32 = 1;
 
 /// The state of one run.
 pub(crate) struct RunState {
-    /// Answers the run's choices. Used by [`World::choose`](super::World) and its neighbours only.
+    /// The object that answers the run's choices. Only [`World::choose`](super::World) and the functions near it use
+    /// it.
     pub(super) chooser: Chooser,
     pub(crate) run: u64,
     pub(crate) board: Board,
@@ -40,36 +41,36 @@ pub(crate) struct RunState {
     pub(crate) memory: Memory,
     pub(crate) record: RunRecord,
     pub(crate) failure: Option<Failure>,
-    /// The body of the test has ended, or the run has failed.
+    /// True if the body of the test has ended, or the run has failed.
     pub(crate) over: bool,
     /// Tasks spawned in this step, with their bodies; a lent task has none.
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
-    /// Wakers of announcements made inside combinators that have wakers of their own. Invariant: sorted.
+    /// Wakers of announcements inside combinators that have their own wakers. Invariant: sorted.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
-    /// Announcements whose objects woke them in this step.
+    /// Announcements that were woken by their objects in this step.
     pub(super) heard: Vec<AnnouncementId>,
-    /// What the run has besides: see [`part`](super::part).
+    /// The state of the run's parts: see [`part`](super::part).
     pub(super) parts: Parts,
     pub(super) lives: Lives,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
-    /// Locks taken or freed in this step.
+    /// Locks acquired or released in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the step needs more work than to record one event and one announcement. Set by
-    /// [`needs_work`](Self::needs_work), cleared by `leave_step`, which does that work.
+    /// [`needs_work`](Self::needs_work), cleared by `leave_step`, which does the work.
     attention: bool,
     /// The number of tasks that were aborted and have not ended.
     pub(super) aborts: u32,
     /// True if a panic was kept for a handle.
     pub(super) has_panics: bool,
-    /// True if the task of the last step can continue and did not yield: a step of another task is
-    /// then a preemption.
+    /// True if the task of the last step can continue and did not yield, so that a step of another task is a
+    /// preemption.
     pub(super) goes_on: bool,
-    /// True if operations may take effect without a point of their own: see [`now::fuse`].
+    /// True if operations may take effect without their own point: see [`now::fuse`].
     pub(super) fuses: bool,
-    /// The key of the next announcement that is kept here.
+    /// The key of the next announcement that is stored here.
     next_key: u32,
-    /// The last step with an announcement kept here, and the key of the first one in that step.
+    /// The last step with an announcement stored here, and the key of the first announcement in that step.
     fresh: (u32, u32),
 }
 
@@ -102,7 +103,7 @@ impl RunState {
         }
     }
 
-    /// Forgets the last run. Returns the wakers that the caller must drop without a borrow.
+    /// Removes the state of the last run. Returns wakers, which the caller must drop while the state is not borrowed.
     #[must_use]
     pub(crate) fn begin(&mut self, run: u64) -> Vec<(AnnouncementId, Waker)> {
         self.run = run;
@@ -143,14 +144,14 @@ impl RunState {
         self.board.current
     }
 
-    /// Ends the run as failed. The first failure counts.
+    /// Ends the run as failed. Only the first failure is kept.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
         self.end();
     }
 
-    /// Makes the executor look for more work than one event and one announcement when the current step ends, and when
-    /// the next step begins. Whoever causes such work calls this.
+    /// Makes the executor check for more work than one event and one announcement, at the end of the current step and
+    /// at the beginning of the next step. Code that causes such work must call this.
     #[inline]
     pub(super) fn needs_work(&mut self) {
         self.attention = true;
@@ -162,7 +163,7 @@ impl RunState {
         self.attention
     }
 
-    /// The work that was caused so far is done. Further work remains if `more` is true.
+    /// Records that the work so far is done. `more` is true if work remains.
     #[inline]
     pub(super) fn did_work(&mut self, more: bool) {
         self.attention = more;
@@ -175,7 +176,7 @@ impl RunState {
 
     // ---- tasks
 
-    /// Keeps the body of a spawned task until the executor takes it in, at the end of the step.
+    /// Stores the body of a spawned task until the executor takes it at the end of the step.
     pub(crate) fn take_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         self.inbox.push((task, body));
         self.needs_work();
@@ -194,7 +195,7 @@ impl RunState {
         self.memory.order(events, (task, target));
     }
 
-    /// Aborts `task`: it ends before its next step.
+    /// Aborts `task`, which then ends before its next step.
     pub(crate) fn abort(&mut self, task: TaskId) {
         let row = self.board.tasks.at_mut(task.index());
         if row.status != Status::Done && !std::mem::replace(&mut row.aborted, true) {
@@ -204,9 +205,9 @@ impl RunState {
         }
     }
 
-    /// Ends `task`, whose result `body` holds. Returns the body if the task is detached, and wakers that the
-    /// caller must call: if the task polled a future that it shares with other tasks, one of these tasks must
-    /// poll the future now.
+    /// Ends `task`, whose result is in `body`. Returns the body if the task is detached, and wakers that the caller
+    /// must call. The task may have polled a future that it shares with other tasks. In that case, one of these tasks
+    /// must poll the future now.
     #[must_use]
     pub(crate) fn end_task(
         &mut self,
@@ -225,8 +226,8 @@ impl RunState {
         (None, wakers)
     }
 
-    /// Like [`end_task`](Self::end_task), of any task, whose body stays where it is. Adds the
-    /// wakers to `wakers`.
+    /// Like [`end_task`](Self::end_task), but for any task, and leaves the body where it is. Adds the wakers to
+    /// `wakers`.
     pub(super) fn close_task(&mut self, task: TaskId, cancelled: bool, wakers: &mut Vec<Waker>) {
         let row = self.board.tasks.at_mut(task.index());
         if !row.announced.is_empty() {
@@ -235,7 +236,7 @@ impl RunState {
         self.remove_ready(task);
         let row = self.board.tasks.at_mut(task.index());
         row.status = Status::Done;
-        // It was aborted, and ended by itself in the same step.
+        // The task was aborted, and ended by itself in the same step.
         self.aborts -= u32::from(std::mem::take(&mut row.aborted));
         if task == TaskId::MAIN {
             self.end();
@@ -248,7 +249,7 @@ impl RunState {
         }
     }
 
-    /// Retracts the announcements of `task`; adds the wakers kept for them to `wakers`.
+    /// Retracts the announcements of `task`, and adds their stored wakers to `wakers`.
     #[cold]
     fn retract_all(&mut self, task: TaskId, wakers: &mut Vec<Waker>) {
         let left = |state: &RunState| {
@@ -262,13 +263,13 @@ impl RunState {
 
     // ---- announcements
 
-    /// The number of announcements kept here so far, plus one. The thread keeps the announcements
-    /// that wait for nothing.
+    /// Returns the number of announcements stored here so far, plus one. The thread stores the announcements that wait
+    /// for nothing.
     pub(crate) fn announcements(&self) -> u32 {
         self.next_key
     }
 
-    /// Announces `op`. The current task does it in a later step, once it is enabled.
+    /// Announces `op`. The current task performs it in a later step, when it is enabled.
     #[inline]
     pub(crate) fn announce(
         &mut self,
@@ -304,7 +305,7 @@ impl RunState {
         Announcement { run: self.run, id }
     }
 
-    /// Announces `op` on an object, which it does not wait for, as the first step of a task that was just added.
+    /// Announces `op` on an object as the first step of a task that was just added. `op` does not wait for the object.
     pub(super) fn announce_for(
         &mut self,
         task: TaskId,
@@ -322,19 +323,19 @@ impl RunState {
         Announcement { run: self.run, id: AnnouncementId::new(task, key) }
     }
 
-    /// Returns `true` if the announcement with this key was made in the current step. For
-    /// announcements kept here: the thread keeps its own until the end of its step.
+    /// Returns `true` if the announcement with this key was added in the current step. This covers announcements stored
+    /// here; the thread stores its own announcement until the end of its step.
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
         step == self.board.step && (first..self.next_key).contains(&key)
     }
 
-    /// Marks the older announcements of the current task that were enabled in its step but not polled: they do not
-    /// make it a candidate any more.
+    /// Marks older announcements of the current task that were enabled in its step but not polled. They no longer make
+    /// the task a candidate.
     pub(super) fn pass_over(&mut self) {
         let (step, first) = self.fresh;
         let fresh = if step == self.board.step { first..self.next_key } else { 0..0 };
-        // Another branch took or freed the lock in this step: its waiters are updated next.
+        // Another branch acquired or released the lock in this step, so its waiters are updated next.
         let objects = &self.objects;
         let is_updated_next = |announced: &Announced| {
             let object = announced.object.filter(|_| announced.op.access.waits());
@@ -355,8 +356,8 @@ impl RunState {
         }
     }
 
-    /// Retracts an announcement, because its operation is done now or because its future was dropped.
-    /// Returns the waker kept for it.
+    /// Retracts an announcement, because its operation is done now, or because its future was dropped. Returns the
+    /// waker stored for the announcement.
     #[inline]
     pub(crate) fn retract(&mut self, id: AnnouncementId) -> Option<Waker> {
         let row = self.board.tasks.at_mut(id.task().index());
@@ -376,7 +377,7 @@ impl RunState {
             _ => {}
         }
         let waker = self.take_foreign(id);
-        // Another task dropped the future: the task that announced the operation may be stuck now.
+        // Another task dropped the future, so the task that announced the operation may be stuck now.
         if id.task() != self.current() {
             self.touch(id.task(), Contact::Disarmed);
             if !self.can_step(id.task()) {
@@ -386,7 +387,7 @@ impl RunState {
         waker
     }
 
-    /// Tells the parts about the retraction of an operation that waited.
+    /// Notifies the parts that a waiting operation was retracted.
     #[inline]
     pub(super) fn end_wait(&mut self, id: AnnouncementId, object: Option<ObjectId>, place: Place) {
         Parts::retracted(self, id, (object, place));

@@ -1,5 +1,4 @@
-//! The store that an operation on an atomic chooses, in runs with weak memory: see
-//! [`memory::weak`].
+//! The store that an operation on an atomic chooses, in runs with weak memory: see [`memory::weak`].
 
 use std::sync::atomic::Ordering;
 
@@ -14,18 +13,18 @@ use crate::run::untried::Untried;
 
 /// The effect of an operation.
 pub(super) struct Seen {
-    /// The word that it has seen, or the word that its store follows.
+    /// The word that the operation has seen, or the word that its store follows.
     pub(super) old: u64,
-    /// The word that it has left, if it writes.
+    /// The word that the operation has left, if it writes.
     pub(super) new: Option<u64>,
-    /// The event that tells that it has not chosen the newest store, and leaves memory as it is.
+    /// The event to record if the operation has not chosen the newest store and leaves the memory unchanged.
     pub(super) missed: Option<&'static Op>,
-    /// The order that counted; `None` in a run without weaker orders.
+    /// The effective memory order; `None` in a run without weaker orders.
     pub(super) order: Option<Ordering>,
 }
 
 impl World {
-    /// Does an operation that finds `word` in memory.
+    /// Performs an operation that finds `word` in memory.
     pub(super) fn choose_store(&self, op: &WordOp<'_>, word: u64) -> Seen {
         let newest = || Seen { old: word, new: (op.change)(word), missed: None, order: None };
         let Some(nth) = self.store_of(op, word) else { return newest() };
@@ -42,7 +41,8 @@ impl World {
         Seen { old: done.old, new, missed, order: Some(op.asked.of(new.is_some())) }
     }
 
-    /// The number of the store that an operation chooses, 0 for the newest one. `None` in a run without weaker orders.
+    /// Returns the number of the store that an operation chooses; 0 for the newest store. `None` in a run without
+    /// weaker orders.
     fn store_of(&self, op: &WordOp<'_>, word: u64) -> Option<u64> {
         let mut state = self.state();
         if !state.takes_orders(op.asked) {
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Does a fence. Returns `false` in a run without weaker orders.
+    /// Performs a fence. Returns `false` in a run without weaker orders.
     pub(super) fn fence(&self, asked: Asked) -> bool {
         let mut state = self.state();
         let takes_orders = state.takes_orders(asked);
@@ -97,7 +97,7 @@ impl World {
 }
 
 impl World {
-    /// The orders that are strengthened in the runs of this worker.
+    /// Returns the orders that are strengthened in the runs of this worker.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn raised(&self) -> Vec<Raise> {
         self.state().memory.raised.clone()
@@ -112,8 +112,8 @@ impl World {
 }
 
 impl RunState {
-    /// Notes in a search that the operation acts as `SeqCst`. Returns `true` if the machine must do an operation that
-    /// asks for these orders. It has then taken in all that has happened.
+    /// Returns `true` if the machine must perform an operation with these orders. The machine has then processed all
+    /// events so far. In a search without weak memory, records that the operation is treated as `SeqCst`.
     fn takes_orders(&mut self, asked: Asked) -> bool {
         if asked.is_weaker() && memory::weaker() == Weaker::Note {
             memory::noted();

@@ -1,8 +1,9 @@
-//! Panics that go to the handles of their tasks.
+//! Panics that the handles of tasks receive.
 //!
-//! By default the panic of a task fails the run. A task spawned by a tokio program is an exception: its handle keeps
-//! the panic, as in tokio, and the run continues. It fails the run once no handle can get it: if the task is detached,
-//! or the run is over. A run that waits for ever fails with it too, as it is the likely cause.
+//! By default, the panic of a task fails the run. A task spawned by a tokio program is an exception: its handle keeps
+//! the panic, as in tokio, and the run continues. The panic fails the run when no handle can receive it: if the task is
+//! detached, or the run is over. A run that waits for ever also fails with this panic, because the panic is the likely
+//! cause.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,14 +28,14 @@ pub(super) struct KeptPanic {
 }
 
 impl KeptPanic {
-    /// The payload and the place, for the error of a join.
+    /// Returns the payload and the place, for the error of a join.
     pub(super) fn into_parts(self) -> (Box<dyn Any + Send>, String) {
         (self.payload, self.panicked.place)
     }
 }
 
 impl World {
-    /// Gives the panic of a task of this run, if it has one, to the handle of the task.
+    /// Lets the handle of a task receive the panic of the task. Has no effect if the task belongs to another run.
     pub(crate) fn give_panic_to_handle(&self, run: u64, task: TaskId) {
         let mut state = self.state();
         if run == state.run {
@@ -44,14 +45,13 @@ impl World {
 }
 
 impl RunState {
-    /// Returns `true` if a panic of the task, now, goes to its handle.
+    /// Returns `true` if the handle of the task would receive a panic now.
     fn gives_panic(&self, task: TaskId) -> bool {
         let slot = &self.slots[task.index()];
         slot.gives_panic && slot.detached.is_none() && !self.over
     }
 
-    /// Fails the run with the panic of the task, if no handle took it. Returns the payload, to be dropped by the
-    /// caller.
+    /// Fails the run with the panic of the task, if no handle took it. Returns the payload, which the caller must drop.
     #[must_use]
     pub(super) fn fail_if_unseen(&mut self, task: TaskId) -> Option<Box<dyn Any + Send>> {
         let kept = self.slots.at_mut(task.index()).panic.take()?;
@@ -61,7 +61,7 @@ impl RunState {
         Some(payload)
     }
 
-    /// The failure of a stuck run: the first panic that no handle took, or else `failure`.
+    /// Returns the failure of a stuck run: the first panic that no handle took, or else `failure`.
     pub(super) fn failure_or_panic(&self, failure: Failure) -> Failure {
         let tasks = (0..self.board.tasks.len()).map(|task| TaskId(task as u32));
         let mut panics =
@@ -77,7 +77,7 @@ impl RunState {
 }
 
 impl Executor<'_> {
-    /// Ends a spawned task that panicked: its handle gets the panic, or the run fails.
+    /// Ends a spawned task that panicked: its handle receives the panic, or the run fails.
     #[cold]
     pub(super) fn unwound(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
         let gives = !payload.is::<Halt>() && self.world.state().gives_panic(task);
@@ -101,7 +101,7 @@ impl Executor<'_> {
         self.end(task, false);
     }
 
-    /// Fails the run, which is over, if a panic of a task went to no handle.
+    /// Fails the run, which is over, if no handle took the panic of a task.
     pub(super) fn fail_unseen_panics(&mut self) {
         let (tasks, panicked) = {
             let mut state = self.world.state();

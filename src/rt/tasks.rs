@@ -8,7 +8,7 @@ use crate::run::board::{Status, TaskRow};
 use crate::run::ids::{Place, TaskId};
 
 impl RunState {
-    /// Adds a task that can step. `parent` is none for the body of the test.
+    /// Adds a task that can step. `parent` is `None` for the body of the test.
     pub(crate) fn add_task(
         &mut self,
         parent: Option<TaskId>,
@@ -22,7 +22,7 @@ impl RunState {
         id
     }
 
-    /// Like [`add_task`](Self::add_task), outside of lives.
+    /// Like [`add_task`](Self::add_task), but outside of lives.
     #[inline]
     pub(super) fn add_task_outside(
         &mut self,

@@ -34,19 +34,19 @@ use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 pub(crate) struct RunLimits {
     /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
-    /// The maximum number of further steps. A run with such steps has fewer points in them.
+    /// The maximum number of further steps. These steps have fewer points.
     pub(crate) beyond: u32,
-    /// A step before which the run must stop, as hung, and the number of seconds for the report.
+    /// A step before which the run must stop as hung, and the number of seconds for the report.
     pub(crate) hang: Option<(u32, u64)>,
-    /// When its time moves.
+    /// The conditions under which the time of the run advances.
     pub(crate) clock: ClockMode,
-    /// The faults that it may have.
+    /// The faults that the run may have.
     pub(crate) faults: Faults,
     /// The effect of orders weaker than `SeqCst`.
     pub(crate) weaker: Weaker,
-    /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
+    /// True if a search enumerates the runs. Their seeds are then only numbers, from which nothing may be derived.
     pub(crate) searched: bool,
-    /// The differences of the program from the program of the test, if it has any.
+    /// The differences between the program and the program of the test, if any.
     pub(crate) what_if: Option<Arc<WhatIf>>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct RunLimits {
 pub(crate) struct Worker {
     world: World,
     seats: Seats,
-    /// The numbers of the next runs.
+    /// The allocator of run numbers.
     numbers: Numbers,
     /// The current step, for the watchdog.
     progress: Arc<AtomicU32>,
@@ -76,33 +76,33 @@ impl Worker {
         }
     }
 
-    /// Replaces the strategy, from the next run on. Returns the previous one.
+    /// Replaces the strategy for later runs. Returns the previous strategy.
     pub(crate) fn set_strategy(&mut self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
         self.world.set_strategy(strategy)
     }
 
-    /// Gives the strategy the seed of the next run that is not a rehearsal.
+    /// Passes a seed to the strategy: the seed of the next run that is not a rehearsal.
     #[inline]
     pub(crate) fn prepare(&self, seed: Seed) {
         self.world.prepare(seed);
     }
 
-    /// Makes operations of some places have stronger memory orders, in the next runs.
+    /// Makes operations at some places have stronger memory orders in later runs.
     pub(crate) fn raise(&self, raised: Vec<Raise>) {
         self.world.state().memory.raise(raised);
     }
 
-    /// The number of rehearsals that the strategy still needs before it can serve a seed.
+    /// Returns the number of rehearsals that the strategy still needs before it can serve a seed.
     pub(crate) fn rehearsals(&self) -> u32 {
         self.world.rehearsals()
     }
 
-    /// The number of the current step, kept up to date during a run.
+    /// Returns the number of the current step. The run updates it while it executes.
     pub(crate) fn progress(&self) -> Arc<AtomicU32> {
         self.progress.clone()
     }
 
-    /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] returns the whole run.
+    /// Runs `body` once. Returns the failure, if the run fails; [`Worker::extract`] returns the whole run.
     pub(crate) fn run(
         &mut self,
         seed: Seed,
@@ -130,7 +130,7 @@ impl Worker {
             now::during(number, || {
                 executor.run();
                 executor.finish();
-                // A kept value may hold ends of links, which then tell nobody.
+                // A stored value may contain ends of links, which then notify no task.
                 world.state().lives.all_over = true;
                 Parts::end(world);
                 executor.fail_unseen_panics();
@@ -143,36 +143,36 @@ impl Worker {
         self.world.state().failure.clone()
     }
 
-    /// Makes the next runs describe messages in words.
+    /// Makes later runs describe messages in words.
     pub(crate) fn show_messages(&self) {
         self.world.state().record.is_shown = true;
     }
 
-    /// The last run as data of its own.
+    /// Returns the last run as independent data.
     pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
         let mut run = self.outline(seed, strategy);
         let (histories, programs) = {
             let record = &self.world.state().record;
             (record.histories.clone(), record.programs.clone())
         };
-        // The texts of operations are made by user code.
+        // User code creates the texts of operations.
         run.histories = histories.iter().map(|source| source.record()).collect();
         run.programs = programs.iter().map(|source| source.record()).collect();
         run
     }
 
-    /// The places of histories of the last run that were recorded and neither checked nor read.
+    /// Returns the places of histories that the last run recorded, but neither checked nor read.
     pub(crate) fn unchecked(&self) -> Vec<Place> {
         let histories = self.world.state().record.histories.clone();
         histories.iter().filter_map(|source| source.unchecked()).collect()
     }
 
-    /// The last run as data of its own, without its histories and programs.
+    /// Returns the last run as independent data, without its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         self.world.outline(seed, strategy)
     }
 
-    /// A history of the last run, by its number.
+    /// Returns a history of the last run by its number.
     pub(crate) fn history(&self, number: usize) -> Option<Arc<dyn HistorySource>> {
         self.world.state().record.histories.get(number).cloned()
     }
@@ -187,7 +187,7 @@ impl Worker {
         self.world.state().record.faults.iter().for_each(|count| count.add(all));
     }
 
-    /// Adds the parts of the behaviour of the last run that searches do not try.
+    /// Adds the parts of the last run's behavior that searches do not try to `all`.
     pub(crate) fn add_untried(&self, all: &mut Set<Untried>) {
         all.extend(self.world.state().record.untried.iter().copied());
     }
@@ -198,7 +198,7 @@ impl Worker {
         !record.stuck.is_empty() || !record.circle.is_empty()
     }
 
-    /// Returns `true` if the last run counts for nothing, because a task would have had to wait within a region.
+    /// Returns `true` if the last run does not count, because a task would have had to wait within a region.
     pub(crate) fn is_excused(&self) -> bool {
         self.world.state().is_excused()
     }
@@ -208,17 +208,17 @@ impl Worker {
         self.world.is_beyond()
     }
 
-    /// The number of steps of the last run.
+    /// Returns the number of steps of the last run.
     pub(crate) fn steps(&self) -> u64 {
         u64::from(self.world.state().board.step)
     }
 
-    /// The number of model steps that the generation of the last run's programs took.
+    /// Returns the number of model steps in the generation of the last run's programs.
     pub(crate) fn planned(&self) -> u64 {
         self.world.state().record.programs.iter().map(|program| program.work()).sum()
     }
 
-    /// The decisions of the last run.
+    /// Returns the decisions of the last run.
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
         let RunRecord { steps, draws, programs, .. } = &state.record;
@@ -238,7 +238,7 @@ impl Worker {
 }
 
 impl World {
-    /// The run so far as data of its own, without its histories and programs.
+    /// Returns the run so far as independent data, without its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         let state = self.state();
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
@@ -288,7 +288,7 @@ impl World {
 
 #[cfg(test)]
 impl Worker {
-    /// The files of the parts that the last run used.
+    /// Returns the files of the parts that the last run used.
     pub(super) fn parts_used(&self) -> Vec<&'static str> {
         let used = self.world.state().parts.used_bits();
         let names = Parts::NAMES.iter().enumerate();
@@ -296,7 +296,7 @@ impl Worker {
     }
 }
 
-/// The spawn paths of the tasks.
+/// Returns the spawn paths of the tasks.
 fn paths(state: &RunState) -> Vec<TaskPath> {
     let mut paths: Vec<TaskPath> = Vec::with_capacity(state.board.tasks.len());
     for row in state.board.tasks.iter() {

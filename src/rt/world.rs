@@ -1,11 +1,11 @@
 //! The interface between primitives and the current run: values, objects and points.
 //!
-//! A [`World`] is one worker's simulated machine, used for one run after another and reached from
-//! primitives through [`WORLD`]. Its functions borrow the state, do plain work and give the borrow
-//! back: no user code (a `Drop`, a `Clone`, a waker, a strategy that calls primitives) ever runs
-//! while the state is borrowed. Locks, tasks and histories are in `services.rs`.
+//! A [`World`] is the simulated machine of one worker. It executes one run after another, and primitives reach it
+//! through [`WORLD`]. Its functions borrow the state, do plain work and release the borrow. So no user code (a `Drop`,
+//! a `Clone`, a waker, a strategy that calls primitives) ever runs while the state is borrowed. Locks, tasks and
+//! histories are in `services.rs`.
 //!
-//! [`World::choose`] is the only door for nondeterminism.
+//! [`World::choose`] is the only source of nondeterminism.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
@@ -33,10 +33,10 @@ use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);
 
-/// One worker's simulated machine.
+/// The simulated machine of one worker.
 pub(crate) struct World {
     state: RefCell<RunState>,
-    /// The seed of the current run; none in a search, whose runs have numbers instead.
+    /// The seed of the current run; `None` in a search, whose runs have numbers instead.
     pub(super) seed: Cell<Option<Seed>>,
     pub(super) beyond: Cell<Beyond>,
     pub(super) signals: Arc<Signals>,
@@ -48,7 +48,7 @@ impl World {
         World { state, seed: Cell::new(None), beyond: Cell::default(), signals }
     }
 
-    /// The state, including the effect that the thread has recorded in the current step.
+    /// Returns the state, including the effect that the thread has recorded in the current step.
     #[inline]
     pub(super) fn state(&self) -> RefMut<'_, RunState> {
         let mut state = self.unsettled();
@@ -58,7 +58,7 @@ impl World {
         state
     }
 
-    /// The state without the effect that the thread has [recorded](now::do_turn) in the current step.
+    /// Returns the state without the effect that the thread has [recorded](now::do_turn) in the current step.
     #[inline]
     pub(super) fn unsettled(&self) -> RefMut<'_, RunState> {
         match self.state.try_borrow_mut() {
@@ -72,23 +72,23 @@ impl World {
         panic!("a strategy used a primitive of the run it was deciding")
     }
 
-    /// Draws a value below `bound` from the decisions. Returns 0 once the run is over, for destructors
-    /// that draw.
+    /// Draws a value below `bound` from the decisions. Returns 0 after the end of the run, for destructors that draw.
     pub(crate) fn draw(&self, bound: u64, why: &'static str) -> u64 {
         self.decide(bound, Choice::Value(&Draw { bound, why }))
     }
 
-    /// A decision that is not explored: `value`, which is below `bound`, unless a trace is replayed.
+    /// Returns a decision that is not explored: the result is `value`, which is below `bound`, unless a trace is
+    /// replayed.
     pub(crate) fn given(&self, bound: u64, value: u64, why: &'static str) -> u64 {
         self.decide(bound, Choice::Given(&Draw { bound, why }, value))
     }
 
-    /// The seed of the run; none in a search.
+    /// Returns the seed of the run; `None` in a search.
     pub(crate) fn seed(&self) -> Option<Seed> {
         self.seed.get()
     }
 
-    /// The number of values drawn in the run, and its current step.
+    /// Returns the number of values drawn in the run, and its current step.
     pub(crate) fn position(&self) -> (usize, u32) {
         let state = self.state();
         (state.record.draws.len(), state.board.step)
@@ -111,7 +111,7 @@ impl World {
                 value
             }
             Err(failure) if std::thread::panicking() => {
-                // A destructor: to unwind from here would abort the process.
+                // This is a call from a destructor: unwinding would abort the process.
                 state.fail(*failure);
                 0
             }
@@ -122,21 +122,21 @@ impl World {
         }
     }
 
-    /// Ends the run as failed, unwinding the current task.
+    /// Ends the run as failed, and unwinds the current task.
     pub(crate) fn fail(&self, failure: Failure) -> ! {
         self.state().fail(failure);
         halt()
     }
 
-    /// The number of the current run.
+    /// Returns the number of the current run.
     pub(crate) fn run(&self) -> u64 {
         now::run()
     }
 
-    /// Wakes a task on behalf of a future that is not of this library.
+    /// Wakes a task for a future of another library.
     pub(super) fn wake(&self, task: TaskId) {
         if let Ok(mut state) = self.state.try_borrow_mut() {
-            // The operation of the step took effect before.
+            // The operation of the step took effect before this wake.
             if now::is_done() {
                 state.take_in_done();
             }
@@ -170,13 +170,13 @@ impl World {
         }
     }
 
-    /// Fails the run, which cannot use the object.
+    /// Fails the run, because the run cannot use the object.
     pub(super) fn refuse(&self, object: &Object, unusable: UnusableObject, place: Place) -> ! {
         self.fail(misuse(object, unusable, place))
     }
 
-    /// Adds an object that the current task creates. `None` if the run has too many, which fails it
-    /// at the first use.
+    /// Adds an object that the current task creates. Returns `None` if the run has too many objects; the first use of
+    /// the object then fails the run.
     pub(crate) fn created(
         &self,
         object: &Object,
@@ -195,9 +195,9 @@ impl World {
         }
     }
 
-    /// Like [`created`](Self::created), for an object outside of lives. With a `key` any task may be the
-    /// first to use it: the body, which makes fewer objects, then counts as its creator, so that
-    /// the order of first uses makes no other objects.
+    /// Like [`created`](Self::created), but for an object outside of lives. Any task may be the first to use an object
+    /// with a `key`. So the body counts as its creator, and the set of objects does not depend on the order of first
+    /// uses. Keys do not collide with the numbers of the body's own objects, which are below 2^31.
     pub(crate) fn created_for_all(&self, object: &Object, values: ValueKind, key: Option<u32>) {
         const KEYED: u32 = 1 << 31;
         let mut state = self.unsettled();
@@ -209,27 +209,27 @@ impl World {
         }
     }
 
-    /// The word of an object, if the run knows it.
+    /// Returns the word of an object, if the run knows the object.
     pub(crate) fn peek(&self, object: &Object) -> Option<u64> {
         let state = self.state();
         state.find_object(object).map(|id| state.memory.load(id))
     }
 
-    /// The word of an object of the run.
+    /// Returns the word of an object in the run.
     pub(crate) fn word(&self, object: ObjectId) -> u64 {
         self.state().memory.load(object)
     }
 
-    /// The number of an object in the run, if the run knows it.
+    /// Returns the number of an object in the run, if the run knows the object.
     pub(crate) fn known(&self, object: &Object) -> Option<ObjectId> {
         self.unsettled().find_object(object)
     }
 
     // ---- points
 
-    /// Announces an operation of the current task. The task does it in a later step, once it is
-    /// enabled. For operations that wait for a lock or that [`Now::announce`](now::Now::announce)
-    /// does not take.
+    /// Announces an operation of the current task. The task performs it in a later step, when it is enabled. This
+    /// function is for operations that wait for a lock, and for operations that [`Now::announce`](now::Now::announce)
+    /// does not accept.
     pub(crate) fn announce(&self, pending: &mut PendingOp, waker: &Waker) {
         let mut state = self.state();
         pending.announcement = state.announce(pending.op, pending.object, None, pending.place);
@@ -252,7 +252,7 @@ impl World {
         announcement
     }
 
-    /// A number that changes with each announcement.
+    /// Returns a number that changes with each announcement.
     pub(crate) fn announced(&self) -> u32 {
         2 * self.state().announcements() + u32::from(now::has_announced())
     }
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Keeps the waker that a combinator passed to the future of an announcement.
+    /// Stores the waker that a combinator passed to the future of an announcement.
     #[cold]
     fn keep_waker(&self, id: AnnouncementId, waker: &Waker) {
         let waker = waker.clone();
@@ -281,8 +281,7 @@ impl World {
         drop(old);
     }
 
-    /// Checks whether an announced operation can be done: its task was chosen after it was announced, and it
-    /// is enabled.
+    /// Checks if an announced operation can be done now: it is enabled, and its task was chosen after the announcement.
     #[cold]
     pub(crate) fn readiness(&self, announcement: &Announcement, waker: &Waker) -> Readiness {
         if announcement.run != now::run() || !now::is_current(announcement.id.task()) {
@@ -295,7 +294,7 @@ impl World {
         let Some(announced) = row.announced.find(announcement.id.key()) else {
             return Readiness::Stale;
         };
-        // A lock may have been taken in this very step, by another branch of a `join!`.
+        // Another branch of a `join!` may have acquired the lock in this very step.
         let access = announced.op.access;
         let admits = |object: ObjectId| state.objects.rows[object.index()].vacancy().admits(access);
         let open = announced.enabled || announced.passed_over;
@@ -317,7 +316,7 @@ impl World {
         self.state()
     }
 
-    /// Begins an announced operation if it is its turn: it is not announced any more.
+    /// Begins an announced operation if it is its turn. In that case, retracts its announcement.
     pub(crate) fn take_turn(&self, pending: &PendingOp) -> bool {
         let mut state = self.state();
         let (task, id) = (state.current(), pending.announcement.id);
@@ -329,7 +328,7 @@ impl World {
         }
         let Announced { op, object, place, .. } = *first;
         if is_plain && matches!(op.access, Access::Act | Access::Wait) {
-            // Like `retract`, in its usual case.
+            // This is the usual case of `retract`.
             row.announced.take_first();
             row.enabled -= 1;
             if op.access == Access::Wait {
@@ -343,12 +342,12 @@ impl World {
         true
     }
 
-    /// Like [`take_turn`](Self::take_turn), after a poll that returned ready.
+    /// Like [`take_turn`](Self::take_turn), but after a poll that returned `Ready`.
     pub(crate) fn take_turn_out_of_turn(&self, pending: &PendingOp) {
         drop(self.retract_to_do(&pending.announcement));
     }
 
-    /// Sets the values of the last event, which are known only after its effect.
+    /// Sets the values of the last event, which are unknown before its effect.
     pub(crate) fn set_values(&self, values: Values) {
         if now::is_done() {
             return now::do_turn(values);

@@ -1,4 +1,4 @@
-//! The operations on words of memory, which atomics and the words of mapped files have in common.
+//! The operations on words of memory that atomics and mapped files share.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ pub(crate) const FETCH_NAND: Op = Op::new("fetch_nand", Access::ReadModifyWrite)
 pub(crate) const FETCH_OR: Op = Op::new("fetch_or", Access::ReadModifyWrite);
 pub(crate) const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 
-/// Panics for an ordering that a load cannot have, as std does.
+/// Panics for an ordering that a load cannot have, like std.
 #[inline]
 #[track_caller]
 pub(crate) fn expect_of_load(order: Ordering) {
@@ -27,7 +27,7 @@ pub(crate) fn expect_of_load(order: Ordering) {
     );
 }
 
-/// Panics for an ordering that a store cannot have, as std does.
+/// Panics for an ordering that a store cannot have, like std.
 #[inline]
 #[track_caller]
 pub(crate) fn expect_of_store(order: Ordering) {
@@ -37,7 +37,7 @@ pub(crate) fn expect_of_store(order: Ordering) {
     );
 }
 
-/// Panics for an ordering that a compare-exchange which fails cannot have, as std does.
+/// Panics for an ordering that a failing compare-exchange cannot have, like std.
 #[inline]
 #[track_caller]
 pub(crate) fn expect_of_failure(order: Ordering) {

@@ -1,7 +1,7 @@
-//! Signs of life from within a step.
+//! Progress signals from within a step.
 //!
-//! A watchdog reports a step that lasts too long as a hang. A check of a long history may last longer and is no hang,
-//! because its budget ends it. So it signals now and then, and the watchdog of the thread counts the signals.
+//! A watchdog reports a step that lasts too long as a hang. The check of a long history may last longer, but is not a
+//! hang, because its budget ends it. So the check sends signals regularly, and the watchdog of the thread counts them.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(crate) struct Watcher {
     pub(crate) hang: Option<Duration>,
 }
 
-/// Has `watcher` watch this thread from here on. Returns the watcher before.
+/// Sets the watcher of this thread from here on. Returns the previous watcher.
 pub(crate) fn watch(watcher: Watcher) -> Watcher {
     let beats = BEATS.with(|beats| beats.replace(watcher.beats));
     Watcher { beats, hang: HANG.replace(watcher.hang) }
 }
 
-/// The time limit of a step of this thread; none without a watcher.
+/// Returns the time limit of a step on this thread; `None` without a watcher.
 pub(crate) fn hang_limit() -> Option<Duration> {
     HANG.get()
 }

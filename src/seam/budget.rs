@@ -1,21 +1,22 @@
-//! The number of times in a row that a task finds a real lock free before it gives way.
+//! The cooperative budget of a task: the number of consecutive times that it finds a real lock free before it yields.
 //!
-//! A task that loops over a free lock never waits, and an executor with one thread could not poll any other: neither
-//! the task that ends the loop nor a timer. So every so often the lock is not ready at once, and its task is polled
-//! again after the others. The thread keeps the count, because all executors have threads.
-//! (tokio's own primitives do the same for tasks of tokio.)
+//! A task that loops over a free lock never waits. Then an executor with one thread could not poll anything else,
+//! neither the task that ends the loop nor a timer. So from time to time, the lock is not ready at once, and its task
+//! is polled again after the other tasks. The thread stores the count, because all executors have threads. (tokio's own
+//! primitives do the same for tokio tasks.)
 
 use std::cell::Cell;
 use std::task::{Context, Poll};
 
-/// As often as in tokio.
+/// The same number as in tokio.
 const FULL: u32 = 128;
 
 thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(FULL) };
 }
 
-/// Counts an attempt on a lock that may be free. Pending if the task must give way first; it has been woken.
+/// Counts an attempt to acquire a lock that may be free. Returns `Pending` if the task must yield first; the task is
+/// then already woken.
 #[inline]
 pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
     match LEFT.get() {
@@ -31,7 +32,7 @@ pub(crate) fn spend(cx: &mut Context<'_>) -> Poll<()> {
 fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     refill();
     let waker = cx.waker();
-    // The caller polls once, to read whether the lock is free.
+    // The caller polls only once, to check if the lock is free.
     if super::wakes_nobody(waker) {
         return Poll::Ready(());
     }
@@ -39,17 +40,17 @@ fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     Poll::Pending
 }
 
-/// Returns the number of attempts before the task must give way.
+/// Returns the number of attempts before the task must yield.
 pub(crate) fn left() -> u32 {
     LEFT.get()
 }
 
-/// Puts back a number that [`left`] returned.
+/// Restores a number that [`left`] returned.
 pub(crate) fn restore(left: u32) {
     LEFT.set(left);
 }
 
-/// Restarts the count when the task waits, because others run then.
+/// Restarts the count when the task waits, because other tasks run then.
 #[inline]
 pub(crate) fn refill() {
     LEFT.set(FULL);

@@ -1,4 +1,4 @@
-//! The contract between the net and a run: messages that are carried, and calls that are announced with a guard.
+//! The contract between the net and a run: messages in transit, and calls that are announced with a guard.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -7,39 +7,39 @@ use super::{Here, Latch, Wrapped};
 use crate::run::board::Route;
 use crate::run::op::Op;
 
-/// Something that messages go over, such as a stream. It keeps the messages on their way, each by a
-/// number.
+/// A medium for messages, for example a stream. It stores the messages in transit, each with a number.
 pub(crate) trait Transit: Send + Sync + 'static {
     type Message;
 
-    /// Takes a message that is sent. Returns its number, and with a latch what [`may_arrive`](Self::may_arrive) does.
+    /// Accepts a message that is sent, and returns its number. With a latch, also does the same as
+    /// [`may_arrive`](Self::may_arrive), and returns its result.
     fn take(&self, message: Self::Message, latch: Option<Latch>) -> (u64, bool);
 
-    /// Returns `true` if a message may arrive. If not, `latch` is opened when it may.
+    /// Returns `true` if a message may arrive now. Otherwise opens `latch` when the message may arrive.
     fn may_arrive(&self, number: u64, latch: Latch) -> bool;
 
-    /// A message in words, for reports. Called in runs that are shown.
+    /// Describes a message in words, for reports. Called only in runs that are shown.
     fn describe(&self, number: u64) -> Option<String>;
 
-    /// Lets a message arrive, in the step of its carrier.
+    /// Delivers a message, in the step of its carrier.
     fn arrive(self: Arc<Self>, number: u64);
 
-    /// Drops a message, which does not arrive any more.
+    /// Drops a message, which will not arrive.
     fn lose(&self, number: u64);
 }
 
-/// A message that goes over a way of its own.
+/// A message with a medium of its own.
 pub(crate) trait Cargo: Send + 'static {
-    /// The message in words, for reports. Called in runs that are shown.
+    /// Describes the message in words, for reports. Called only in runs that are shown.
     fn describe(&self) -> Option<String> {
         None
     }
 
-    /// Arrives, in the step of its carrier.
+    /// Delivers the message, in the step of its carrier.
     fn arrive(self);
 }
 
-/// The way of one message.
+/// The medium of a single message.
 struct Lone<C>(Mutex<Option<C>>);
 
 impl<C> Lone<C> {
@@ -75,35 +75,35 @@ impl<C: Cargo> Transit for Lone<C> {
     }
 }
 
-/// Sends `cargo` on its way, as [`send`](super::send) does. In a run.
+/// Sends `cargo`, like [`send`](super::send). Must be called in a run.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn carry<C: Cargo>(cargo: C, way: Way<'_>, here: Here) {
     super::send(&Arc::new(Lone(Mutex::default())), cargo, way, here);
 }
 
-/// The way of a message.
+/// The route and the arrival operation of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
-    /// The operation by which it arrives, and its object.
+    /// The operation by which the message arrives, and its object.
     pub(crate) op: &'static Op,
     pub(crate) at: &'a Arc<Wrapped>,
-    /// For reports.
+    /// The route, for reports.
     pub(crate) route: &'static Route,
-    /// The earliest time of its arrival; `None` if it may arrive at any time.
+    /// The earliest arrival time; `None` if the message may arrive at any time.
     pub(crate) not_before: Option<Instant>,
 }
 
-/// Something that guards calls.
+/// A guard of calls: it decides when they may proceed.
 pub(crate) trait Guard {
-    /// Its object in runs.
+    /// Returns the object of the guard in runs.
     fn mark(&self) -> &Arc<Wrapped>;
 
-    /// Adds the latch of a call that was announced. Returns `true` if it is open.
+    /// Adds the latch of a call that was announced. Returns `true` if the latch is open.
     fn add(&self, latch: Latch) -> bool;
 
     /// Returns `true` if a call would not wait.
     fn is_open(&self) -> bool;
 
-    /// Forgets the latch of a call that is over.
+    /// Removes the latch of a call that is over.
     fn remove(&self, latch: Latch);
 }

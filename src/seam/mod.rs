@@ -1,26 +1,26 @@
 //! The contract between primitives and a run.
 //!
-//! A primitive is written once, over this module, without conditional compilation. In a build
-//! with the `sim` feature the seam uses the current run, and the real object if there is none;
-//! in a build without the feature, it is the real object only, at no cost.
+//! A primitive is written once, over this module, without conditional compilation. In a build with the `sim` feature,
+//! the seam uses the current run or, outside of runs, the real object. In a build without the feature, the seam is only
+//! the real object, at no cost.
 //!
-//! | item | in a run | outside one, and in the real build |
+//! | item | in a run | outside of runs, and in the real build |
 //! |---|---|---|
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
-//! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
-//! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
-//! | [`OnceValue`] | a value that is made once in each run, with those who wait for it | the once-cell of async-lock |
-//! | [`park`] | waits for the token of the task | the same, of the task or the thread |
+//! | [`Slot<T>`] | a value of any type, one for each run | a value behind a std mutex |
+//! | [`Gate`] | a lock known to the scheduler | nothing: the real lock does the work |
+//! | [`OnceValue`] | a value created once per run, with the tasks that wait for it | the once-cell of async-lock |
+//! | [`park`] | waits for the token of the task | waits for the token of the task or the thread |
 //! | `Point` | announces, waits for its turn, takes effect | takes effect |
 //! | [`Share`] | the counts of a value with several owners | nothing: std's `Arc` counts |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
-//! | [`Turns`] | draws which branch is polled first, if that can matter | a random one |
-//! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
+//! | [`Turns`] | draws which branch is polled first, if this can matter | draws at random |
+//! | [`Spin`] | waits until an object that a condition read has changed | evaluates the condition again after a pause |
 //! | [`HeldInvariant`] | a condition that is evaluated after the steps that may change it | nothing |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`Group`] | tasks that end together, in one step | tasks that are aborted together |
 //! | [`draw`] | a decision of the run | a random number |
-//! | [`Timer`], [`now`] | the virtual time of the run | the clock of the system, and a thread that wakes |
+//! | [`Timer`], [`now`] | the virtual time of the run | the system clock, and a thread that wakes tasks |
 //! | [`clock()`] | operations that took effect in the run | a counter |
 
 pub(crate) mod atomic;

@@ -1,4 +1,4 @@
-//! Values that are made once, outside of runs: the cell of async-lock, and whether the last attempt panicked.
+//! Values that are created once, outside of runs: the cell of async-lock, and a flag for a panic of the last attempt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,23 +6,23 @@ use async_lock::OnceCell;
 
 use crate::run::op::{Access, Op, once};
 
-/// The operations of one way to make a value.
+/// The operations of one kind of call on a once-value.
 #[derive(Debug)]
 pub(crate) struct OnceOps {
-    /// Announced; then begins.
+    /// Announced before the call begins; then begins the initialisation.
     pub(crate) begin: Op,
-    /// Found the value, without a wait and after one.
+    /// Found the value, without a wait and after a wait.
     pub(crate) found: [Op; 2],
-    /// Waits for the end of the initialisation that is under way.
+    /// Waits for the end of the current initialisation.
     pub(crate) queue: Op,
-    /// Announced while it waits.
+    /// Announced while the call waits.
     pub(crate) hear: Op,
-    /// Begins after a wait.
+    /// Begins the initialisation after a wait.
     pub(crate) begin_later: Op,
 }
 
 impl OnceOps {
-    /// The operations of a call of this name that makes the value if there is none.
+    /// Returns the operations of a call with this name that creates the value if it does not exist.
     pub(crate) const fn making(name: &'static str) -> OnceOps {
         OnceOps {
             begin: Op::of_kind(name, Access::Act, once::BEGIN),
@@ -33,7 +33,7 @@ impl OnceOps {
         }
     }
 
-    /// The operations of a call of this name that waits for the value.
+    /// Returns the operations of a call with this name that waits for the value.
     pub(crate) const fn waiting(name: &'static str) -> OnceOps {
         OnceOps {
             begin: Op::of_kind(name, Access::Read, once::LOOK),
@@ -48,7 +48,7 @@ impl OnceOps {
     }
 }
 
-/// A value that is made once, outside of runs.
+/// A value that is created once, outside of runs.
 #[derive(Debug)]
 pub(crate) struct RealOnce<T> {
     pub(crate) cell: OnceCell<T>,
@@ -60,7 +60,8 @@ impl<T> RealOnce<T> {
         RealOnce { cell: OnceCell::new(), is_poisoned: AtomicBool::new(false) }
     }
 
-    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    /// Returns the value. If it does not exist, `make` creates it. The argument of `make` is `true` if a previous
+    /// attempt has panicked.
     pub(crate) async fn get_or_make<F: Future<Output = T>>(
         &self,
         make: impl FnOnce(bool) -> F,
@@ -77,7 +78,7 @@ impl<T> RealOnce<T> {
     }
 }
 
-/// Notes a panic of an attempt.
+/// A guard that records a panic of an attempt.
 struct Attempt<'a>(&'a AtomicBool);
 
 impl Drop for Attempt<'_> {

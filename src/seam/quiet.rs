@@ -1,14 +1,15 @@
-//! The dispatcher of `tracing` under which runs are not heard.
+//! The dispatcher of `tracing` that silences a run.
 
 use std::sync::OnceLock;
 
 use tracing::Dispatch;
 use tracing::subscriber::NoSubscriber;
 
-/// A dispatcher that hears nothing, made once in the process.
+/// Returns a dispatcher that ignores everything. It is created once in the process.
 ///
-/// It is in the list of `tracing`, so call sites that are first met under it still ask the other subscribers.
-/// A new one for each run would let that list grow between runs, and with plain threads the list is put back.
+/// `tracing` lists this dispatcher. So call sites that are registered while it is active still ask the other
+/// subscribers. A new dispatcher for each run would make the list grow between runs, and runs with plain threads
+/// restore the list.
 pub(crate) fn silence() -> &'static Dispatch {
     static SILENCE: OnceLock<Dispatch> = OnceLock::new();
     SILENCE.get_or_init(|| Dispatch::new(NoSubscriber::new()))

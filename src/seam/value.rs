@@ -1,4 +1,4 @@
-//! The types that fit into one atomic word, and the std atomic of each.
+//! The types that fit into one atomic word, and the std atomic of each type.
 
 use std::sync::atomic::*;
 
@@ -8,8 +8,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type an [`Atomic`](crate::Atomic) can hold: every integer of up to 64 bits, `bool`, and raw
-/// pointers to sized types. Sealed.
+/// A type that an [`Atomic`](crate::Atomic) can store: every integer of up to 64 bits, `bool`, and
+/// raw pointers to sized types. Sealed.
 #[allow(missing_docs)]
 pub trait Value: Copy + sealed::Sealed {
     /// The std atomic of this type.
@@ -62,20 +62,20 @@ pub trait Value: Copy + sealed::Sealed {
 
 /// A [`Value`] with bitwise operations: integers and `bool`. Sealed.
 pub trait Bits: Value {
-    /// Does `change` to the std atomic.
+    /// Applies `change` to the std atomic.
     #[doc(hidden)]
     fn std_change(std: &Self::Std, change: BitChange, value: Self, order: Ordering) -> Self;
-    /// The result of `change` on `old`.
+    /// Returns the result of `change` on `old`.
     #[doc(hidden)]
     fn change(old: Self, change: BitChange, value: Self) -> Self;
 }
 
 /// A [`Value`] with arithmetic: integers. Sealed.
 pub trait Number: Bits {
-    /// Does `change` to the std atomic.
+    /// Applies `change` to the std atomic.
     #[doc(hidden)]
     fn std_compute(std: &Self::Std, change: NumberChange, value: Self, order: Ordering) -> Self;
-    /// The result of `change` on `old`.
+    /// Returns the result of `change` on `old`.
     #[doc(hidden)]
     fn compute(old: Self, change: NumberChange, value: Self) -> Self;
 }
@@ -100,9 +100,10 @@ pub enum NumberChange {
     Min,
 }
 
-/// A compare-exchange with its orders as constants. With orders that only turn out to be constants
-/// later, when the future around it has been optimised away, std's own choice among them is no
-/// longer inlined: each operation of the real build would call a function that branches on them.
+/// A compare-exchange with constant memory orders. The orders may only turn out to be constants
+/// later, when the future around the operation has been optimised away. Then std's match over the
+/// orders is no longer inlined: each operation of the real build would call a function that
+/// branches on them.
 macro_rules! exchange {
     ($std:ident.$method:ident($($value:ident),*), $success:ident, $failure:ident) => {
         exchange! { $std.$method($($value),*), $success, $failure;
@@ -117,7 +118,7 @@ macro_rules! exchange {
      $($s:ident $f:ident),*) => {
         match ($success, $failure) {
             $((Ordering::$s, Ordering::$f) => exchange!(@ $std.$method $values, $s $f),)*
-            // The other orders have no meaning. Std reports that best.
+            // The other orders are invalid. std reports this best.
             _ => exchange!(@@ $std.$method $values, $success, $failure),
         }
     };
@@ -280,7 +281,7 @@ value!(*mut T, AtomicPtr<T>, T; ValueKind::Pointer, AtomicPtr<T>;
     |p: *mut T| p.expose_provenance() as u64,
     |b: u64| std::ptr::with_exposed_provenance_mut(b as usize));
 
-/// The kind of a type that need not be a [`Value`]: opaque unless it is one.
+/// Returns the kind of a type that need not be a [`Value`]; opaque if it is not a `Value`.
 pub(crate) fn kind_of<T: 'static>() -> ValueKind {
     use std::any::TypeId;
     let kinds = [
@@ -300,7 +301,8 @@ pub(crate) fn kind_of<T: 'static>() -> ValueKind {
     kinds.iter().find(|(id, _)| *id == this).map_or(ValueKind::Opaque, |(_, kind)| *kind)
 }
 
-/// The bits of a value whose type is a [`Value`] without a pointer; none for any other type.
+/// Returns the bits of a value whose type is a [`Value`] without a pointer; `None` for any other
+/// type.
 pub(crate) fn bits_of<T: 'static>(value: &T) -> Option<u64> {
     use std::any::Any;
     fn bits<V: Value + 'static>(value: &dyn Any) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! The atomic: one word that tasks share.
+//! The atomic: one word shared between tasks.
 
 use std::fmt;
 use std::future::Future;
@@ -16,19 +16,18 @@ use crate::seam::{Here, Word, here};
 
 /// A word of shared memory: the atomics of [`std::sync::atomic`] behind one generic name.
 ///
-/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer to a sized type, which may borrow.
-/// Each operation is an await point: in a run, other tasks may go first there. Outside a run and in
-/// the real build it is the std operation; the real build without debug assertions adds nothing to
-/// it, neither size nor instructions.
+/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer to a sized type, which may borrow. Each operation is
+/// an await point: in a run, other tasks may run first there. Outside a run and in the real build it is the std
+/// operation. The real build without debug assertions adds neither size nor instructions to it.
 ///
-/// In a run the value lives in the run: an atomic in a `static`, made with [`const_new`](Self::const_new), starts every
-/// run with its initial value, in several workers at once, independently of its value outside of runs. The same holds
-/// in the stress tests of a real build with debug assertions; without them a `static` has one value for all runs. By
-/// default memory is sequentially consistent in a run, for all [`Ordering`] arguments. With the memory `c11`
-/// ([`Runner::memory`](crate::Runner::memory)) a load may see each value that its ordering allows. A weak
-/// compare-exchange does not fail spuriously.
+/// In a run, the value belongs to the run. An atomic in a `static`, created with [`const_new`](Self::const_new), starts
+/// every run with its initial value, whatever its value in parallel runs or outside of runs. The same holds in stress
+/// tests of a real build with debug assertions. Without debug assertions a `static` has one value for all runs. By
+/// default, memory in a run is sequentially consistent for all [`Ordering`] arguments. With the memory model `c11`
+/// ([`Runner::memory`](crate::Runner::memory)), a load may return any value that its ordering allows. A weak
+/// compare-exchange fails spuriously only with [`Runner::chances`](crate::Runner::chances) `weak`.
 ///
-/// The future of an operation gives its result once: it panics if it is polled again after that.
+/// The future of an operation returns its result once. It panics if it is polled again after that.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst};
@@ -44,14 +43,14 @@ pub struct Atomic<T: Value> {
 }
 
 impl<T: Value> Atomic<T> {
-    /// An atomic that holds `value`.
+    /// Creates an atomic that holds `value`.
     #[track_caller]
     pub fn new(value: T) -> Atomic<T> {
         Atomic { word: Word::new(value, here()) }
     }
 
-    /// The same atomic with a name: reports call it that, in the place of `atomic#3`. Several with one name
-    /// are numbered. Costs nothing in the real build.
+    /// Gives the atomic a name, which reports show in place of `atomic#3`. Objects with the same name are numbered.
+    /// Costs nothing in the real build.
     ///
     /// ```
     /// use sim::Atomic;
@@ -66,9 +65,9 @@ impl<T: Value> Atomic<T> {
         self
     }
 
-    /// Makes it the same atomic for all nodes of a run. For a test that counts over
-    /// [nodes](crate::node()): otherwise each node has its own if it is a `static`, and may use
-    /// only its own if not.
+    /// Shares the atomic between all nodes of a run, for a test that counts over [nodes](crate::node()). Without this
+    /// call, each node has its own copy of an atomic in a `static`, and may use any other atomic only if the node
+    /// created it.
     ///
     /// ```
     /// use sim::{Atomic, Ordering::SeqCst};
@@ -92,18 +91,18 @@ impl<T: Value> Atomic<T> {
         self
     }
 
-    /// The value. `&mut` shows that no other task uses it, so this is not a point.
+    /// Returns the value. `&mut` proves that no other task uses the atomic, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.word.get_mut()
     }
 
-    /// The value. Owning the atomic shows that no other task uses it, so this is not a point.
+    /// Returns the value. Ownership proves that no other task uses the atomic, so this is not a point.
     pub fn into_inner(self) -> T {
         self.word.into_inner()
     }
 
-    /// The value, without a point: for conditions on a whole system, such as an
-    /// [invariant](crate::invariant()). No task can be overtaken here, so code under test that uses it hides
+    /// Returns the value without a point. Use it for conditions on a whole system, such as an
+    /// [invariant](crate::invariant()). No other task can run first here, so code under test that calls it hides
     /// interleavings.
     ///
     /// ```
@@ -118,7 +117,7 @@ impl<T: Value> Atomic<T> {
     /// Reads the value.
     ///
     /// # Panics
-    /// If `order` is `Release` or `AcqRel`, as std does.
+    /// If `order` is `Release` or `AcqRel`, as in std.
     #[track_caller]
     #[inline]
     pub fn load(&self, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
@@ -135,7 +134,7 @@ impl<T: Value> Atomic<T> {
     /// Writes `value`.
     ///
     /// # Panics
-    /// If `order` is `Acquire` or `AcqRel`, as std does.
+    /// If `order` is `Acquire` or `AcqRel`, as in std.
     #[track_caller]
     #[inline]
     pub fn store(&self, value: T, order: Ordering) -> impl Future<Output = ()> + Send + use<'_, T> {
@@ -147,6 +146,17 @@ impl<T: Value> Atomic<T> {
     }
 
     /// Writes `value` and returns the previous value.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::AcqRel};
+    ///
+    /// # sim::block_on(async {
+    /// let closed = Atomic::new(false);
+    /// // Only the first caller finds it open.
+    /// assert!(!closed.swap(true, AcqRel).await);
+    /// assert!(closed.swap(true, AcqRel).await);
+    /// # });
+    /// ```
     #[track_caller]
     #[inline]
     pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
@@ -155,11 +165,20 @@ impl<T: Value> Atomic<T> {
             .point(&SWAP, here(), move |backend| self.word.swap(backend, T::from_raw(&raw), order))
     }
 
-    /// Writes `new` if the value is `current`. Returns the previous value, as `Ok` if it was
-    /// replaced and as `Err` if not.
+    /// Writes `new` if the value is `current`. Returns the previous value: `Ok` if the call replaced it, else `Err`.
     ///
     /// # Panics
-    /// If `failure` is `Release` or `AcqRel`, as std does.
+    /// If `failure` is `Release` or `AcqRel`, as in std.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let owner = Atomic::new(0u32);
+    /// assert_eq!(owner.compare_exchange(0, 7, SeqCst, SeqCst).await, Ok(0));
+    /// assert_eq!(owner.compare_exchange(0, 8, SeqCst, SeqCst).await, Err(7));
+    /// # });
+    /// ```
     #[track_caller]
     #[inline]
     pub fn compare_exchange(
@@ -172,11 +191,24 @@ impl<T: Value> Atomic<T> {
         self.compare_exchange_at((current, new), (success, failure), false, here())
     }
 
-    /// Like [`compare_exchange`](Self::compare_exchange), but on real hardware it may fail although
-    /// the value is `current`; use it in a loop.
+    /// Like [`compare_exchange`](Self::compare_exchange), but on real hardware it may fail even if the value is
+    /// `current`. Use it in a loop.
     ///
     /// # Panics
-    /// If `failure` is `Release` or `AcqRel`, as std does.
+    /// If `failure` is `Release` or `AcqRel`, as in std.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let size = Atomic::new(3u64);
+    /// let mut seen = size.load(SeqCst).await;
+    /// while let Err(now) = size.compare_exchange_weak(seen, 2 * seen, SeqCst, SeqCst).await {
+    ///     seen = now;
+    /// }
+    /// assert_eq!(size.load(SeqCst).await, 6);
+    /// # });
+    /// ```
     #[track_caller]
     #[inline]
     pub fn compare_exchange_weak(
@@ -202,13 +234,24 @@ impl<T: Value> Atomic<T> {
         self.word.exchange(&COMPARE_EXCHANGE, here, (current, new), orders, weak)
     }
 
-    /// Replaces the value with the result of `update`, and tries again if another task has changed the value
-    /// meanwhile, until that succeeds or `update` returns `None`. A load, then a weak compare-exchange
-    /// for each try: each is a point of its own, and `update` runs between them. Returns the last
-    /// value that was read, as `Ok` if it was replaced.
+    /// Replaces the value with the result of `update`. If another task has changed the value meanwhile, this function
+    /// tries again, until the exchange succeeds or `update` returns `None`. The operation is a load, then a weak
+    /// compare-exchange for each try. Each of these is a point of its own, and `update` runs between them. Returns the
+    /// last value read: `Ok` if the call replaced it, else `Err`.
     ///
     /// # Panics
-    /// If `fetch_order` is `Release` or `AcqRel`, as std does.
+    /// If `fetch_order` is `Release` or `AcqRel`, as in std.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let places = Atomic::new(1u32);
+    /// let take = |free: u32| free.checked_sub(1);
+    /// assert_eq!(places.fetch_update(SeqCst, SeqCst, take).await, Ok(1));
+    /// assert_eq!(places.fetch_update(SeqCst, SeqCst, take).await, Err(0));
+    /// # });
+    /// ```
     #[track_caller]
     #[inline]
     pub fn fetch_update<F>(
@@ -222,7 +265,7 @@ impl<T: Value> Atomic<T> {
     {
         let here = here();
         async move {
-            // Values cross the points in their raw form: a pointer is not `Send`.
+            // Values cross the points in raw form, because a pointer is not `Send`.
             let mut raw = self.load_at(fetch_order, here).await.into_raw();
             loop {
                 let tried = {
@@ -268,31 +311,41 @@ fetch! { Number, compute;
     /// Adds `value`, wrapping around at the ends of the type, and returns the previous value.
     fetch_add FETCH_ADD NumberChange::Add;
     /// Subtracts `value`, wrapping around at the ends of the type, and returns the previous value.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let free = Atomic::new(0u8);
+    /// assert_eq!(free.fetch_sub(1, SeqCst).await, 0);
+    /// assert_eq!(free.load(SeqCst).await, 255);
+    /// # });
+    /// ```
     fetch_sub FETCH_SUB NumberChange::Sub;
-    /// Raises the value to `value` if it is lower, and returns the previous value.
+    /// Replaces the value with `value` if `value` is greater, and returns the previous value.
     fetch_max FETCH_MAX NumberChange::Max;
-    /// Lowers the value to `value` if it is higher, and returns the previous value.
+    /// Replaces the value with `value` if `value` is less, and returns the previous value.
     fetch_min FETCH_MIN NumberChange::Min;
 }
 
 fetch! { Bits, change;
-    /// Makes the value its bitwise "and" with `value`, and returns the previous value.
+    /// Replaces the value with its bitwise "and" with `value`, and returns the previous value.
     fetch_and FETCH_AND BitChange::And;
-    /// Makes the value its bitwise "not and" with `value`, and returns the previous value.
+    /// Replaces the value with its bitwise "not and" with `value`, and returns the previous value.
     fetch_nand FETCH_NAND BitChange::Nand;
-    /// Makes the value its bitwise "or" with `value`, and returns the previous value.
+    /// Replaces the value with its bitwise "or" with `value`, and returns the previous value.
     fetch_or FETCH_OR BitChange::Or;
-    /// Makes the value its bitwise "exclusive or" with `value`, and returns the previous value.
+    /// Replaces the value with its bitwise "exclusive or" with `value`, and returns the previous value.
     fetch_xor FETCH_XOR BitChange::Xor;
 }
 
 macro_rules! const_new {
     ($($type:ty, $std:ident $(, $generic:ident)?;)*) => {$(
         impl$(<$generic: 'static>)? Atomic<$type> {
-            /// An atomic that holds `value`, for a `static`.
+            /// Creates an atomic that holds `value`, for a `static`.
             ///
-            /// A run numbers the objects that it creates; a `static` is not created by a run and is identified by its
-            /// place in the source instead. Elsewhere, use [`new`](Self::new).
+            /// A run numbers the objects that it creates. A run does not create a `static`, so the source location
+            /// identifies it instead. Elsewhere, use [`new`](Self::new).
             ///
             /// ```
             /// static HITS: sim::Atomic<u64> = sim::Atomic::<u64>::const_new(0);

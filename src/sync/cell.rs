@@ -15,12 +15,12 @@ const TAKE: Op = Op::new("take", Access::ReadModifyWrite);
 
 /// Plain shared memory: a value that tasks read and write as a whole.
 ///
-/// Each operation is one access and an await point, so `get` then `set` is a race, as it would be on
-/// plain memory. A cell made in a run holds its initial value and belongs to that run; its use in another
-/// run fails that run, as for a [`Mutex`](crate::Mutex). A cell made outside of runs has a value of its own in each
-/// run, a clone of the value outside; a cell in a `static`, made with [`const_new`](Self::const_new), a clone of the
-/// initial value (in the real build only with debug assertions). Outside a run and in the real
-/// build the value is behind a std mutex, held for one access: plain memory cannot be shared in safe Rust.
+/// Each operation is one access and an await point, so `get` then `set` is a race, as it would be on plain memory. A
+/// cell created in a run holds its initial value and belongs to that run. Another run fails if it uses the cell, as
+/// with a [`Mutex`](crate::Mutex). A cell created outside of runs has its own value in each run, which starts as a
+/// clone of the value outside. A cell in a `static`, created with [`const_new`](Self::const_new), starts each run with
+/// a clone of the initial value (in the real build only with debug assertions). Outside a run and in the real build, a
+/// std mutex protects the value during each access, because safe Rust cannot share plain memory.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -35,7 +35,7 @@ pub struct Cell<T> {
 }
 
 impl<T> Cell<T> {
-    /// A cell that holds `value`.
+    /// Creates a cell that holds `value`.
     #[track_caller]
     pub fn new(value: T) -> Cell<T>
     where
@@ -44,7 +44,7 @@ impl<T> Cell<T> {
         Cell { slot: Slot::new(value, here()) }
     }
 
-    /// A cell that holds `value`, for a `static`. Elsewhere, use [`new`](Self::new).
+    /// Creates a cell that holds `value`, for a `static`. Elsewhere, use [`new`](Self::new).
     ///
     /// ```
     /// static LAST: sim::Cell<Option<u32>> = sim::Cell::const_new(None);
@@ -54,8 +54,8 @@ impl<T> Cell<T> {
         Cell { slot: Slot::of_static(value, here()) }
     }
 
-    /// The same cell with a name: reports call it that, in the place of `cell#3`. Several with one name are
-    /// numbered. Costs nothing in the real build.
+    /// Gives the cell a name, which reports show in place of `cell#3`. Objects with the same name are numbered. Costs
+    /// nothing in the real build.
     ///
     /// ```
     /// static LAST: sim::Cell<Option<u32>> = sim::Cell::const_new(None).named("last");
@@ -66,32 +66,37 @@ impl<T> Cell<T> {
         self
     }
 
-    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    /// Shares the cell between all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
     #[must_use]
     pub const fn shared(mut self) -> Cell<T> {
         self.slot.object = self.slot.object.shared();
         self
     }
 
-    /// The value. `&mut` shows that no other task uses it, so this is not a point.
+    /// Returns the value. `&mut` proves that no other task uses the cell, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.slot.get_mut()
     }
 
-    /// The value. Owning the cell shows that no other task uses it, so this is not a point.
+    /// Returns the value. Ownership proves that no other task uses the cell, so this is not a point.
     pub fn into_inner(self) -> T {
         self.slot.into_inner()
     }
 }
 
 impl<T: Clone + Send + 'static> Cell<T> {
-    /// A clone of the value, without a point: as [`Atomic::peek`](crate::Atomic::peek).
+    /// Returns a clone of the value, without a point, like [`Atomic::peek`](crate::Atomic::peek).
+    ///
+    /// ```
+    /// let state = sim::Cell::new("idle");
+    /// assert_eq!(state.peek(), "idle");
+    /// ```
     #[track_caller]
     pub fn peek(&self) -> T {
         self.slot.peek(here(), |value| value.clone())
     }
 
-    /// Reads the value: a clone of it.
+    /// Reads the value and returns a clone.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = T> + Send + use<'_, T> {
         self.slot.point(&GET, here(), move |backend| {
@@ -100,10 +105,25 @@ impl<T: Clone + Send + 'static> Cell<T> {
     }
 
     /// Writes `value`.
+    ///
+    /// ```
+    /// use sim::{Cell, Runner};
+    /// use std::sync::Arc;
+    ///
+    /// let report = Runner::new().hermetic().run(async || {
+    ///     let count = Arc::new(Cell::new(0u32));
+    ///     sim::map_concurrently([count.clone(), count.clone()], |count| async move {
+    ///         count.set(count.get().await + 1).await;
+    ///     })
+    ///     .await;
+    ///     assert_eq!(count.get().await, 2, "an update is lost");
+    /// });
+    /// assert!(!sim::SIMULATED || !report.passed());
+    /// ```
     #[track_caller]
     pub fn set(&self, value: T) -> impl Future<Output = ()> + Send + use<'_, T> {
         self.slot.point(&SET, here(), move |backend| {
-            // The old value is dropped after all locks are released.
+            // The old value is dropped only after all locks are released.
             let show = |_: &T, new: &T| bits_of(new).map_or(Values::None, Values::Wrote);
             drop(self.slot.access(backend, |place| std::mem::replace(place, value), show));
         })
@@ -117,7 +137,15 @@ impl<T: Clone + Send + 'static> Cell<T> {
         })
     }
 
-    /// Writes the default and returns the previous value, in one access.
+    /// Writes the default value and returns the previous value, in one access.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let queue = sim::Cell::new(vec![1, 2]);
+    /// assert_eq!(queue.take().await, [1, 2]);
+    /// assert!(queue.get().await.is_empty());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn take(&self) -> impl Future<Output = T> + Send + use<'_, T>
     where

@@ -1,4 +1,4 @@
-//! The condition variable: tasks wait for a change of what a mutex guards.
+//! The condition variable: tasks wait for a change of the value that a mutex guards.
 
 use std::fmt;
 use std::future::Future;
@@ -8,14 +8,15 @@ use std::task::{Context, Poll, ready};
 use super::{Lock, MutexGuard};
 use crate::seam::{Bell, Here, Listen, SPENT, here};
 
-/// Waits for a change of what a [`Mutex`](crate::Mutex) guards: std's `Condvar`, for tasks.
+/// A condition variable: tasks wait for a change of the value in a [`Mutex`](crate::Mutex).
+/// Corresponds to std's `Condvar`.
 ///
-/// Waiting releases the lock in the step in which the task begins to wait, so no notification
-/// between the two is lost. An earlier notification is lost. The wait and the lock after it are
-/// points. In a run any waiting task may be notified, as std allows, and with
-/// `chances = "spurious"` a task may continue without a notification: check the condition in a
-/// loop, or use [`wait_while`](Self::wait_while). A wait that is dropped passes its notification
-/// on.
+/// The lock is released in the step in which the task begins to wait, so no notification between
+/// the release and the wait is lost. A notification before the wait is lost. The wait and the lock
+/// after it are points. In a run any waiting task may be notified, as std allows. With
+/// `chances = "spurious"` a task may continue without a notification. So check the condition in a
+/// loop, or use [`wait_while`](Self::wait_while). A wait that is dropped after its notification
+/// notifies another task.
 ///
 /// Outside a run and in the real build tasks are notified in the order of their waits
 /// (`event-listener`).
@@ -44,19 +45,39 @@ pub struct Condvar {
 }
 
 impl Condvar {
-    /// A condition variable on which no task waits.
+    /// Creates a condition variable on which no task waits.
     #[track_caller]
     pub fn new() -> Condvar {
         Condvar { bell: Bell::new(here()) }
     }
 
-    /// Gives the lock up, waits for a notification, and takes the lock again.
+    /// Releases the lock, waits for a notification, and acquires the lock again.
+    ///
+    /// ```
+    /// use sim::{Condvar, Mutex};
+    ///
+    /// # sim::block_on(async {
+    /// let (queue, changed) = (Mutex::new(Vec::new()), Condvar::new());
+    /// let pop = async {
+    ///     let mut queue = queue.lock().await;
+    ///     while queue.is_empty() {
+    ///         queue = changed.wait(queue).await;
+    ///     }
+    ///     queue.pop()
+    /// };
+    /// let push = async {
+    ///     queue.lock().await.push(7);
+    ///     changed.notify_one();
+    /// };
+    /// assert_eq!(sim::join!(pop, push).0, Some(7));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn wait<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> Wait<'a, T> {
         Wait { bell: &self.bell, here: here(), state: WaitState::Holds(Some(guard)) }
     }
 
-    /// Waits until `condition` is false: for as long as it is true, as std's.
+    /// Waits while `condition` is true, like std's `wait_while`.
     #[track_caller]
     pub fn wait_while<'a, T: ?Sized>(
         &'a self,
@@ -74,13 +95,43 @@ impl Condvar {
         }
     }
 
-    /// Notifies one task that waits. Not a point; nothing happens if none waits.
+    /// Notifies one waiting task. Not a point. Does nothing if no task waits.
+    ///
+    /// ```
+    /// use sim::{Condvar, Mutex};
+    ///
+    /// # sim::block_on(async {
+    /// let (mutex, changed) = (Mutex::new(()), Condvar::new());
+    /// changed.notify_one();
+    /// let guard = mutex.lock().await;
+    /// let is_lost = sim::select! {
+    ///     biased;
+    ///     _guard = changed.wait(guard) => false,
+    ///     () = sim::task::yield_now() => true,
+    /// };
+    /// assert!(is_lost);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn notify_one(&self) {
         self.bell.notify_one(here());
     }
 
-    /// Notifies all tasks that wait. Not a point.
+    /// Notifies all waiting tasks. Not a point.
+    ///
+    /// ```
+    /// use sim::{Condvar, Mutex};
+    ///
+    /// # sim::block_on(async {
+    /// let (is_open, changed) = (Mutex::new(false), Condvar::new());
+    /// let enter = async || *changed.wait_while(is_open.lock().await, |is_open| !*is_open).await;
+    /// let open = async {
+    ///     *is_open.lock().await = true;
+    ///     changed.notify_all();
+    /// };
+    /// assert_eq!(sim::join!(enter(), enter(), open), (true, true, ()));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn notify_all(&self) {
         self.bell.notify_all(here());
@@ -109,14 +160,14 @@ pub struct Wait<'a, T: ?Sized> {
 }
 
 enum WaitState<'a, T: ?Sized> {
-    /// It was not polled.
+    /// The wait has not been polled.
     Holds(Option<MutexGuard<'a, T>>),
-    /// It waits, and takes the lock after that.
+    /// The task waits for a notification, and then acquires the lock.
     Listens(Listen<'a>, Lock<'a, T>),
     Locks(Lock<'a, T>),
 }
 
-// Nothing is pinned: a lock may be moved while it waits.
+// Nothing is pinned, because a lock may be moved while it waits.
 impl<T: ?Sized> Unpin for Wait<'_, T> {}
 
 impl<'a, T: ?Sized> Future for Wait<'a, T> {

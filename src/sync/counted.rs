@@ -1,4 +1,4 @@
-//! Shared ownership whose counts are shared memory.
+//! Shared ownership with reference counts in shared memory.
 
 use std::fmt;
 use std::future::Future;
@@ -22,14 +22,13 @@ const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, count::WEIGH);
 const CLONE_WEAK: Op = Op::of_kind("clone_weak", Access::Tell, count::WEIGH);
 const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
 
-/// A value with several owners, counted in shared memory: std's `Arc`, for code that acts on the
-/// counts.
+/// A value with several owners, counted in shared memory: std's `Arc`, for code whose behavior depends on the counts.
 ///
-/// Code that only shares a value needs std's `Arc`, which costs no steps. With this one, reading a count and all that
-/// depends on one is a point: [`strong_count`](Arc::strong_count), [`get_mut`](Arc::get_mut),
+/// Code that only shares a value needs std's `Arc`, which costs no steps. With this type, each operation that depends
+/// on a count is a point: [`strong_count`](Arc::strong_count), [`get_mut`](Arc::get_mut),
 /// [`try_unwrap`](Arc::try_unwrap), [`into_inner`](Arc::into_inner), [`Weak::upgrade`]. Clones,
-/// [`downgrade`](Arc::downgrade) and drops cannot await: they are part of the step in which they are done, with the
-/// destructor of the value in the step of the last drop. In the real build it is std's `Arc`.
+/// [`downgrade`](Arc::downgrade) and drops cannot await, so they are part of the step that does them. The destructor of
+/// the value is part of the step of the last drop. In the real build it is std's `Arc`.
 ///
 /// ```
 /// use sim::counted::Arc;
@@ -43,7 +42,7 @@ const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
 /// # });
 /// ```
 ///
-/// A count says what was so when it was read:
+/// A count may be outdated as soon as it has been read:
 ///
 /// ```
 /// use sim::counted::Arc;
@@ -62,33 +61,45 @@ const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
 /// assert!(!sim::SIMULATED || !report.passed());
 /// ```
 pub struct Arc<T: ?Sized> {
-    // Dropped first: the destructor of the value comes after the drop of the reference.
+    // Dropped first, because the destructor of the value must run after the reference is given up.
     share: Share,
     value: sync::Arc<T>,
 }
 
 impl<T> Arc<T> {
-    /// The first reference to `value`.
+    /// Creates the first reference to `value`.
     #[track_caller]
     pub fn new(value: T) -> Arc<T> {
         Arc { share: Share::new("arc", here(), drop_of::<T>()), value: sync::Arc::new(value) }
     }
 
-    /// The same, while there is no other reference, with a name: reports call it that, in the place of `arc#3`. Costs
+    /// Gives the value a name, which reports show in place of `arc#3`. Has no effect if other references exist. Costs
     /// nothing in the real build.
     #[must_use]
     pub fn named(this: Arc<T>, name: &'static str) -> Arc<T> {
         Arc { share: this.share.named(name), value: this.value }
     }
 
-    /// The value if this is the last reference, else the reference. A second point follows an attempt that fails: other
-    /// tasks may come between it and the drop of the reference.
+    /// Returns the value if this is the last reference, else the reference. A second point follows a failed attempt,
+    /// because other tasks may run between the attempt and the drop of the reference.
     ///
-    /// Of two tasks that try this with the last two references, both may get their reference back, and the value is
-    /// lost with them: [`into_inner`](Self::into_inner) gives it to one of the two.
+    /// If two tasks call this with the last two references, both may get their reference back, and the value is lost.
+    /// [`into_inner`](Self::into_inner) returns the value to one of the two tasks.
     ///
     /// # Errors
     /// If there is another reference.
+    ///
+    /// ```
+    /// use sim::counted::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let one = Arc::new("text".to_owned());
+    /// let two = one.clone();
+    /// let one = Arc::try_unwrap(one).await.expect_err("there are two references");
+    /// drop(two);
+    /// assert_eq!(Arc::try_unwrap(one).await.unwrap(), "text");
+    /// # });
+    /// ```
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> impl Future<Output = Result<T, Arc<T>>> {
         let here = here();
@@ -102,7 +113,7 @@ impl<T> Arc<T> {
                 }
                 Err(value) => {
                     share.did(&TRY_UNWRAP, here, None);
-                    // Other tasks may come between the attempt and the drop of the reference.
+                    // Other tasks may run between the attempt and the drop of the reference.
                     pass(&AFTER_FAILURE, here).await;
                     Err(Arc { share, value })
                 }
@@ -111,6 +122,18 @@ impl<T> Arc<T> {
     }
 
     /// Drops the reference. Returns the value if it was the last one.
+    ///
+    /// ```
+    /// use sim::counted::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let one = Arc::new(7);
+    /// let two = one.clone();
+    /// let (one, two) = sim::join!(Arc::into_inner(one), Arc::into_inner(two));
+    /// // One of the two calls returns the value.
+    /// assert_eq!(one.xor(two), Some(7));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> impl Future<Output = Option<T>> {
         let here = here();
@@ -124,13 +147,13 @@ impl<T> Arc<T> {
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// The number of references that own the value.
+    /// Returns the number of references that own the value.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> impl Future<Output = usize> {
         this.look(&STRONG_COUNT, here(), sync::Arc::strong_count)
     }
 
-    /// The number of references that do not own the value.
+    /// Returns the number of references that do not own the value.
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> impl Future<Output = usize> {
         this.look(&WEAK_COUNT, here(), sync::Arc::weak_count)
@@ -143,7 +166,19 @@ impl<T: ?Sized> Arc<T> {
         count
     }
 
-    /// The value, if there is no other reference, also none that does not own it.
+    /// Returns the value if there is no other reference, owning or non-owning.
+    ///
+    /// ```
+    /// use sim::counted::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let mut list = Arc::new(vec![1]);
+    /// Arc::get_mut(&mut list).await.unwrap().push(2);
+    /// assert_eq!(*list, [1, 2]);
+    /// let _weak = Arc::downgrade(&list);
+    /// assert!(Arc::get_mut(&mut list).await.is_none());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> impl Future<Output = Option<&mut T>> {
         let here = here();
@@ -155,7 +190,7 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// A reference that does not own the value. Not a point.
+    /// Returns a non-owning reference to the value. Not a point.
     #[track_caller]
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
         let here = here();
@@ -164,19 +199,28 @@ impl<T: ?Sized> Arc<T> {
         Weak { share, value: sync::Arc::downgrade(&this.value) }
     }
 
-    /// Returns `true` if both refer to one value.
+    /// Returns `true` if both references refer to the same value.
+    ///
+    /// ```
+    /// use sim::counted::Arc;
+    ///
+    /// let one = Arc::new(7);
+    /// let (same, equal) = (one.clone(), Arc::new(7));
+    /// assert!(Arc::ptr_eq(&one, &same));
+    /// assert!(one == equal && !Arc::ptr_eq(&one, &equal));
+    /// ```
     pub fn ptr_eq(this: &Arc<T>, other: &Arc<T>) -> bool {
         sync::Arc::ptr_eq(&this.value, &other.value)
     }
 }
 
-/// The operation of a drop of a reference.
+/// Returns the operation that the drop of a reference performs.
 const fn drop_of<T: ?Sized>() -> &'static Op {
     if std::mem::needs_drop::<T>() { &DROP_WITH_VALUE } else { &DROP }
 }
 
 impl<T: ?Sized> Clone for Arc<T> {
-    /// Another reference. Not a point.
+    /// Returns another reference. Not a point.
     #[track_caller]
     fn clone(&self) -> Arc<T> {
         let here = here();
@@ -233,7 +277,7 @@ impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
     }
 }
 
-/// A reference to the value of an [`Arc`] that does not own it: std's `Weak`.
+/// A non-owning reference to the value of an [`Arc`]: std's `Weak`.
 ///
 /// ```
 /// use sim::counted::Arc;
@@ -252,7 +296,7 @@ pub struct Weak<T: ?Sized> {
 }
 
 impl<T: ?Sized> Weak<T> {
-    /// A reference that owns the value, if it is still there.
+    /// Returns an owning reference, if the value still exists.
     #[track_caller]
     pub fn upgrade(&self) -> impl Future<Output = Option<Arc<T>>> {
         let here = here();
@@ -265,7 +309,19 @@ impl<T: ?Sized> Weak<T> {
         }
     }
 
-    /// The number of references that own the value.
+    /// Returns the number of references that own the value.
+    ///
+    /// ```
+    /// use sim::counted::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let owner = Arc::new(7);
+    /// let weak = Arc::downgrade(&owner);
+    /// assert_eq!(weak.strong_count().await, 1);
+    /// drop(owner);
+    /// assert_eq!(weak.strong_count().await, 0);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn strong_count(&self) -> impl Future<Output = usize> {
         let here = here();
@@ -279,7 +335,7 @@ impl<T: ?Sized> Weak<T> {
 }
 
 impl<T: ?Sized> Clone for Weak<T> {
-    /// Another reference that does not own the value. Not a point.
+    /// Returns another non-owning reference to the value. Not a point.
     #[track_caller]
     fn clone(&self) -> Weak<T> {
         let here = here();

@@ -5,15 +5,15 @@ use std::future::Future;
 use super::Ordering;
 use crate::seam::{self, here};
 
-/// Orders the accesses of the task before the fence and after it: std's `fence`. A point.
+/// Orders the accesses of the task before the fence against its accesses after the fence: std's `fence`. A point.
 ///
-/// By default memory is sequentially consistent in a run, as if there were a `SeqCst` fence beside each access. So in a
-/// run a fence has no effect but to let other tasks go first, and a run cannot show that a fence is missing. In a run
-/// with the memory `c11` ([`Runner::memory`](crate::Runner::memory)) it orders accesses, and a missing one is found.
-/// Outside a run and in the real build it is std's fence, in the thread that polls it.
+/// By default, memory in a run is sequentially consistent, as if there were a `SeqCst` fence at each access. So a fence
+/// is only a point at which other tasks may run first, and a run cannot show that a fence is missing. With the memory
+/// model `c11` ([`Runner::memory`](crate::Runner::memory)) a fence orders accesses, and a run can show that a fence is
+/// missing. Outside a run and in the real build it is std's fence, on the thread that polls the future.
 ///
 /// # Panics
-/// If `order` is `Relaxed`, as std's.
+/// If `order` is `Relaxed`, as in std.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::{Relaxed, SeqCst}};

@@ -1,4 +1,4 @@
-//! The value that its first use makes.
+//! A value computed at its first use.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,11 @@ use crate::seam::{OnceOps, OnceValue, here};
 
 const FORCE: OnceOps = OnceOps::making("force");
 
-/// A value that its first use makes: std's `LazyLock`, for tasks.
+/// A value computed at its first use: std's `LazyLock`, for tasks.
 ///
-/// [`force`](Self::force) is a point, and takes the place of std's `Deref`, which cannot await. The initialisation is a
-/// `Fn`, because in a run each `static` is made anew (in the real build it is made once), and because an initialisation
-/// that is dropped begins again. An initialisation that panics poisons the value, as in std.
+/// [`force`](Self::force) is a point, and replaces std's `Deref`, which cannot await. The initialisation is a `Fn` for
+/// two reasons. Each run initialises a `static` again (the real build does so once), and a dropped initialisation
+/// starts again. An initialisation that panics poisons the value, as in std.
 ///
 /// ```
 /// use sim::LazyLock;
@@ -27,7 +27,7 @@ const FORCE: OnceOps = OnceOps::making("force");
 /// # });
 /// ```
 ///
-/// Two values that need each other wait for ever if their uses cross, and a run shows it:
+/// Two values that need each other can wait for each other forever. A run shows such a deadlock:
 ///
 /// ```
 /// use sim::{LazyLock, Runner};
@@ -55,26 +55,34 @@ pub struct LazyLock<T, F = fn() -> BoxFuture<'static, T>> {
 }
 
 impl<T, F> LazyLock<T, F> {
-    /// A value that the future of `init` makes when it is used first.
+    /// Creates a value that the future of `init` computes at the first use.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let base = 20;
+    /// let sum = sim::LazyLock::new(move || async move { base + 1 });
+    /// assert_eq!(*sim::LazyLock::force(&sum).await, 21);
+    /// # });
+    /// ```
     #[track_caller]
     pub const fn new(init: F) -> LazyLock<T, F> {
         LazyLock { value: OnceValue::new("lazylock", here()), init }
     }
 
-    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own value.
     #[track_caller]
     pub const fn const_new(init: F) -> LazyLock<T, F> {
         LazyLock { value: OnceValue::of_static("lazylock", here()), init }
     }
 
-    /// The same value with a name, which reports use in the place of `lazylock#3`. Costs nothing in the real build.
+    /// Gives the value a name, which reports show in place of `lazylock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> LazyLock<T, F> {
         self.value.object = self.value.object.named(name);
         self
     }
 
-    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    /// Shares the value between all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
     #[must_use]
     pub const fn shared(mut self) -> LazyLock<T, F> {
         self.value.object = self.value.object.shared();
@@ -87,11 +95,22 @@ where
     F: Fn() -> Fut,
     Fut: Future<Output = T>,
 {
-    /// The value, made now if no task has made it.
+    /// Returns the value, and computes it first if no task has done so.
     ///
     /// # Panics
-    /// If an initialisation has panicked, or if it is polled by the initialisation of the same value, which would wait
-    /// for itself. The latter is a misuse in a run, which fails the run.
+    /// If an initialisation has panicked, or if the initialisation of the same value polls this future, which would
+    /// wait for itself. In a run, the latter is a misuse, which fails the run.
+    ///
+    /// ```
+    /// use sim::{Atomic, LazyLock, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let calls = Atomic::new(0);
+    /// let value = LazyLock::new(|| calls.fetch_add(1, SeqCst));
+    /// let (one, two) = sim::join!(LazyLock::force(&value), LazyLock::force(&value));
+    /// assert_eq!((*one, *two, calls.load(SeqCst).await), (0, 0, 1));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> impl Future<Output = &T> {
         let reentry = Reentry::of("LazyLock", this, Location::caller());
@@ -110,7 +129,7 @@ where
 }
 
 impl<T, F> fmt::Debug for LazyLock<T, F> {
-    /// Shows no value, because a look at it would be an access.
+    /// Shows no value, because reading it would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LazyLock").finish_non_exhaustive()
     }

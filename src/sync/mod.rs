@@ -1,7 +1,7 @@
 //! Shared memory and locks: the primitives of concurrent code.
 //!
-//! Names and meaning are as in std and tokio; every access is an await point. Each primitive is one
-//! file, written once over the seam. `docs/std.md` has a table of their points.
+//! Names and semantics are as in std and tokio, but every access is an await point. Each primitive
+//! is one file, written once on top of the seam. `docs/std.md` has a table of their points.
 
 mod atomic;
 mod cell;

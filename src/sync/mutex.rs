@@ -15,20 +15,20 @@ use crate::seam::{self, Enter, Gate, Here, Pass, SPENT, budget, here};
 const LOCK: Op = Op::new("lock", Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 
-/// A value that one task at a time may use, as tokio's `Mutex`.
+/// A value that one task at a time may use, like tokio's `Mutex`.
 ///
-/// Locking is an await point. A task that waits cannot step; when the guard is dropped every waiter
-/// can, and the chosen one gets the lock, so a run may show every order that any fair or unfair lock
-/// allows. Dropping the guard is not a point. There is no poisoning, because a panic ends the run anyway.
+/// Locking is an await point. A waiting task cannot step. When the guard is dropped, every waiter is enabled, and the
+/// waiter that the scheduler chooses gets the lock. So a run may show every order that a fair or unfair lock allows.
+/// Dropping the guard is not a point. There is no poisoning, because a panic ends the run anyway.
 ///
-/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is
-/// eventually fair: a task that has waited for half a millisecond goes before all later ones. A run
-/// promises less: a task may wait while others take the lock again and again, so a loop that relies
-/// on fairness may not end. A task that finds the real lock free 128 times in a row gives way to
-/// the other tasks of its thread, as in tokio; a loop over atomics or cells never does.
+/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is eventually fair: a task that
+/// has waited for half a millisecond gets the lock before all later tasks. A run guarantees less: a task may wait while
+/// other tasks acquire the lock again and again, so a loop that relies on fairness may not end. A task that finds the
+/// real lock free 128 times in a row yields to the other tasks of its thread, as in tokio. A loop over atomics or cells
+/// never yields.
 ///
-/// In a run a mutex belongs to that run. If an earlier run used it, in a `static` for instance, the
-/// run fails with the remedy: create it inside the test body.
+/// In a run a mutex belongs to that run. If an earlier run used the mutex, for example in a `static`, the run fails.
+/// The remedy is to create the mutex inside the test body.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -43,14 +43,14 @@ pub struct Mutex<T: ?Sized> {
 }
 
 impl<T> Mutex<T> {
-    /// A mutex around `value`.
+    /// Creates a mutex around `value`.
     #[track_caller]
     pub fn new(value: T) -> Mutex<T> {
         Mutex { gate: Gate::new("mutex", here()), inner: RealMutex::new(value) }
     }
 
-    /// The same mutex with a name: reports call it that, in the place of `mutex#3`. Several with one name are
-    /// numbered. Costs nothing in the real build.
+    /// Gives the mutex a name, which reports show in place of `mutex#3`. Objects with the same name are numbered. Costs
+    /// nothing in the real build.
     ///
     /// ```
     /// let accounts = sim::Mutex::new(vec![100, 100]).named("accounts");
@@ -62,23 +62,47 @@ impl<T> Mutex<T> {
         self
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.inner.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until no task holds the lock, then takes it. Cancel safe: dropped before it is ready,
-    /// it leaves no trace. Panics if it is polled again after it was ready.
+    /// Waits until no task holds the lock, then acquires it. Cancel safe: a future dropped before it is ready has no
+    /// effect. The future panics if it is polled again after it was ready.
+    ///
+    /// ```
+    /// use sim::{Mutex, Runner};
+    /// use std::sync::Arc;
+    ///
+    /// let report = Runner::new().hermetic().run(async || {
+    ///     let count = Arc::new(Mutex::new(0));
+    ///     sim::map_concurrently([count.clone(), count.clone()], |count| async move {
+    ///         *count.lock().await += 1;
+    ///     })
+    ///     .await;
+    ///     assert_eq!(*count.lock().await, 2);
+    /// });
+    /// assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn lock(&self) -> Lock<'_, T> {
         let enter = self.gate.enter(&LOCK, here());
         Lock { enter, pass: None, mutex: Some(&self.inner), waits: None }
     }
 
-    /// Takes the lock if no task holds it; an await point, unlike tokio's, because the result
-    /// depends on the other tasks.
+    /// Acquires the lock if no task holds it. Unlike tokio's `try_lock`, this is an await point, because the result
+    /// depends on other tasks.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mutex = sim::Mutex::new(1);
+    /// let guard = mutex.try_lock().await;
+    /// assert!(guard.is_some());
+    /// assert!(mutex.try_lock().await.is_none());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn try_lock(&self) -> impl Future<Output = Option<MutexGuard<'_, T>>> + Send + use<'_, T>
     where
@@ -92,20 +116,20 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value. `&mut` shows that no task holds the lock, so this is not a point.
+    /// Returns the value. `&mut` proves that no task holds the lock, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }
 }
 
-/// Waits for a [`Mutex`]; see [`Mutex::lock`].
+/// The future of [`Mutex::lock`], which waits for a [`Mutex`].
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Lock<'a, T: ?Sized> {
     enter: Enter<'a>,
     pass: Option<Pass<'a>>,
-    /// `None` once the lock was taken.
+    /// `None` once the lock has been acquired.
     mutex: Option<&'a RealMutex<T>>,
-    /// Made when the lock was not free, and boxed so that a lock may be moved while it waits.
+    /// Created if the lock was not free. Boxed, so that a `Lock` may be moved while it waits.
     waits: Option<Pin<Box<RealLock<'a, T>>>>,
 }
 
@@ -118,7 +142,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
         if this.pass.is_none() {
             this.pass = Some(ready!(Pin::new(&mut this.enter).poll(cx)));
         }
-        // In a run the holder of the pass finds the lock free; outside a run, this takes the lock.
+        // In a run the holder of the pass finds the lock free; outside a run, this call acquires the lock.
         let inner = ready!(take(mutex, &mut this.waits, cx));
         this.mutex = None;
         let pass = this.pass.take().expect("it was got above");
@@ -126,7 +150,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
     }
 }
 
-/// Takes the real lock, or waits for it.
+/// Acquires the real lock, or waits for it.
 fn take<'a, T: ?Sized>(
     mutex: &'a RealMutex<T>,
     waits: &mut Option<Pin<Box<RealLock<'a, T>>>>,
@@ -149,15 +173,25 @@ fn take<'a, T: ?Sized>(
 }
 
 /// The guard of a locked [`Mutex`]; dropping it frees the lock.
+///
+/// ```
+/// # sim::block_on(async {
+/// let mutex = sim::Mutex::new(1);
+/// let mut guard = mutex.lock().await;
+/// *guard += 1;
+/// drop(guard);
+/// assert_eq!(*mutex.lock().await, 2);
+/// # });
+/// ```
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    // Dropped in this order, because the next holder of the pass must find the lock free.
+    // The fields are dropped in this order, because the next holder of the pass must find the lock free.
     inner: RealGuard<'a, T>,
     pass: Pass<'a>,
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// Takes the same lock again, when this guard has been dropped.
+    /// Acquires the same lock again, after this guard has been dropped.
     pub(super) fn lock_again(&self, here: Here) -> Lock<'a, T> {
         let mutex = RealGuard::source(&self.inner);
         Lock {

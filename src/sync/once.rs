@@ -1,4 +1,4 @@
-//! Initialisations that run once. An initialisation that needs itself is refused.
+//! Initialisations that run once. An initialisation that depends on itself is refused.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,12 +17,12 @@ const CALL: OnceOps = OnceOps::making("call_once");
 const FORCE: OnceOps = OnceOps::making("call_once_force");
 const IS_COMPLETED: Op = Op::of_kind("is_completed", Access::Read, once::LOOK);
 
-/// An initialisation that is done once: std's `Once`, for tasks.
+/// An initialisation that runs once: std's `Once`, for tasks.
 ///
-/// Each operation is a point. The first call does the work; calls that come in the meantime wait for its end. Work that
+/// Each operation is a point. The first call does the work, and concurrent calls wait until the work is done. Work that
 /// panics poisons the `Once`, as in std: later calls of [`call_once`](Self::call_once) panic, and
-/// [`call_once_force`](Self::call_once_force) does the work nevertheless. Work that is dropped, which std does not
-/// have, leaves it to the next call. In a run every `Once` begins anew, also a `static`.
+/// [`call_once_force`](Self::call_once_force) does the work again. If the work is dropped (impossible in std), the next
+/// call does it. In a run every `Once` starts fresh, including one in a `static`.
 ///
 /// ```
 /// static INIT: sim::Once = sim::Once::new();
@@ -33,7 +33,7 @@ const IS_COMPLETED: Op = Op::of_kind("is_completed", Access::Read, once::LOOK);
 /// # });
 /// ```
 ///
-/// A flag in its place says that the work is done before it is:
+/// A plain flag in place of `Once` says that the work is done before it is:
 ///
 /// ```
 /// use sim::{Atomic, Once, Ordering::SeqCst, Runner};
@@ -62,37 +62,52 @@ pub struct Once {
 }
 
 impl Once {
-    /// An initialisation that was not begun.
+    /// Creates a `Once` with no work begun.
     #[track_caller]
     pub const fn new() -> Once {
         Once { value: OnceValue::new("once", here()) }
     }
 
-    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own `Once`.
     #[track_caller]
     pub const fn const_new() -> Once {
         Once { value: OnceValue::of_static("once", here()) }
     }
 
-    /// The same with a name, which reports use in the place of `once#3`. Costs nothing in the real build.
+    /// Gives the `Once` a name, which reports show in place of `once#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Once {
         self.value.object = self.value.object.named(name);
         self
     }
 
-    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    /// Shares the `Once` between all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
     #[must_use]
     pub const fn shared(mut self) -> Once {
         self.value.object = self.value.object.shared();
         self
     }
 
-    /// Does the work if no call has done it, and waits for its end if another call does.
+    /// Does the work if no call has done it, or waits until another call has finished it.
     ///
     /// # Panics
-    /// If work of an earlier call has panicked, or if it is polled by the work of the same `Once`, which would wait for
-    /// itself. The latter is a misuse in a run, which fails the run.
+    /// If the work of an earlier call has panicked, or if the work of the same `Once` polls this future, which would
+    /// wait for itself. In a run, the latter is a misuse, which fails the run.
+    ///
+    /// ```
+    /// use sim::{Atomic, Once, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let (once, calls) = (Once::new(), Atomic::new(0));
+    /// for _ in 0..3 {
+    ///     let work = async || {
+    ///         calls.fetch_add(1, SeqCst).await;
+    ///     };
+    ///     once.call_once(work).await;
+    /// }
+    /// assert_eq!(calls.load(SeqCst).await, 1);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn call_once<F, Fut>(&self, work: F) -> impl Future<Output = ()>
     where
@@ -106,11 +121,25 @@ impl Once {
         self.call_at(&CALL, here(), Location::caller(), work)
     }
 
-    /// The same as for [`call_once`](Self::call_once). Work of an earlier call that has panicked is
-    /// no obstacle: the state tells.
+    /// Like [`call_once`](Self::call_once), but runs even if the work of an earlier call has panicked: the state
+    /// reports the panic.
     ///
     /// # Panics
-    /// If it is polled by the work of the same `Once`.
+    /// If the work of the same `Once` polls this future.
+    ///
+    /// ```
+    /// use sim::Once;
+    /// use std::sync::Arc;
+    ///
+    /// # sim::block_on(async {
+    /// let once = Arc::new(Once::new());
+    /// let own = once.clone();
+    /// let task = sim::spawn(async move { own.call_once(async || panic!("no disk")).await });
+    /// assert!(task.await.unwrap_err().is_panic());
+    /// once.call_once_force(async |state| assert!(state.is_poisoned())).await;
+    /// assert!(once.is_completed().await);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn call_once_force<F, Fut>(&self, work: F) -> impl Future<Output = ()>
     where
@@ -164,18 +193,18 @@ pub struct OnceState {
 }
 
 impl OnceState {
-    /// Returns `true` if work of an earlier call has panicked.
+    /// Returns `true` if the work of an earlier call has panicked.
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
 }
 
 thread_local! {
-    /// The objects whose initialisation this thread polls, by address.
+    /// The addresses of the objects whose initialisation this thread polls.
     static POLLED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A call that must not be polled by the initialisation that it waits for.
+/// A guard for a call that its own initialisation must not poll, because the call waits for that initialisation.
 #[derive(Clone, Copy)]
 pub(super) struct Reentry {
     kind: &'static str,
@@ -184,7 +213,7 @@ pub(super) struct Reentry {
 }
 
 impl Reentry {
-    /// A call at `place` of an object of this kind.
+    /// Creates the guard for a call at `place` on an object of this kind.
     pub(super) fn of<T>(
         kind: &'static str,
         object: &T,
@@ -193,7 +222,7 @@ impl Reentry {
         Reentry { kind, address: std::ptr::from_ref(object).addr(), place }
     }
 
-    /// Fails the run, or panics, if the initialisation of the same object is polled on this thread.
+    /// Fails the run, or panics, if this thread polls the initialisation of the same object.
     pub(super) fn refuse(self) {
         if !POLLED.with_borrow(|polled| polled.contains(&self.address)) {
             return;
@@ -208,7 +237,7 @@ impl Reentry {
     }
 }
 
-/// Makes a value by `init`, as the initialisation of the object of `reentry`.
+/// Runs `init` as the initialisation of the object of `reentry`, and returns its value.
 pub(super) fn making<F: FnOnce() -> Fut, Fut: Future>(
     reentry: Reentry,
     init: F,

@@ -15,14 +15,14 @@ const GET: Op = Op::of_kind("get", Access::Read, once::LOOK);
 
 /// A cell that is written once: std's `OnceLock`, for tasks.
 ///
-/// Each operation is a point. The first [`get_or_init`](Self::get_or_init) makes the value, and the others wait for it.
-/// An initialisation that panics or is dropped leaves the cell empty: the next one begins, of any task that waits or
-/// comes then. An initialisation that asks for its own value panics, and fails a run, where std's would wait for
+/// Each operation is a point. The first [`get_or_init`](Self::get_or_init) computes the value, and the other calls wait
+/// for it. If an initialisation panics or is dropped, the cell stays empty, and the initialisation of a waiting or
+/// later call begins. An initialisation that requests its own value panics and fails the run; in std it would wait for
 /// itself.
 ///
-/// [`new`](Self::new) is `const`, so that a cell may be a `static`. In a run every cell begins empty, also a `static`,
-/// which keeps the values of earlier runs because references to them may be left. In the real build a `static` has one
-/// value for all runs.
+/// [`new`](Self::new) is `const`, so that a cell may be a `static`. In a run every cell starts empty, including a
+/// `static`. A `static` also keeps the values of earlier runs in memory, because references to them may still exist. In
+/// the real build a `static` has one value for all runs.
 ///
 /// ```
 /// use sim::OnceLock;
@@ -35,7 +35,7 @@ const GET: Op = Op::of_kind("get", Access::Read, once::LOOK);
 /// # });
 /// ```
 ///
-/// A look that is followed by a write is a race, although each of the two is safe:
+/// A check followed by a write is a race, although each operation is safe by itself:
 ///
 /// ```
 /// use sim::{OnceLock, Runner};
@@ -58,14 +58,14 @@ pub struct OnceLock<T> {
 }
 
 impl<T> OnceLock<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[track_caller]
     pub const fn new() -> OnceLock<T> {
         OnceLock { value: OnceValue::new("oncelock", here()) }
     }
 
-    /// An empty cell, for a `static`: each [node](crate::node()) of a run has its own. Elsewhere, use
-    /// [`new`](Self::new): a constructor that is `const` cannot know where the cell will be.
+    /// Creates an empty cell, for a `static`: each [node](crate::node()) of a run has its own cell. Elsewhere, use
+    /// [`new`](Self::new). There are two functions because a `const` constructor cannot know where the cell will be.
     ///
     /// ```
     /// static ID: sim::OnceLock<u32> = sim::OnceLock::const_new();
@@ -75,31 +75,44 @@ impl<T> OnceLock<T> {
         OnceLock { value: OnceValue::of_static("oncelock", here()) }
     }
 
-    /// The same cell with a name, which reports use in the place of `oncelock#3`. Costs nothing in the real build.
+    /// Gives the cell a name, which reports show in place of `oncelock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> OnceLock<T> {
         self.value.object = self.value.object.named(name);
         self
     }
 
-    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    /// Shares the cell between all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
     #[must_use]
     pub const fn shared(mut self) -> OnceLock<T> {
         self.value.object = self.value.object.shared();
         self
     }
 
-    /// The value, if any.
+    /// Returns the value, if any.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = Option<&T>> {
         self.value.get(&GET, here())
     }
 
-    /// The value. If there is none, the future that `init` returns makes it; calls that come in the meantime wait.
+    /// Returns the value. If the cell is empty, the future that `init` returns computes the value, and concurrent calls
+    /// wait for it.
     ///
     /// # Panics
-    /// If it is polled by an initialisation of the same cell, which would wait for itself. In a run that is a misuse,
+    /// If an initialisation of the same cell polls this future, which would wait for itself. In a run this is a misuse,
     /// which fails the run.
+    ///
+    /// ```
+    /// use sim::OnceLock;
+    ///
+    /// # sim::block_on(async {
+    /// let cell = OnceLock::new();
+    /// let one = cell.get_or_init(async || 1);
+    /// let two = cell.get_or_init(async || 2);
+    /// let (one, two) = sim::join!(one, two);
+    /// assert_eq!(one, two);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn get_or_init<F, Fut>(&self, init: F) -> impl Future<Output = &T>
     where
@@ -110,10 +123,22 @@ impl<T> OnceLock<T> {
         self.make_at(&GET_OR_INIT, here(), reentry, init)
     }
 
-    /// Writes the value, after an initialisation that is under way.
+    /// Writes the value, after waiting for any initialisation in progress.
     ///
     /// # Errors
-    /// If there is a value: then `value` comes back.
+    /// Returns `value` if the cell already has a value.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let cell = sim::OnceLock::new();
+    /// let init = cell.get_or_init(async || {
+    ///     sim::task::yield_now().await;
+    ///     1
+    /// });
+    /// let (value, set) = sim::join!(init, cell.set(2));
+    /// assert_eq!((value, set), (&1, Err(2)));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn set(&self, value: T) -> impl Future<Output = Result<(), T>> {
         let reentry = Reentry::of("OnceLock", self, Location::caller());
@@ -126,23 +151,41 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// Waits until there is a value, which another task makes.
+    /// Waits until another task has set the value.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let cell = sim::OnceLock::new();
+    /// let (value, set) = sim::join!(cell.wait(), cell.set(7));
+    /// assert_eq!((value, set), (&7, Ok(())));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = &T> {
         self.value.wait(&WAIT, here())
     }
 
-    /// The value, if any. `&mut` shows that no other task uses the cell, so this is not a point.
+    /// Returns the value, if any. `&mut` proves that no other task uses the cell, so this is not a point.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut()
     }
 
-    /// The value, if any. Owning the cell shows that no other task uses it, so this is not a point.
+    /// Returns the value, if any. Ownership proves that no other task uses the cell, so this is not a point.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 
-    /// Takes the value out: the cell is empty then. `&mut` shows that no other task uses it, so this is not a point.
+    /// Takes the value out and leaves the cell empty. `&mut` proves that no other task uses the cell, so this is not a
+    /// point.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut cell = sim::OnceLock::new();
+    /// cell.set(1).await.unwrap();
+    /// assert_eq!(cell.take(), Some(1));
+    /// assert_eq!(cell.set(2).await, Ok(()));
+    /// # });
+    /// ```
     pub fn take(&mut self) -> Option<T> {
         self.value.take()
     }
@@ -171,7 +214,7 @@ impl<T> Default for OnceLock<T> {
 }
 
 impl<T> fmt::Debug for OnceLock<T> {
-    /// Shows no value, because a look at it would be an access.
+    /// Shows no value, because reading it would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnceLock").finish_non_exhaustive()
     }

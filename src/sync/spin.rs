@@ -13,17 +13,16 @@ use crate::seam::{Spin, here};
 /// the condition has read. Until then the task takes no steps. If no task is left that could change
 /// one of these objects, the run fails with a deadlock, and the report names the objects.
 ///
-/// The condition is evaluated at once, and then at every change of an object that its last evaluation read, by
-/// any task. It should only read: load atomics, get cells, or try operations that change nothing if they fail
-/// (a compare-exchange, a `try_lock`). If it did more (stored, took a lock, drew a value, checked if a
-/// task has ended), or read nothing of this library, it is evaluated again and again with a
-/// [`yield_now`](crate::task::yield_now) in between. Changes of other state that it reads, such as a static of std,
-/// are not detected. The operations in it are points of their own: other tasks may step between two loads of one
-/// condition.
+/// The condition is evaluated at once, and then at every change of an object that its last evaluation read, by any
+/// task. It should only read: load atomics, get cells, or try operations that change nothing if they fail (a
+/// compare-exchange, a `try_lock`). It may also do more, for example store, acquire a lock, draw a value or check if a
+/// task has ended, or read no object of this library. Then it is evaluated repeatedly, with a
+/// [`yield_now`](crate::task::yield_now) in between. Changes of other state, such as a std static, are not detected.
+/// Each operation in the condition is a point: other tasks may step between two loads of the same condition.
 ///
-/// Outside a run and in the real build it is a loop with pauses: first of a few spins, then the
-/// thread is yielded each time. It also yields to other tasks of the same executor. For a wait
-/// that may be long, a primitive that sleeps is better.
+/// Outside a run and in the real build this function is a loop with pauses: it first spins a few times, then yields the
+/// thread at each iteration. It also yields to other tasks of the same executor. For a long wait, use a primitive that
+/// sleeps.
 ///
 /// ```
 /// use std::sync::Arc;

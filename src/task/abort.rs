@@ -1,10 +1,10 @@
-//! Handles that end a task, without its result.
+//! Handles that end a task but do not return its result.
 
 use std::fmt;
 
 use crate::seam::{self, Id, here};
 
-/// Ends a task before its next step: tokio's `AbortHandle`. Made by
+/// Ends a task before its next step: tokio's `AbortHandle`. Created by
 /// [`JoinHandle::abort_handle`](super::JoinHandle::abort_handle).
 ///
 /// ```
@@ -20,19 +20,19 @@ use crate::seam::{self, Id, here};
 pub struct AbortHandle(pub(super) seam::Stopper);
 
 impl AbortHandle {
-    /// Aborts the task before its next step. Not a point. Without effect if it has ended.
+    /// Aborts the task before its next step. Not a point. No effect if the task has ended.
     #[track_caller]
     pub fn abort(&self) {
         self.0.abort(here());
     }
 
-    /// Gives the panic of the task to its handle, as tokio does: see
+    /// Stores the panic of the task in its handle, as tokio does: see
     /// [`__private::give_panic`](crate::__private::give_panic).
     pub(crate) fn give_panic(&self) {
         self.0.give_panic();
     }
 
-    /// The identity of the task.
+    /// Returns the id of the task.
     pub fn id(&self) -> Id {
         self.0.id()
     }

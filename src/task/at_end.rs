@@ -2,17 +2,17 @@
 
 use crate::seam;
 
-/// Has `work` done at the end of the current task: when its future has returned, when it is aborted, or when it is
-/// dropped with its executor or at the end of the run.
+/// Runs `work` at the end of the current task: when its future returns, when the task is aborted, or when its executor
+/// or the end of the run drops the task.
 ///
-/// The work runs once, after the values of the task's future are dropped and before a joining task
-/// can continue. It is a part of the task's last step. Of several pieces of work the last is done
-/// first, like the destructors of local values. It cannot await. Values of
-/// [`task_local!`](macro@crate::task_local) have died by then. A panic in it is one of the task.
+/// The work runs once, after the values of the task's future are dropped and before a joining task can continue. It is
+/// a part of the task's last step. Several pieces of work run in reverse order of registration, like the destructors of
+/// local values. The work cannot await. Values of [`task_local!`](macro@crate::task_local) are already dropped. A panic
+/// in the work counts as a panic of the task.
 ///
 /// # Panics
-/// Outside of tasks: in a future that another executor polls and that this library did not spawn. The body of a test
-/// and the future of [`block_on`](crate::block_on) count as tasks.
+/// Outside of tasks, which means in a future that another executor polls and this library did not spawn. The body of a
+/// test and the future of [`block_on`](crate::block_on) count as tasks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::seam;
 /// # });
 /// ```
 ///
-/// Work after the last await of a task is not done if the task is aborted:
+/// Code after the last await of a task does not run if the task is aborted:
 ///
 /// ```
 /// use sim::Runner;

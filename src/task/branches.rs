@@ -1,4 +1,4 @@
-//! The branches of `select!`, `join!` and `try_join!`, as the expansions of these macros use them.
+//! The branches of `select!`, `join!` and `try_join!`, for the expansions of these macros.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -8,29 +8,29 @@ use pin_project_lite::pin_project;
 
 use crate::seam;
 
-/// The branches of a combinator: the branches to poll, and their order.
+/// The branches of a combinator: which branches to poll, and in which order.
 #[derive(Debug)]
 pub struct Branches<const N: usize> {
     turns: seam::Turns<N>,
-    /// True for a branch that is still polled.
+    /// `true` for a branch that must still be polled.
     open: [bool; N],
-    /// True if a branch waits.
+    /// `true` if a branch is pending.
     waits: bool,
-    /// The first branch of this poll, and the number of branches that had their turn.
+    /// The first branch of this poll, and the number of branches polled so far.
     start: usize,
     polled: usize,
-    /// The branch that is polled now, with the position of the run before its poll.
+    /// The branch being polled, with the position of the run before this poll.
     current: Option<(usize, seam::Before)>,
 }
 
 impl<const N: usize> Branches<N> {
-    /// The branches of `select!`. Any of them may be polled first.
+    /// Creates the branches of `select!`. Any of them may be polled first.
     #[inline]
     pub fn select(biased: bool) -> Branches<N> {
         Branches::new(seam::Turns::select(biased))
     }
 
-    /// The branches of `join!`. They are first polled in the order of the source.
+    /// Creates the branches of `join!`. The first poll is in source order.
     #[inline]
     pub fn join(biased: bool) -> Branches<N> {
         Branches::new(seam::Turns::join(biased))
@@ -40,7 +40,7 @@ impl<const N: usize> Branches<N> {
         Branches { turns, open: [true; N], waits: false, start: 0, polled: 0, current: None }
     }
 
-    /// Does not poll a branch at all.
+    /// Excludes a branch from all polls.
     pub fn disable(&mut self, branch: usize) {
         self.open[branch] = false;
     }
@@ -51,7 +51,7 @@ impl<const N: usize> Branches<N> {
         (self.polled, self.waits, self.current) = (0, false, None);
     }
 
-    /// The next branch to poll; `None` if all had their turn.
+    /// Returns the next branch to poll, or `None` if all branches have been polled.
     #[allow(
         clippy::should_implement_trait,
         reason = "the end of one poll is not that of the branches"
@@ -68,7 +68,7 @@ impl<const N: usize> Branches<N> {
         None
     }
 
-    /// The branch that was polled waits.
+    /// Records that the polled branch is pending.
     pub fn waits(&mut self) {
         self.waits = true;
         if let Some((branch, before)) = self.current {
@@ -76,7 +76,7 @@ impl<const N: usize> Branches<N> {
         }
     }
 
-    /// The branch that was polled has ended: it is not polled again.
+    /// Records that the polled branch has ended and must not be polled again.
     pub fn ended(&mut self) {
         if let Some((branch, before)) = self.current {
             self.open[branch] = false;
@@ -84,7 +84,7 @@ impl<const N: usize> Branches<N> {
         }
     }
 
-    /// Ends a poll in which all branches had their turn. Ready if none waits.
+    /// Ends a poll of all branches. Ready if no branch is pending.
     pub fn finish(&mut self) -> Poll<()> {
         self.turns.all_polled();
         if self.waits { Poll::Pending } else { Poll::Ready(()) }
@@ -94,7 +94,7 @@ impl<const N: usize> Branches<N> {
 pin_project! {
     /// A future of `join!`, with its output once it has ended.
     //
-    // Without bounds, so that an expression that is no future is one error.
+    // No bounds, so that an expression that is not a future causes only one error.
     #[project = JoinedProjection]
     #[allow(missing_docs, reason = "its fields are documented by their names, and not for users")]
     pub enum Joined<F, T> {
@@ -103,19 +103,19 @@ pin_project! {
     }
 }
 
-/// A future of `join!` that was not polled.
+/// Creates an unpolled future of `join!`.
 pub fn join_later<F: IntoFuture>(future: F) -> Joined<F::IntoFuture, F::Output> {
     Joined::Running { future: future.into_future() }
 }
 
-/// A future of `try_join!` that was not polled.
+/// Creates an unpolled future of `try_join!`.
 pub fn try_join_later<T, E, F: IntoFuture<Output = Result<T, E>>>(
     future: F,
 ) -> Joined<F::IntoFuture, Result<T, E>> {
     join_later(future)
 }
 
-/// Polls a future of `join!`. It is dropped when it has ended.
+/// Polls a future of `join!`, and drops it once it has ended.
 pub fn poll<F: Future>(
     mut joined: Pin<&mut Joined<F, F::Output>>,
     cx: &mut Context<'_>,
@@ -127,7 +127,7 @@ pub fn poll<F: Future>(
     Poll::Ready(())
 }
 
-/// The output of a future of `join!`, which has ended.
+/// Takes the output of a future of `join!` that has ended.
 pub fn take<F, T>(joined: Pin<&mut Joined<F, T>>) -> T {
     match joined.project() {
         JoinedProjection::Ended { output } => output.take().expect("it is taken once"),
@@ -135,7 +135,7 @@ pub fn take<F, T>(joined: Pin<&mut Joined<F, T>>) -> T {
     }
 }
 
-/// Polls a future of `try_join!`. Ready with the error that it ended with, if it did.
+/// Polls a future of `try_join!`. Returns the error if the future ended with an error.
 pub fn try_poll<T, E, F: Future<Output = Result<T, E>>>(
     mut joined: Pin<&mut Joined<F, Result<T, E>>>,
     cx: &mut Context<'_>,
@@ -153,7 +153,7 @@ pub fn try_poll<T, E, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// The value of a future of `try_join!`, which has ended without an error.
+/// Takes the value of a future of `try_join!` that has ended without an error.
 pub fn take_value<F, T, E>(joined: Pin<&mut Joined<F, Result<T, E>>>) -> T {
     match take(joined) {
         Ok(value) => value,

@@ -1,17 +1,18 @@
-//! Futures that are polled by hand: by a test that keeps them, with a waker of its own.
+//! Futures polled by hand: a test keeps them and polls them with its own waker.
 
 use crate::seam;
 
-/// Calls `poll`, which polls futures by hand: in a run their operations take effect at once.
+/// Calls `poll`, which polls futures by hand: in a run, their operations take effect immediately.
 ///
-/// In a run the first poll of an operation is not ready, because it is a point. A test that polls by hand, as with
-/// `tokio_test::task::spawn(future).poll()`, expects the state of the future instead. In `poll`, an operation is a part
-/// of the current step, as one without an await: other tasks come before or after that step. An operation that must
-/// wait registers the waker, which is called when the operation can be done: at once by an object of `sim::tokio`, and
-/// at the begin of the next step of the polling task by others.
+/// In a run, the first poll of an operation is pending, because the operation is a point. But a test that polls by
+/// hand, for example with `tokio_test::task::spawn(future).poll()`, expects the real state of the future. Inside
+/// `poll`, an operation is a part of the current step, like an operation without an await: other tasks run before or
+/// after that step. An operation that must wait registers the waker, which is called when the operation becomes
+/// possible. An object of `sim::tokio` calls it at once, other objects at the start of the next step of the polling
+/// task.
 ///
-/// A poll with a no-op waker (`now_or_never`) is by hand without this function. Outside of runs, and in the real build,
-/// the function only calls `poll`.
+/// A poll with a no-op waker (`now_or_never`) counts as a poll by hand even without this function. Outside of runs, and
+/// in the real build, the function only calls `poll`.
 ///
 /// ```
 /// use std::pin::pin;

@@ -8,14 +8,14 @@ use pin_project_lite::pin_project;
 
 use crate::seam::{Cancel, here};
 
-/// Makes a future that a run may drop at any of its points, as the loss of a `select!`, a time-out or an abort does:
-/// `None` then.
+/// Creates a future that a run may drop at any of its points. A lost `select!`, a timeout or an abort drops a future in
+/// the same way. The output is then `None`.
 ///
-/// A run draws once, at the first poll, if it drops the future. The moment is a choice of the scheduler, as if another
-/// task asked for it; screens show that task as `canceller`. The future is dropped in the next step of its own task. A
+/// At the first poll, the run decides whether to drop the future. The scheduler chooses the moment, as if another task
+/// requested the drop. Screens show that task as `canceller`. The future is dropped in the next step of its own task. A
 /// search tries all moments, shrinking removes the cancellation if the failure does not need it, and at most two
 /// futures of one task are dropped. In a stress test on real threads the future is dropped after a random number of
-/// points. Elsewhere it is polled as it is.
+/// points. Elsewhere the future is polled unchanged.
 ///
 /// Not a point of its own.
 ///
@@ -45,7 +45,7 @@ pin_project! {
     /// The future of [`cancellable`].
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Cancellable<F> {
-        // After the future: what the future does when it is dropped comes before the record of its end.
+        // Declared after the future, so that the record of its end follows everything that the drop of the future does.
         #[pin]
         future: Option<F>,
         cancel: Cancel,

@@ -1,7 +1,7 @@
-//! tokio's `task::coop`: the budget after which a task of a runtime gives way.
+//! tokio's `task::coop`: the budget after which a task of a runtime yields.
 //!
-//! A run has none. Every await of a primitive is a point, at which any other task may go first. Outside of runs it is
-//! the count of the thread in `seam::budget`.
+//! In a run there is no budget, because every await of a primitive is a point, at which any other task may run first.
+//! Outside of runs, the budget is the thread's count in `seam::budget`.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::seam::{self, here};
 
 const CONSUME: Op = Op::new("consume_budget", Access::Yield);
 
-/// A future that is not made to give way: there is no budget, so it is polled as it is.
+/// Returns a future that never yields for the budget. As there is no budget, the future is polled unchanged.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -45,7 +45,7 @@ impl<F: Future> Future for Unconstrained<F> {
     }
 }
 
-/// Lets other tasks go first, if the budget is used up. In a run it is a point that touches nothing, like
+/// Lets other tasks run first if the budget is used up. In a run it is a point that touches nothing, like
 /// [`yield_now`](super::yield_now). Outside of runs it yields once in 128 calls.
 ///
 /// ```
@@ -71,7 +71,7 @@ pub fn consume_budget() -> impl Future<Output = ()> + Send {
     })
 }
 
-/// Returns `true` if the task need not give way yet. Always `true` in a run, where a task has no budget.
+/// Returns `true` if the task need not yield yet. Always `true` in a run, where a task has no budget.
 ///
 /// ```
 /// assert!(sim::task::coop::has_budget_remaining());
@@ -80,11 +80,11 @@ pub fn has_budget_remaining() -> bool {
     seam::in_run() || seam::budget::left() > 0
 }
 
-/// Takes one from the budget of the task. Pending if the budget is used up: the task must give way, and was woken.
-/// Always ready in a run.
+/// Spends one unit of the task's budget. Pending if the budget is used up: the task must yield, and its waker has been
+/// called. Always ready in a run.
 ///
-/// For futures that wait for something else than a primitive. The budget is put back when the result is dropped,
-/// unless [`made_progress`](RestoreOnPending::made_progress) was called.
+/// For futures that wait for something other than a primitive. Dropping the result restores the budget, unless
+/// [`made_progress`](RestoreOnPending::made_progress) was called.
 ///
 /// ```
 /// use std::future::poll_fn;
@@ -109,12 +109,12 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     seam::budget::spend(cx).map(|()| RestoreOnPending::new(Some(before)))
 }
 
-/// Puts the budget back when it is dropped, unless the task [made progress](Self::made_progress). See [`poll_proceed`].
+/// Restores the budget when it is dropped, unless the task [made progress](Self::made_progress). See [`poll_proceed`].
 #[derive(Debug)]
 #[must_use]
 pub struct RestoreOnPending {
     before: Cell<Option<u32>>,
-    /// The budget belongs to this thread.
+    /// Not `Send`, because the budget belongs to this thread.
     stays: PhantomData<*mut ()>,
 }
 
@@ -123,7 +123,7 @@ impl RestoreOnPending {
         RestoreOnPending { before: Cell::new(before), stays: PhantomData }
     }
 
-    /// Keeps the budget as it is.
+    /// Keeps the current budget, so the drop does not restore it.
     pub fn made_progress(&self) {
         self.before.set(None);
     }
@@ -137,8 +137,8 @@ impl Drop for RestoreOnPending {
     }
 }
 
-/// A future that takes one from the budget of its task when it is ready, and gives way if the budget is used up. In a
-/// run it is polled as it is.
+/// Returns a future that spends one unit of its task's budget when it is ready, and yields if the budget is used up. In
+/// a run it is polled unchanged.
 ///
 /// ```
 /// # sim::block_on(async {

@@ -1,4 +1,4 @@
-//! Sets of tasks, joined in the order of their ends.
+//! Sets of tasks, joined in the order in which they end.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,10 @@ use futures::stream::FuturesUnordered;
 use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet, spawn_at};
 use crate::seam::here;
 
-/// Tasks that are joined in the order of their ends: tokio's `JoinSet`.
+/// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
 ///
-/// Joining the next task is a point. Of several tasks that have ended, the task that ended first is
-/// joined first. Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping
-/// the set aborts all of its tasks.
+/// Joining the next task is a point. If several tasks have ended, they are joined in the order in which they ended.
+/// Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping the set aborts all of its tasks.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -32,11 +31,11 @@ use crate::seam::here;
 /// ```
 pub struct JoinSet<T> {
     members: FuturesUnordered<Member<T>>,
-    /// The number of tasks that were not joined.
+    /// The number of tasks not yet joined.
     len: usize,
 }
 
-/// A task that has ended, and its result.
+/// The id and the result of a task that has ended.
 type Joined<T> = (Id, Result<T, JoinError>);
 
 fn with_id<T>(joined: Option<Joined<T>>) -> Option<Result<(Id, T), JoinError>> {
@@ -47,7 +46,7 @@ fn with_id<T>(joined: Option<Joined<T>>) -> Option<Result<(Id, T), JoinError>> {
 struct Member<T>(Option<JoinHandle<T>>);
 
 impl<T: 'static> Future for Member<T> {
-    /// `None` if it was taken before.
+    /// `None` if the result was already taken.
     type Output = Option<(Id, Result<T, JoinError>)>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -60,12 +59,12 @@ impl<T: 'static> Future for Member<T> {
 }
 
 impl<T> JoinSet<T> {
-    /// A set without tasks.
+    /// Creates a set without tasks.
     pub fn new() -> JoinSet<T> {
         JoinSet { members: FuturesUnordered::new(), len: 0 }
     }
 
-    /// The number of tasks that were not joined, ended or not.
+    /// Returns the number of tasks not yet joined, ended or not.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -75,7 +74,17 @@ impl<T> JoinSet<T> {
         self.len == 0
     }
 
-    /// Ends all tasks before their next steps. They are still to be joined. Not a point.
+    /// Aborts all tasks before their next steps. The tasks must still be joined. Not a point.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// tasks.spawn(std::future::pending::<()>());
+    /// tasks.abort_all();
+    /// let joined = tasks.join_next().await.unwrap();
+    /// assert!(joined.unwrap_err().is_cancelled());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn abort_all(&mut self) {
         for member in self.members.iter() {
@@ -85,7 +94,16 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Removes all tasks. They continue on their own.
+    /// Removes all tasks. The tasks continue to run.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// tasks.spawn(async { 7 });
+    /// tasks.detach_all();
+    /// assert!(tasks.join_next().await.is_none());
+    /// # });
+    /// ```
     pub fn detach_all(&mut self) {
         for member in self.members.iter_mut() {
             if let Some(handle) = member.0.take() {
@@ -98,7 +116,19 @@ impl<T> JoinSet<T> {
 }
 
 impl<T: 'static> JoinSet<T> {
-    /// Spawns a task of the set; see [`spawn`](super::spawn).
+    /// Spawns a task in the set; see [`spawn`](super::spawn).
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// let handle = tasks.spawn(std::future::pending::<u8>());
+    /// tasks.spawn(async { 7 });
+    /// handle.abort();
+    /// let results = [tasks.join_next().await.unwrap(), tasks.join_next().await.unwrap()];
+    /// let [one, two] = results.map(Result::ok);
+    /// assert_eq!(one.xor(two), Some(7));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&mut self, task: F) -> AbortHandle
     where
@@ -108,7 +138,7 @@ impl<T: 'static> JoinSet<T> {
         self.add(spawn_at(None, task, here()))
     }
 
-    /// Spawns a task of the set that is one call; see [`spawn_blocking`](super::spawn_blocking).
+    /// Spawns a task in the set that calls a function once; see [`spawn_blocking`](super::spawn_blocking).
     #[track_caller]
     pub fn spawn_blocking(&mut self, work: impl FnOnce() -> T + Send + 'static) -> AbortHandle
     where
@@ -117,16 +147,29 @@ impl<T: 'static> JoinSet<T> {
         self.add(super::spawn_blocking(work))
     }
 
-    /// Spawns a task of the set on the current [`LocalSet`]; see [`spawn_local`](super::spawn_local).
+    /// Spawns a task in the set on the current [`LocalSet`]; see [`spawn_local`](super::spawn_local).
     ///
     /// # Panics
-    /// If there is no current one.
+    /// If there is no current set.
     #[track_caller]
     pub fn spawn_local(&mut self, task: impl Future<Output = T> + 'static) -> AbortHandle {
         self.add(super::spawn_local(task))
     }
 
-    /// Spawns a task of the set on `local`.
+    /// Spawns a task in the set on `local`.
+    ///
+    /// ```
+    /// use sim::task::{JoinSet, LocalSet};
+    /// use std::rc::Rc;
+    ///
+    /// # sim::block_on(async {
+    /// let (local, mut tasks) = (LocalSet::new(), JoinSet::new());
+    /// let value = Rc::new(7);
+    /// tasks.spawn_local_on(async move { *value }, &local);
+    /// let joined = local.run_until(tasks.join_next()).await;
+    /// assert_eq!(joined.unwrap().unwrap(), 7);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn spawn_local_on(
         &mut self,
@@ -143,13 +186,29 @@ impl<T: 'static> JoinSet<T> {
         abort
     }
 
-    /// Waits for the next task that ends, and gives its result; `None` if there is none.
+    /// Waits for the next task to end, and returns its result; `None` if the set is empty.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// tasks.spawn(async { 7 });
+    /// assert_eq!(tasks.join_next().await.unwrap().unwrap(), 7);
+    /// assert!(tasks.join_next().await.is_none());
+    /// # });
+    /// ```
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         std::future::poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// Like [`join_next`](Self::join_next), with the identity of the task, which a [`JoinError`]
-    /// has anyway.
+    /// Like [`join_next`](Self::join_next), with the task id, which a [`JoinError`] contains anyway.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// let id = tasks.spawn(async { 7 }).id();
+    /// assert_eq!(tasks.join_next_with_id().await.unwrap().unwrap(), (id, 7));
+    /// # });
+    /// ```
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         std::future::poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
@@ -169,7 +228,7 @@ impl<T: 'static> JoinSet<T> {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
-            // A member whose task was joined without a wait may be left: nothing wakes it.
+            // A member whose task was joined by `try_join_next` may remain, and nothing wakes it.
             if self.len == 0 {
                 self.members.clear();
                 return Poll::Ready(None);
@@ -184,12 +243,22 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// The result of a task that has ended, if any. Not a point.
+    /// Returns the result of a task that has ended, if any. Not a point.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// tasks.spawn(std::future::pending::<()>());
+    /// // The task has not ended, and stays in the set.
+    /// assert!(tasks.try_join_next().is_none());
+    /// assert_eq!(tasks.len(), 1);
+    /// # });
+    /// ```
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_next().map(|(_, result)| result)
     }
 
-    /// Like [`try_join_next`](Self::try_join_next), with the identity of the task.
+    /// Like [`try_join_next`](Self::try_join_next), with the task id.
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         with_id(self.try_next())
     }
@@ -201,7 +270,7 @@ impl<T: 'static> JoinSet<T> {
         self.len -= 1;
         match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some((handle.id(), result)),
-            // On threads a task ends a moment before its result is there.
+            // On real threads, a task counts as ended a moment before its result is available.
             Poll::Pending => {
                 self.members.push(Member(Some(handle)));
                 self.len += 1;
@@ -211,15 +280,36 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Aborts all tasks and waits until they have ended.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// let task = tasks.spawn(std::future::pending::<()>());
+    /// tasks.shutdown().await;
+    /// assert!(tasks.is_empty() && task.is_finished());
+    /// # });
+    /// ```
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}
     }
 
-    /// Waits for all tasks, and gives their results in the order of their ends.
+    /// Waits for all tasks, and returns their results in the order in which they ended.
     ///
     /// # Panics
     /// If a task panicked or was aborted.
+    ///
+    /// ```
+    /// # sim::block_on(async {
+    /// let mut tasks = sim::task::JoinSet::new();
+    /// for n in [1, 2, 3] {
+    ///     tasks.spawn(async move { n });
+    /// }
+    /// let mut results = tasks.join_all().await;
+    /// results.sort();
+    /// assert_eq!(results, [1, 2, 3]);
+    /// # });
+    /// ```
     pub async fn join_all(mut self) -> Vec<T> {
         let mut results = Vec::with_capacity(self.len);
         while let Some(result) = self.join_next().await {
@@ -267,8 +357,7 @@ mod tests {
         let mut tasks = JoinSet::new();
         tasks.spawn(std::future::pending::<()>());
         assert!(tasks.poll_join_next(cx).is_pending());
-        // `try_join_next` takes the handle of an ended task whose waker was not called yet; so does
-        // this.
+        // `try_join_next` takes the handle of an ended task even before its waker was called, and so does this test.
         let handle = tasks.members.iter_mut().next().and_then(|member| member.0.take());
         tasks.len -= 1;
         assert!(matches!(tasks.poll_join_next(cx), Poll::Ready(None)));

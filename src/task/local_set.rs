@@ -1,7 +1,7 @@
 //! Tasks whose futures stay on one thread.
 //!
-//! In a run all tasks are on one thread, so a local task is a task of the run. Outside of runs, the set polls its tasks
-//! whenever it is polled.
+//! In a run all tasks are on one thread, so a local task is a task of the run. Outside of runs, each poll of the set
+//! polls its tasks.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -26,7 +26,7 @@ thread_local! {
 /// Spawns a task on the current [`LocalSet`]. Its future need not be `Send`. Not a point.
 ///
 /// # Panics
-/// If there is no current set: in the future of [`LocalSet::run_until`] and in the tasks of a set there is.
+/// If there is no current set. A set is current in the future of [`LocalSet::run_until`] and in the tasks of the set.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -50,7 +50,7 @@ where
     let here = here();
     let Some(tasks) = CURRENT.with_borrow(Clone::clone) else {
         panic!(
-            // Begins as tokio's.
+            // The message begins like tokio's message.
             "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`: call it in the future \
              of LocalSet::run_until, or in a task of the set"
         );
@@ -60,9 +60,9 @@ where
 
 /// Tasks whose futures need not be `Send`: tokio's `LocalSet`.
 ///
-/// In a run its tasks are tasks of the run: they step whether or not the set is awaited. Outside of runs, they are
-/// polled when the set is: by its own await, which ends when all of them have, or by [`run_until`](Self::run_until).
-/// Dropping the set ends its tasks.
+/// In a run, its tasks are tasks of the run, and step even if the set is not awaited. Outside of runs, polling the set
+/// polls its tasks: through its own await, which ends when all tasks have ended, or through
+/// [`run_until`](Self::run_until). Dropping the set ends its tasks.
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc};
@@ -81,18 +81,18 @@ where
 #[derive(Default)]
 pub struct LocalSet {
     tasks: Rc<LocalTasks>,
-    /// The wait for the end of the first task, in a run.
+    /// In a run: the wait for the end of the first task.
     end: Option<seam::End>,
 }
 
 #[derive(Default)]
 struct LocalTasks {
-    /// The tasks outside of runs, and the tasks spawned since they were polled.
+    /// Outside of runs: the tasks, and the tasks spawned since the last poll.
     polled: RefCell<FuturesUnordered<LocalBoxFuture<'static, ()>>>,
     new: RefCell<Vec<LocalBoxFuture<'static, ()>>>,
-    /// The task that polls the set.
+    /// The waker of the task that polls the set.
     waker: RefCell<Option<Waker>>,
-    /// The tasks of a run.
+    /// In a run: the tasks of the set.
     of_run: RefCell<Vec<seam::Stopper>>,
 }
 
@@ -102,7 +102,7 @@ impl LocalTasks {
         F: Future + 'static,
         F::Output: 'static,
     {
-        // Weak, because the set owns its tasks.
+        // A weak reference, because the set owns its tasks.
         let future = Entered { tasks: Rc::downgrade(self), future };
         let handle = seam::spawn_local(here, future, |task| {
             self.new.borrow_mut().push(task);
@@ -117,10 +117,10 @@ impl LocalTasks {
         JoinHandle::of(handle, here)
     }
 
-    /// Polls the tasks outside of runs. Ready if all have ended.
+    /// Outside of runs: polls the tasks. Ready if all tasks have ended.
     fn poll(self: &Rc<Self>, cx: &mut Context<'_>) -> Poll<()> {
         *self.waker.borrow_mut() = Some(cx.waker().clone());
-        // One of the tasks polls the set: the tasks are polled already.
+        // A task of the set polls the set, so the tasks are already being polled.
         let Ok(mut polled) = self.polled.try_borrow_mut() else { return Poll::Pending };
         let _entered = LocalEnterGuard::new(Some(self.clone()));
         loop {
@@ -137,12 +137,12 @@ impl LocalTasks {
 }
 
 impl LocalSet {
-    /// A set without tasks.
+    /// Creates a set without tasks.
     pub fn new() -> LocalSet {
         LocalSet::default()
     }
 
-    /// Spawns a task of the set. Not a point.
+    /// Spawns a task in the set. Not a point.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -152,8 +152,8 @@ impl LocalSet {
         self.tasks.spawn(future, here())
     }
 
-    /// Runs `future`, in which the set is the current one. Outside of runs the tasks of the set are polled meanwhile,
-    /// and not after.
+    /// Runs `future` with this set as the current set. Outside of runs, the tasks of the set are polled only while this
+    /// future is polled.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         std::future::poll_fn(|cx| {
@@ -162,7 +162,7 @@ impl LocalSet {
                 future.as_mut().poll(cx)
             };
             if polled.is_pending() && !seam::in_run() {
-                // The future continues when a task wakes it.
+                // `future` continues when a task wakes it.
                 let _ = self.tasks.poll(cx);
             }
             polled
@@ -170,11 +170,11 @@ impl LocalSet {
         .await
     }
 
-    /// Runs `future` to its end on the calling thread, with the tasks of the set. tokio's takes the runtime, too; here
-    /// none is needed.
+    /// Runs `future` to completion on the calling thread, together with the tasks of the set. tokio's `block_on` also
+    /// takes a runtime; here no runtime is needed.
     ///
     /// # Panics
-    /// Inside a run, as [`block_on`](crate::block_on): await [`run_until`](Self::run_until).
+    /// Inside a run, like [`block_on`](crate::block_on). Await [`run_until`](Self::run_until) instead.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -190,7 +190,19 @@ impl LocalSet {
         super::block_on(self.run_until(future))
     }
 
-    /// Makes the set the current one of this thread until the guard is dropped.
+    /// Makes the set the current set of this thread until the guard is dropped.
+    ///
+    /// ```
+    /// use sim::task::{LocalSet, spawn_local};
+    ///
+    /// # sim::block_on(async {
+    /// let local = LocalSet::new();
+    /// let entered = local.enter();
+    /// let task = spawn_local(async { 7 });
+    /// drop(entered);
+    /// assert_eq!(local.run_until(task).await.unwrap(), 7);
+    /// # });
+    /// ```
     pub fn enter(&self) -> LocalEnterGuard {
         LocalEnterGuard::new(Some(self.tasks.clone()))
     }
@@ -232,7 +244,7 @@ impl fmt::Debug for LocalSet {
     }
 }
 
-/// Keeps a set the current one: see [`LocalSet::enter`].
+/// Guard that keeps a set current: see [`LocalSet::enter`].
 #[must_use = "the set is the current one until the guard is dropped"]
 pub struct LocalEnterGuard {
     before: Option<Rc<LocalTasks>>,
@@ -246,7 +258,7 @@ impl LocalEnterGuard {
 
 impl Drop for LocalEnterGuard {
     fn drop(&mut self) {
-        // Bound, not dropped inside: it may be the last of its set.
+        // Bound to a variable, so that it is dropped outside of the access: it may be the last reference to its set.
         let _current = CURRENT.replace(self.before.take());
     }
 }
@@ -258,7 +270,7 @@ impl fmt::Debug for LocalEnterGuard {
 }
 
 pin_project! {
-    /// The future of a local task: its set is the current one while it is polled.
+    /// The future of a local task: its set is the current set while it is polled.
     struct Entered<F> {
         tasks: Weak<LocalTasks>,
         #[pin]

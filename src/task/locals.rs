@@ -1,7 +1,7 @@
-//! Values local to a task, under tokio's names: set for a future, wherever it is polled.
+//! Values local to a task, under tokio's names: set for a future, whichever thread polls it.
 //!
-//! A key is a thread-local. The future of a scope puts its value there before it is polled and takes it back after, so
-//! a key works in runs, in which all tasks share a thread, and outside of them, without a runtime.
+//! A key is a thread-local. The future of a scope stores its value there before each poll and takes it back afterwards.
+//! So a key works in runs, where all tasks share a thread, and outside of runs, without a runtime.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -15,10 +15,10 @@ use std::thread;
 
 use pin_project_lite::pin_project;
 
-/// Declares keys of values that are local to a task: tokio's `task_local!`.
+/// Declares keys of task-local values: tokio's `task_local!`.
 ///
-/// A key has a value in the future of [`LocalKey::scope`], which dies with that future: also if it is dropped before
-/// its end, as by an abort. Tasks that the future spawns do not have it.
+/// A key has a value in the future of [`LocalKey::scope`]. The value is dropped with that future, even if an abort
+/// drops the future early. Tasks that the future spawns do not inherit the value.
 ///
 /// ```
 /// sim::task_local! {
@@ -58,19 +58,30 @@ macro_rules! task_local {
 
 pub use task_local;
 
-/// A key of values that are local to a task; made by [`task_local!`](macro@crate::task_local).
+/// A key of task-local values, created by [`task_local!`](macro@crate::task_local).
+///
+/// ```
+/// use sim::task::LocalKey;
+///
+/// sim::task_local! { static DEPTH: u32; }
+///
+/// fn deeper(key: &'static LocalKey<u32>) -> u32 {
+///     key.sync_scope(key.get() + 1, || key.get())
+/// }
+/// assert_eq!(DEPTH.sync_scope(1, || deeper(&DEPTH)), 2);
+/// ```
 pub struct LocalKey<T: 'static> {
     value: thread::LocalKey<RefCell<Option<T>>>,
 }
 
 impl<T: 'static> LocalKey<T> {
-    /// For the macro.
+    /// Constructor for the macro.
     #[doc(hidden)]
     pub const fn __new(value: thread::LocalKey<RefCell<Option<T>>>) -> LocalKey<T> {
         LocalKey { value }
     }
 
-    /// A future in which the key has `value`, whatever it has outside.
+    /// Creates a future in which the key has `value`, whatever its value outside.
     ///
     /// ```
     /// sim::task_local! { static NAME: &'static str; }
@@ -90,10 +101,10 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Calls `work`; until it returns, the key has `value`.
+    /// Calls `work`, during which the key has `value`.
     ///
     /// # Panics
-    /// If it is called in a [`with`](Self::with) of the same key.
+    /// If it is called within a [`with`](Self::with) of the same key.
     ///
     /// ```
     /// sim::task_local! { static NAME: &'static str; }
@@ -111,7 +122,7 @@ impl<T: 'static> LocalKey<T> {
     /// Calls `access` with the value.
     ///
     /// # Panics
-    /// If the key has none here: outside of its scopes.
+    /// If the key has no value here, because the call is outside of its scopes.
     ///
     /// ```
     /// sim::task_local! { static NAME: String; }
@@ -128,7 +139,7 @@ impl<T: 'static> LocalKey<T> {
     /// Calls `access` with the value.
     ///
     /// # Errors
-    /// If the key has none here.
+    /// If the key has no value here.
     ///
     /// ```
     /// sim::task_local! { static NAME: String; }
@@ -139,7 +150,7 @@ impl<T: 'static> LocalKey<T> {
         self.value.try_with(read).ok().flatten().ok_or(AccessError { _private: () })
     }
 
-    /// Puts `value` into the thread-local while `work` runs, and takes it back then, also after a panic.
+    /// Puts `value` into the thread-local while `work` runs, and takes it back afterwards, even after a panic.
     fn during<R>(
         &'static self,
         value: &mut Option<T>,
@@ -152,7 +163,7 @@ impl<T: 'static> LocalKey<T> {
 
         impl<T: 'static> Drop for Restore<'_, T> {
             fn drop(&mut self) {
-                // Both could be done before `work`, which has returned.
+                // Neither swap can fail here, because both succeeded before `work`, which has returned.
                 let swapped = self.key.swap(self.value);
                 debug_assert!(swapped.is_ok(), "a thread-local is there until its last use");
             }
@@ -176,19 +187,25 @@ impl<T: 'static> LocalKey<T> {
 }
 
 impl<T: Clone + 'static> LocalKey<T> {
-    /// A copy of the value.
+    /// Returns a copy of the value.
     ///
     /// # Panics
-    /// If the key has none here.
+    /// If the key has no value here.
     #[track_caller]
     pub fn get(&'static self) -> T {
         self.with(T::clone)
     }
 
-    /// A copy of the value.
+    /// Returns a copy of the value.
     ///
     /// # Errors
-    /// If the key has none here.
+    /// If the key has no value here.
+    ///
+    /// ```
+    /// sim::task_local! { static NAME: &'static str; }
+    /// assert_eq!(NAME.sync_scope("a", || NAME.try_get()), Ok("a"));
+    /// assert!(NAME.try_get().is_err());
+    /// ```
     pub fn try_get(&'static self) -> Result<T, AccessError> {
         self.try_with(T::clone)
     }
@@ -251,7 +268,7 @@ pin_project! {
 
     impl<T: 'static, F> PinnedDrop for TaskLocalFuture<T, F> {
         fn drop(this: Pin<&mut Self>) {
-            // The destructors of the future see the value, too.
+            // The destructors of the future can read the value, too.
             let mut this = this.project();
             if mem::needs_drop::<F>() && this.future.is_some() {
                 let _ = this.key.during(this.value, || this.future.set(None));
@@ -261,8 +278,18 @@ pin_project! {
 }
 
 impl<T, F> TaskLocalFuture<T, F> {
-    /// Takes the value out; `None` if it was taken before. If the future is polled without a value,
-    /// its scope has no value.
+    /// Takes the value out; `None` if it was already taken. If the future is polled after that, the key has no value in
+    /// it.
+    ///
+    /// ```
+    /// sim::task_local! { static NAME: &'static str; }
+    ///
+    /// # sim::block_on(async {
+    /// let mut scope = Box::pin(NAME.scope("a", async { NAME.try_get().ok() }));
+    /// assert_eq!(scope.as_mut().take_value(), Some("a"));
+    /// assert_eq!(scope.await, None);
+    /// # });
+    /// ```
     pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
         self.project().value.take()
     }
@@ -295,7 +322,14 @@ impl<T: fmt::Debug + 'static, F> fmt::Debug for TaskLocalFuture<T, F> {
     }
 }
 
-/// A key has no value here.
+/// The error for a key that has no value here.
+///
+/// ```
+/// sim::task_local! { static NAME: &'static str; }
+///
+/// let error = NAME.try_get().unwrap_err();
+/// assert_eq!(error.to_string(), "a task-local has no value here");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError {
     _private: (),

@@ -1,23 +1,22 @@
-//! `select!`, `join!` and `try_join!`, with the grammar of tokio's.
+//! `select!`, `join!` and `try_join!`, with tokio's grammar.
 
 /// Waits for the first of several futures, and drops the others: tokio's `select!`.
 ///
-/// A branch is `pattern = future, if condition => handler`, with or without the condition. The futures are polled in
-/// one task. The first that is ready with a value of its pattern ends the others, which are dropped, and its handler is
-/// the result. A branch is not polled if its condition is false, and not polled again if its value does not match its
-/// pattern. If no branch is left, the handler of `else` is the result. Handlers may use `?`, `break`, `return` and
-/// `.await`.
+/// A branch is `pattern = future, if condition => handler`, with or without the condition. All futures are polled in
+/// one task. When a future is ready and its value matches its pattern, the other futures are dropped, and the handler
+/// of that branch produces the result. A branch is not polled if its condition is false, nor polled again after its
+/// value did not match its pattern. If no branch remains, the handler of `else` produces the result. Handlers may use
+/// `?`, `break`, `return` and `.await`.
 ///
-/// In a run, one poll of all branches is one step. The branch that is polled first is a decision of
-/// the run, drawn if two branches may continue; the others follow as they are written. With
-/// `biased;` before the branches, they are polled in the order of the source, without a decision.
-/// Outside of runs, the first branch is a random one.
+/// In a run, one poll of all branches is one step. The branch that is polled first is a decision of the run, drawn if
+/// at least two branches may continue. The other branches follow in source order. With `biased;` before the branches,
+/// they are polled in source order, without a decision. Outside of runs, the first branch is random.
 ///
 /// A search does not vary the first branch of a poll in which no operation of this library took effect and no task was
-/// spawned: code of two branches before their first await is not tried in both orders.
+/// spawned. So it does not try both orders of the code before the first await of two branches.
 ///
 /// # Panics
-/// If no branch is left and there is no `else`.
+/// If no branch remains and there is no `else`.
 ///
 /// ```
 /// use sim::time::{Duration, sleep};
@@ -49,11 +48,11 @@ macro_rules! select {
     ($($branches:tt)*) => { $crate::__private::select!(($crate) $($branches)*) };
 }
 
-/// Waits for all of several futures, and gives their outputs as a tuple: tokio's `join!`.
+/// Waits for several futures, and returns all their outputs as a tuple: tokio's `join!`.
 ///
-/// They are polled in one task, at first in the order of the source. In a run, one poll of all of
-/// them is one step. The future that is polled first in a later step is a decision of the run,
-/// drawn if two futures may continue; with `biased;` before the futures, it is always the first.
+/// The futures are polled in one task, at first in source order. In a run, one poll of all futures is one step. In a
+/// later step, the run decides which future is polled first, if at least two futures may continue. With `biased;`
+/// before the futures, the first future is always polled first.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -68,10 +67,10 @@ macro_rules! join {
     ($($futures:tt)*) => { $crate::__private::join!(($crate) $($futures)*) };
 }
 
-/// Waits for all of several futures, or until one ends with an error: tokio's `try_join!`.
+/// Waits until several futures have all ended, or until one of them ends with an error: tokio's `try_join!`.
 ///
-/// Gives the values as a tuple in `Ok`, or the first error; the other futures are then dropped. The
-/// futures are polled like the futures of [`join!`](macro@crate::join).
+/// Returns the values as a tuple in `Ok`, or the first error, after which the other futures are dropped. The futures
+/// are polled like the futures of [`join!`](macro@crate::join).
 ///
 /// ```
 /// # sim::block_on(async {

@@ -1,4 +1,4 @@
-//! Parking: a task waits for its token, which another task gives it.
+//! Parking: a task waits for its token, which another task makes available.
 
 use std::fmt;
 use std::future::Future;
@@ -7,10 +7,10 @@ use crate::seam::{self, here};
 
 /// Waits until the current task is unparked: std's `park`, for tasks. A point.
 ///
-/// A task has one token. [`Unparker::unpark`] gives it, and `park` takes it, at once if it is there: an `unpark` that
-/// comes first is kept, and two of them are one. The token of a wait that is dropped is kept, too. In a run with
-/// `chances = "spurious"` the wait may end without the token, as std allows: check the condition in a loop. To wait for
-/// a time at most, use [`timeout`](crate::time::timeout).
+/// A task has one token. [`Unparker::unpark`] makes it available, and `park` consumes it, without a wait if it is
+/// already available. So an `unpark` before the `park` is kept, and two of them count as one. If a wait is dropped, its
+/// token remains available. In a run with `chances = "spurious"` the wait may end without the token, as std allows, so
+/// check the condition in a loop. To limit the wait, use [`timeout`](crate::time::timeout).
 ///
 /// Outside of tasks of this library, the token belongs to the thread.
 ///
@@ -32,7 +32,7 @@ use crate::seam::{self, here};
 /// # });
 /// ```
 ///
-/// A queue whose waiter enters itself after its last look at the condition loses the wake-up:
+/// The wake-up is lost if a waiter enters the queue only after its last check of the condition:
 ///
 /// ```
 /// use sim::task::{Unparker, park, unparker};
@@ -69,12 +69,29 @@ pub fn park() -> impl Future<Output = ()> + Send {
     seam::park(here())
 }
 
-/// A handle that gives a task the token that it [parks](park) for.
+/// A handle that makes available the token for which a task [parks](park).
 #[derive(Clone)]
 pub struct Unparker(pub(super) seam::Unparker);
 
 impl Unparker {
-    /// Gives the task its token. Not a point; nothing happens if the task has the token or has ended.
+    /// Makes the token of the task available. Not a point. Does nothing if the token is already available or the task
+    /// has ended.
+    ///
+    /// ```
+    /// use sim::task::{park, unparker, yield_now};
+    ///
+    /// # sim::block_on(async {
+    /// unparker().unpark();
+    /// unparker().unpark();
+    /// park().await;
+    /// let waits = sim::select! {
+    ///     biased;
+    ///     () = park() => false,
+    ///     () = yield_now() => true,
+    /// };
+    /// assert!(waits, "there is one token");
+    /// # });
+    /// ```
     #[track_caller]
     pub fn unpark(&self) {
         self.0.unpark(here());

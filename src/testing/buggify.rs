@@ -1,24 +1,24 @@
-//! Code that makes rare cases common, in the runs of tests that ask for it.
+//! Marks in the code under test that make rare cases common, in tests that request it.
 
 use crate::seam::{self, on_carrier};
 
-/// Returns `true` now and then in the runs of a test that asks for it, and `false` everywhere else.
-/// It guards code that makes a rare case common: a buffer of one entry, a delay, an error allowed
-/// by an interface.
+/// Returns `true` now and then in the runs of a test that requests it, and `false` everywhere else. Use it to guard
+/// code that makes a rare case common, for example a buffer of one entry, a delay, or an error that an interface
+/// allows.
 ///
-/// The code under test has these marks where only its author knows what is rare; a simulator cannot. They stay there:
-/// the real build has the constant `false` in their place. A test asks for them with `#[sim::test(buggify)]`,
-/// [`Runner::buggify`](crate::Runner::buggify) or `SIM_BUGGIFY=1`. Each of its runs switches a quarter of the places
-/// on; there a quarter of the passes are true, as for the `BUGGIFY` of FoundationDB (Zhou et al. 2021). So each run
-/// has a mixture of its own, and no place hides the effect of another one in all of them.
+/// These marks are in the code under test, because only its author, not a simulator, knows the rare cases. They remain
+/// in the code: in the real build the macro is the constant `false`. A test requests them with `#[sim::test(buggify)]`,
+/// [`Runner::buggify`](crate::Runner::buggify) or `SIM_BUGGIFY=1`. Each run switches on a quarter of the places, and at
+/// these places a quarter of the evaluations return `true`. FoundationDB's `BUGGIFY` uses the same scheme (Zhou et al.
+/// 2021). So each run has its own mixture, and no place hides the effect of another place in all runs.
 ///
-/// A place is named by its file and line, or by a literal: uses of one name are switched on
-/// together. Each pass is a decision, 0 for false: it is replayed, shrinking removes unneeded ones,
-/// and screens show the true ones by name, as `buggify: small batch`. A search tries both values,
-/// for at most two passes of each task that are true, and says so if there are more. Reports count
-/// the passes, and warn of a place that was true in none. It is not a point.
+/// A place is identified by its file and line, or by a literal name. All uses of one name are switched on together.
+/// Each evaluation is a decision with 0 for `false`, so it is replayed, and shrinking removes unneeded `true` results.
+/// Screens show each `true` result by name, for example `buggify: small batch`. A search tries both values, but for
+/// each task at most two `true` results; if more are possible, the report says so. Reports count the evaluations, and
+/// warn about a place that never returned `true`. Not a point.
 ///
-/// The guarded code must be legal: a failing test has then found a bug, not an impossible fault.
+/// The guarded code must be legal behaviour. Then a failing test has found a bug, not an impossible fault.
 ///
 /// ```
 /// use sim::Runner;

@@ -1,4 +1,4 @@
-//! Tools of a test besides tasks and primitives: recorded histories, generated programs, conditions over runs.
+//! Test tools besides tasks and primitives: recorded histories, generated programs, and conditions over runs.
 
 pub(crate) mod buggify;
 pub mod generate;

@@ -1,9 +1,8 @@
-//! Parallel programs from a model: generated, run, recorded, checked.
+//! Parallel programs from a model: they are generated, run, recorded and checked.
 //!
-//! A [`Program`] generates commands, a [`Shape`] limits how many run at the same time, and a closure performs
-//! one command on the real object. [`parallel`] is the concurrent test made of them. The program is drawn from
-//! the decisions of the run, so that a trace holds it and shrinking makes it smaller; its branches are tasks
-//! like any other.
+//! A [`Program`] generates commands, a [`Shape`] limits how many run at the same time, and a closure performs one
+//! command on the real object. [`parallel`] combines them into a concurrent test. The program is drawn as decisions of
+//! the run, so a trace contains it and shrinking makes it smaller. Its branches are ordinary tasks.
 
 mod actors;
 mod blocking;
@@ -26,30 +25,29 @@ use crate::testing::generate::{Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;
 
-/// Generates a program, runs it on the real object, records it and checks that the history is linearizable;
-/// fails the run if it is not, or if the checker cannot decide within its budget. A test also fails if none of
-/// its programs has a command, like a [`sometimes!`](macro@crate::sometimes) that never holds.
+/// Generates a program, runs it on the real object, records it and checks that the history is linearizable. Fails the
+/// run if the history is not linearizable, or if the checker cannot decide within its budget. A test also fails if no
+/// program in any run has a command, like a [`sometimes!`](macro@crate::sometimes) that never holds.
 ///
-/// `run` performs one command. It may borrow from the body of the test: it need not be `'static`, and its future
-/// need not be `Send`, because a run has one thread, and on real threads every branch makes its futures where it
-/// polls them. Real threads share the closure, so it must be `Sync`: it may borrow a [`Mutex`](crate::Mutex) or a
-/// [`Cell`](crate::Cell) of this library, but not a `RefCell`.
+/// `run` performs one command. It may borrow from the body of the test, because it need not be `'static`. Its future
+/// need not be `Send`, because a run has one thread, and on real threads each branch creates its futures on the thread
+/// that polls them. Real threads share the closure, so it must be `Sync`: for example, it may borrow a
+/// [`Mutex`](crate::Mutex) or a [`Cell`](crate::Cell) of this library, but not a `RefCell`.
 ///
-/// Await it in the body of the test. It is not `Send`, so it cannot be awaited in a spawned task.
+/// Await the returned value in the body of the test. It is not `Send`, so it cannot be awaited in a spawned task.
 ///
-/// Prefix and suffix are run by the current task, each branch by a task of its own. A program is a
-/// part of the decisions of its run: replayed with them, and shrunk together with the schedule.
+/// The current task runs the prefix and the suffix, and each branch has a task of its own. A program is part of the
+/// decisions of its run, so it is replayed with them, and shrunk together with the schedule.
 ///
-/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored,
-/// of each size and with all values that [`Program::generate`] draws, each in all interleavings, and a proof
-/// covers all of them. A search only completes for a small shape and few arguments. Use [`scripted`] for one
-/// fixed program.
+/// Under a [search](crate::strategy::SEARCHES), such as `exhaustive`, all programs of the shape are explored: all
+/// sizes, all values that [`Program::generate`] draws, and all interleavings. A proof covers all of them. A search
+/// completes only for a small shape and few arguments. Use [`scripted`] for one fixed program.
 ///
 /// # Panics
-/// In a run, if the current task is not the body of the test. Outside one, if the history is not linearizable.
-/// If the returned value is dropped before it was polled: a forgotten `.await` is not a pass.
+/// In a run, if the current task is not the body of the test. Outside of runs, if the history is not linearizable. Also
+/// if the returned value is dropped before its first poll, because a forgotten `.await` must not pass.
 ///
-/// Further checks are added before the `.await`: see [`Parallel`].
+/// Add further checks before the `.await`: see [`Parallel`].
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -96,13 +94,12 @@ where
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
-/// Runs a fixed program, as [`parallel`] runs a generated one: recorded, checked, and shrunk if it fails.
+/// Runs a fixed program like [`parallel`] runs a generated program: recorded, checked, and shrunk if it fails.
 ///
-/// `program` is the model: it decides which commands are allowed and resolves results, but generates nothing.
+/// `program` is the model. It decides which commands are allowed and resolves results, but it generates nothing.
 ///
 /// # Panics
-/// The same as for [`parallel`]; and if the model does not allow a command at its place in every
-/// order.
+/// The same as for [`parallel`]. Also if the model does not allow a command in its place in every order.
 ///
 /// ```
 /// use sim::check::Model;
@@ -156,7 +153,7 @@ where
     Parallel::new(place, move |hooks| run_book(book, program, run, hooks, budget, (place, here)))
 }
 
-/// A program of this shape; and the panic of the model, if it ended the generation.
+/// Draws a program of this shape. Also returns the panic of the model, if a panic ended the generation.
 fn draw<P: Program + 'static>(
     shape: &Shape,
     program: &P,
@@ -193,7 +190,7 @@ async fn run_book<P, F>(
     run_drawn(drawn, program, &call, hooks, budget, places).await;
 }
 
-/// Runs this program, or raises the panic of the model.
+/// Runs this program, or resumes the panic of the model.
 async fn run_drawn<'r, P>(
     (mut book, panicked): (RunningProgram<P>, Option<Payload>),
     program: P,
@@ -230,7 +227,7 @@ async fn run_drawn<'r, P>(
             Ok(payload) => std::panic::resume_unwind(payload),
             Err(_) => std::future::pending().await,
         },
-        // The current task was aborted: it is dropped at its next await.
+        // The current task was aborted, so it is dropped at its next await.
         None => std::future::pending().await,
     }
 }

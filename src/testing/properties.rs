@@ -1,5 +1,4 @@
-//! Properties of one run: a condition that holds whenever a line is reached, and a condition that
-//! holds after some time.
+//! Properties of one run: conditions that must hold whenever a line is reached, after every step, or within some time.
 
 use std::future::Future;
 use std::panic::Location;
@@ -8,10 +7,12 @@ use std::time::Duration;
 use crate::seam::{self, HeldInvariant, here};
 use crate::time::{Instant, sleep};
 
-/// Requires that a condition holds whenever a run reaches it: the property of a system, by its name, inside its code.
+/// Requires that a condition holds whenever a run reaches this line. Use it for named system properties, inside the
+/// code of the system.
 ///
-/// Like `assert!`, in all builds, but the failure is the property's: reports name it by `name`. Not a point. The name
-/// comes last, like in [`sometimes!`](macro@crate::sometimes); the order `always!("name", condition)` is deprecated.
+/// Works like `assert!`, in all builds, but reports show the failure as a violation of the property `name`. Not a
+/// point. The name is the last argument, like in [`sometimes!`](macro@crate::sometimes); the order
+/// `always!("name", condition)` is deprecated.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -30,7 +31,7 @@ use crate::time::{Instant, sleep};
 /// If the condition does not hold.
 #[macro_export]
 macro_rules! always {
-    // Literals that are conditions, and no names.
+    // Literals that are conditions, not names.
     (true, $name:expr $(,)?) => {
         $crate::__private::always(true, $name, "true")
     };
@@ -48,21 +49,23 @@ macro_rules! always {
     };
 }
 
-/// Requires that a condition holds after every step of the run: the property of a whole system, over all its nodes.
+/// Requires that a condition holds after every step of the run. Use it for properties of a whole system, over all its
+/// nodes.
 ///
 /// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek),
 /// [`Cell::peek`](crate::Cell::peek) or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end
-/// of this step, and again after each step that has changed an object which it has read. If it reads no object, but
-/// memory of the test that no run sees, it is evaluated after each step. If it reads both, it must not depend on the
-/// memory alone. It ends when the returned value is dropped, and must hold then.
+/// of this step, and again after each step that has changed an object that the condition has read. If it reads no
+/// object, but only memory that the run does not track, it is evaluated after each step. If it reads both, it must not
+/// depend on the untracked memory alone. The requirement ends when the returned value is dropped; the condition must
+/// hold at this moment too.
 ///
-/// In a search two steps that change objects of one invariant do not commute, so that each state in
-/// between is seen. The condition must be a function of the objects; a condition that reads none
-/// makes no proof. Outside of runs and in the real build there are no steps, and the condition is
-/// never evaluated: use [`always!`](macro@crate::always) there.
+/// In a search, two steps that change objects of the same invariant do not commute, so the search explores each state
+/// between them. The condition must be a function of the objects. With a condition that reads no objects, a search
+/// gives no proof. Outside of runs and in the real build there are no steps, so the condition is never evaluated: use
+/// [`always!`](macro@crate::always) there.
 ///
 /// The run fails at the step that breaks it, as [`Failure::Invariant`](crate::run::Failure::Invariant). A condition
-/// that does more than look, such as an operation with a point, a draw or a write, is a
+/// that does more than read, for example an operation with a point, a draw or a write, is a
 /// [`Misuse`](crate::run::Failure::Misuse).
 ///
 /// ```
@@ -103,12 +106,12 @@ pub struct Invariant {
     _held: HeldInvariant,
 }
 
-/// Requires that a condition becomes true within so much time: after the last fault, say, of a
-/// [nemesis](mod@crate::nemesis). A future that must be awaited.
+/// Requires that a condition becomes true within a given time, for example after the last fault of a
+/// [nemesis](mod@crate::nemesis). Returns a future that must be awaited.
 ///
-/// The condition may await, and reads what it likes. It is evaluated at once, and then 64 times in equal intervals of
-/// the run's time, the last time when the time is over. The time of a run passes only when no task can step, so a
-/// system with something to do is not late.
+/// The condition may await, and may read anything. It is evaluated immediately, and then 64 times at equal intervals of
+/// the run's time, the last time at the end of the given time. The time of a run advances only when no task can step,
+/// so a busy system is not late.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, time::Duration};
@@ -130,8 +133,8 @@ pub struct Invariant {
 /// ```
 ///
 /// # Panics
-/// If the condition does not hold when the time is over. In a run the message has the values that it saw last, what
-/// each task waits for, and the messages on their way.
+/// If the condition does not hold at the end of the given time. In a run, the message shows the values that the
+/// condition read last, the pending operation of each task, and the messages in flight.
 #[macro_export]
 macro_rules! eventually {
     ($condition:expr, within = $time:expr $(,)?) => {

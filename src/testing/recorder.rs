@@ -2,11 +2,10 @@
 //!
 //! # When an operation begins
 //!
-//! An invocation is stamped in the step of the operation's first visible access, and a return in
-//! the step of its last visible access. Stamped when the call is made, an invocation would share a
-//! step with the return before it: a task runs on from one operation into the next up to its next
-//! point, so no scheduler could ever have another task's operation end in between, and most
-//! violations would stay hidden.
+//! An invocation is stamped in the step of the operation's first visible access, and a return in the step of its last
+//! visible access. If an invocation were stamped when the call is made, it would share a step with the previous return.
+//! The reason is that a task runs from one operation into the next, up to its next point. So no scheduler could let an
+//! operation of another task end in between, and most violations would stay hidden.
 //!
 //! ```text
 //!           step 7                     step 9
@@ -16,12 +15,12 @@
 //!              stamped here: overlaps B   stamped here: after B
 //! ```
 //!
-//! A command of a generated program is stamped when it is first polled, which is never too late: its effects
-//! before its first access, on a channel or an atomic of `std`, may be visible to others from then on. A task
-//! has a point between two commands, so that a scheduler can run another task's command in between.
+//! A command of a generated program is stamped when it is first polled. This is never too late, although its effects
+//! before its first access, for example on a channel or an atomic of `std`, may already be visible to other tasks. A
+//! task has a point between two commands, so that a scheduler can run another task's command in between.
 //!
-//! A call that waits for something outside of this library, such as a message of another crate's channel, is
-//! stamped when it begins to wait: another task may do its work from then on.
+//! A call that waits for something outside of this library, for example a message of another crate's channel, is
+//! stamped when it begins to wait. From this moment on, another task may perform the work of the call.
 
 mod calls;
 mod feed;
@@ -53,13 +52,13 @@ use self::feed::Feed;
 pub(crate) use self::feed::Make;
 use self::records::{Lane, RecorderCall, Records};
 
-/// The default number of configurations of a check: some seconds at the most, in optimised code.
+/// The default number of configurations of a check: at most a few seconds, in optimized code.
 const NODES: u64 = 20_000_000;
 
-/// The calls of clients on an object with their results, to be checked against a model.
+/// The calls of clients on an object, with their results, to be checked against a model.
 ///
-/// A clone is another handle of the same history. A client is a task; a task with two calls open at once, in a
-/// `join!`, counts as two.
+/// A clone is another handle for the same history. Each task is a client; a task with two concurrently open calls, for
+/// example in a `join!`, counts as two clients.
 ///
 /// ```
 /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -80,17 +79,17 @@ pub struct History<M: Model> {
     recorder: Arc<Recorder<M>>,
 }
 
-/// The state shared by the handles of a history.
+/// The state that the handles of a history share.
 struct Recorder<M: Model> {
     initial: M,
-    /// The place that created it.
+    /// The source place that created the history.
     place: Place,
-    /// True if the program has checked or read the history.
+    /// `true` if the program has checked or read the history.
     is_used: AtomicBool,
-    /// Its number in the run it is recorded in.
+    /// The number of the history in the run that records it.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
-    /// The checker that is fed while calls are recorded, if any.
+    /// The online checker, if any. It is fed while calls are recorded.
     feed: OnceLock<Feed<M>>,
 }
 
@@ -100,7 +99,7 @@ where
     M::Op: Send + Sync,
     M::Ret: Send + Sync,
 {
-    /// An empty history of an object that begins as `initial`.
+    /// Creates an empty history of an object whose initial state is `initial`.
     #[track_caller]
     pub fn new(initial: M) -> History<M> {
         let place = Location::caller();
@@ -113,21 +112,21 @@ where
         let is_used = AtomicBool::new(false);
         let recorder = Arc::new(Recorder { initial, place, is_used, number, records, feed });
         if let Some(number) = seam::add_history(recorder.clone()) {
-            // No other handle has the recorder yet.
+            // No other handle refers to the recorder yet.
             let _ = recorder.number.set(number);
         }
         History { recorder }
     }
 
-    /// Feeds each call to a checker as it is recorded. The run fails at the first return after which the history is not
-    /// linearizable, and its trace ends there. `make` returns a checker of an object in its first state, such as
+    /// Feeds each call to a checker when it is recorded. The run fails, and its trace ends, at the first return after
+    /// which the history is not linearizable. `make` returns a checker for an object in its initial state, for example
     /// [`Online::new`](unpause_check::online::Online::new) or [`Chain::by_key`](unpause_check::chain::Chain::by_key).
     ///
-    /// A call without a return may take effect at any later time. A checker that gives up says nothing: check the whole
-    /// history at the end as well. Under a search each order of calls is a run of its own.
+    /// A call without a return may take effect at any later time. A checker that gives up reports nothing, so check the
+    /// whole history at the end as well. Under a search, each order of calls is a separate run.
     ///
     /// # Panics
-    /// If the history has such a checker. Later, outside a run, at the call that ends with a violation.
+    /// If the history already has such a checker. Outside of runs, the call that ends with a violation panics.
     ///
     /// ```
     /// use sim::check::models::{Register, RegisterOp, RegisterRet};
@@ -152,7 +151,7 @@ where
     where
         C: OnlineChecker<M> + Send + 'static,
     {
-        // The run depends on the order of its calls from here on.
+        // From here on, the behaviour of the run depends on the order of its calls.
         self.recorder.mark(CallPoint::Shown);
         let make: Make<M> = Box::new(move |initial| Box::new(make(initial)));
         self.feed_at(make, Location::caller());
@@ -172,14 +171,14 @@ where
 
     /// Records one call: `op` is the operation, and `work` performs it and returns its result.
     ///
-    /// If the future is dropped before it is ready, the call is recorded as one with an unknown
-    /// effect: it may have happened or not.
+    /// If the future is dropped before it is ready, the effect of the call is recorded as unknown: the call may have
+    /// taken effect or not.
     ///
-    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it
-    /// first waits for something else. If `work` has earlier effects that others can see, such as on an atomic
-    /// of `std` or a channel, the call is recorded as later than it was, and the history of a correct object
-    /// may be rejected. Let such work begin with [`yield_now`](crate::task::yield_now). The commands of
-    /// [`parallel()`](crate::parallel()) need not: they begin when they are first polled.
+    /// In a run the call begins with the first access of `work` to a primitive of this library, or when it first waits
+    /// for something else. If `work` has earlier effects that other tasks can see, for example on an atomic of `std` or
+    /// a channel, the recorded start of the call is too late. The history of a correct object may then be rejected.
+    /// Start such work with [`yield_now`](crate::task::yield_now). Commands of [`parallel()`](crate::parallel()) do not
+    /// need this, because they begin when they are first polled.
     pub fn call<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
@@ -188,9 +187,9 @@ where
         Recorded { history, op: Some(op), call, at_once: false, future: work }
     }
 
-    /// Like [`call`](Self::call), for work that may have effects before its first access, so the
-    /// call begins when it is first polled. A point must separate it from a call that ended in the
-    /// same step, if others are to come in between.
+    /// Like [`call`](Self::call), but the call begins when it is first polled, because `work` may have effects before
+    /// its first access. Place a point before the call if other tasks must be able to run between it and a call that
+    /// ended in the same step.
     pub(crate) fn command<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
@@ -199,7 +198,7 @@ where
         Recorded { history, op: Some(op), call, at_once: true, future: work }
     }
 
-    /// Records that the current task invokes `op`; the [`Invoked`] records the result.
+    /// Records that the current task invokes `op`. The returned [`Invoked`] records the result.
     ///
     /// The invocation is stamped in the step of the task's next visible access.
     #[must_use = "an invocation without ok, fail or info is one whose outcome is unknown"]
@@ -212,7 +211,7 @@ where
         })
     }
 
-    /// Records one call of a plain thread: `op` is the operation, and `work` performs it and returns its result. If
+    /// Records one call of a plain thread. `op` is the operation, and `work` performs it and returns its result. If
     /// `work` panics, the outcome of the call is unknown.
     ///
     /// ```
@@ -232,7 +231,7 @@ where
         ret
     }
 
-    /// The operations so far, by time of invocation, without failed ones.
+    /// Returns the operations so far, sorted by invocation time, without failed operations.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
         on_carrier(|| {
             self.recorder.is_used.store(true, Ordering::Relaxed);
@@ -243,12 +242,22 @@ where
 
     /// Checks that the history so far is linearizable, within a budget of 20 million configurations.
     ///
-    /// In a run it may take half as long as [a step](crate::Runner::hang); beyond that the verdict is unknown.
+    /// In a run, a check may take half of the time limit of [a step](crate::Runner::hang). After that, the verdict is
+    /// unknown.
+    ///
+    /// ```
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    ///
+    /// let history = sim::History::new(Register::new(0));
+    /// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(7));
+    /// assert!(history.check().is_violated());
+    /// ```
     pub fn check(&self) -> Verdict {
         self.checked(&Budget::nodes(NODES), true)
     }
 
-    /// Checks that the history so far is linearizable, within `budget`. Its duration does not count as a hang.
+    /// Checks that the history so far is linearizable, within `budget`. The time that it takes does not count as a
+    /// hang.
     pub fn check_within(&self, budget: &Budget<'_>) -> Verdict {
         self.checked(budget, false)
     }
@@ -268,18 +277,17 @@ where
         verdict
     }
 
-    /// Fails the run unless the history so far is linearizable. The report shows the operation that fits
-    /// nowhere. The run also fails if the budget runs out: unknown is not a pass.
+    /// Fails the run unless the history so far is linearizable. The report shows the operation that fits in no order.
+    /// The run also fails if the budget runs out, because unknown is not a pass.
     ///
     /// # Panics
-    /// Outside a run, unless the history is linearizable.
+    /// Outside of runs, if the history is not linearizable.
     #[track_caller]
     pub fn assert_linearizable(&self) {
         self.assert_linearizable_at(&Budget::nodes(NODES), Location::caller());
     }
 
-    /// Like [`assert_linearizable`](Self::assert_linearizable), called at `place`, within this
-    /// budget.
+    /// Like [`assert_linearizable`](Self::assert_linearizable), on behalf of the caller at `place`, within this budget.
     #[track_caller]
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
         let verdict = self.checked(budget, true);
@@ -291,13 +299,15 @@ where
 }
 
 impl<M: Model> History<M> {
-    /// A version, or another value that calls show, guessed from the calls so far; `None` if there
-    /// is none to guess.
+    /// Guesses a version, or another value that calls reveal, from the calls so far. Returns `None` if there is no
+    /// value to guess.
     ///
-    /// `version` is given a call with its result, and returns the version that the call showed to its client; of a call
-    /// without a result, the version that it may bring about. A way that finds nothing falls back on the newest one.
+    /// `version` gets a call with its result, and returns the version that the call revealed to its client. For a call
+    /// without a result, it returns the version that the call may create. If the selected way of guessing finds
+    /// nothing, the newest version is used.
     ///
-    /// The client is the current task. Not a point; a search knows that the order of the calls matters from here on.
+    /// The client is the current task. Not a point, but from here on a search treats the order of the calls as
+    /// relevant.
     ///
     /// ```
     /// use sim::check::models::{Register, RegisterOp, RegisterRet};
@@ -332,7 +342,7 @@ impl<M: Model> Recorder<M> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The operations so far.
+    /// Returns the operations so far.
     fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
         self.stamp_open();
         self.lock().ranked(|call| call.op.clone(), |ret| ret.clone())
@@ -343,21 +353,21 @@ impl<M: Model> Recorder<M> {
         seam::mark_call(self.number.get(), point);
     }
 
-    /// The same as for [`Records::invoked`].
+    /// Like [`Records::invoked`], but also marks the call in the run.
     fn invoked(&self, call: usize, clock: u64) {
         if self.lock().invoked(call, clock) {
             self.mark(CallPoint::Invoked(call));
         }
     }
 
-    /// The same as for [`Records::waits`].
+    /// Like [`Records::waits`], but also marks the call in the run.
     fn waits(&self, call: usize, clock: u64) {
         if self.lock().waits(call, clock) {
             self.mark(CallPoint::Invoked(call));
         }
     }
 
-    /// The same as for [`Records::ended`].
+    /// Like [`Records::ended`], but also marks the call in the run.
     fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
         let returns = ret.is_some();
         if self.lock().ended(call, clock, ret) {
@@ -368,7 +378,7 @@ impl<M: Model> Recorder<M> {
         }
     }
 
-    /// Feeds the checker, if any, and ends the run if it finds a violation.
+    /// Feeds the online checker, if any, and ends the run if the checker finds a violation.
     fn feed(&self) {
         if let Some(feed) = self.feed.get() {
             self.feed_to(feed);
@@ -379,7 +389,7 @@ impl<M: Model> Recorder<M> {
     fn feed_to(&self, feed: &Feed<M>) {
         let polled = self.lock().polled.clone();
         for (call, before) in polled {
-            // A call that this one is a part of.
+            // `call` is an outer call that contains the current call.
             if seam::moved_since(before) {
                 self.invoked(call, before);
             }
@@ -404,7 +414,7 @@ impl<M: Model> Recorder<M> {
         self.not_linearizable(verdict, place);
     }
 
-    /// Fails the run, or panics outside of one.
+    /// Fails the run; outside of runs, panics.
     fn not_linearizable(&self, verdict: Verdict, place: Place) -> ! {
         if let Some(history) = self.number.get() {
             let condition = "linearizability".to_owned();
@@ -418,7 +428,7 @@ impl<M: Model> Recorder<M> {
         panic!("the history is not linearizable: {verdict:?}");
     }
 
-    /// Adds a call of the current task. Returns its number.
+    /// Adds a call of the current task. Returns the number of the call.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
         let records = &mut *self.lock();
@@ -446,8 +456,8 @@ impl<M: Model> Recorder<M> {
         records.calls.len() - 1
     }
 
-    /// Stamps the invocations of explicit calls without a known outcome, because their effects may have been
-    /// seen.
+    /// Stamps the invocations of explicit calls without a known outcome, because other tasks may have observed their
+    /// effects.
     fn stamp_open(&self) {
         let calls = self.lock().calls.len();
         for call in 0..calls {
@@ -455,8 +465,8 @@ impl<M: Model> Recorder<M> {
         }
     }
 
-    /// Stamps the invocation of an explicit call at the first access of its task; at the call itself if the
-    /// task made no access but other tasks did, maybe on its behalf.
+    /// Stamps the invocation of an explicit call at the first access of its task. If the task made no access but other
+    /// tasks did, maybe on its behalf, stamps it at the call itself.
     fn stamp_explicit(&self, call: usize) {
         let (made, task) = {
             let records = self.lock();

@@ -1,18 +1,18 @@
-//! Conditions that must hold in some run, or in a share of the runs: if the interesting case never
-//! occurs, a test has shown nothing.
+//! Conditions that must hold in at least one run, or in a share of the runs. A test shows nothing if the interesting
+//! case never occurs.
 
 use std::panic::Location;
 
 use crate::run::Condition;
 use crate::seam::{self, on_carrier};
 
-/// Requires that a condition holds sometimes: the test fails if the condition holds in no run,
-/// although every run of it passed.
+/// Requires that a condition holds sometimes. The test fails if the condition holds in no run, even if every run
+/// passed.
 ///
-/// Reports name the condition by `name`; uses with the same name are the same condition. The condition is
-/// evaluated and recorded whenever a run reaches it; a line that no run reaches is not known and fails nothing.
-/// Ignored when a single seed is run or a trace is replayed. A shard only warns; `cargo unpause merge` checks all
-/// shards together. It is not a point, and outside a run it only evaluates its condition.
+/// Reports name the condition by `name`; uses with the same name are the same condition. The condition is evaluated and
+/// recorded whenever a run reaches it. A line that no run reaches is unknown to the test, so it causes no failure. The
+/// requirement is ignored if a single seed is run or a trace is replayed. A shard only warns; `cargo unpause merge`
+/// checks all shards together. Not a point. Outside of runs, the macro only evaluates the condition.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -34,13 +34,12 @@ macro_rules! sometimes {
     };
 }
 
-/// Requires that a condition holds in at least this many of a hundred runs, 1 to 100: the test
-/// fails if the condition holds in fewer, although every run of it passed.
+/// Requires that a condition holds in at least this percentage of the runs, 1 to 100. The test fails if the condition
+/// holds in fewer runs, even if every run passed.
 ///
-/// For tests whose runs differ by drawn values, such as [generated programs](fn@crate::parallel).
-/// Like [`sometimes!`](macro@crate::sometimes), but it counts runs: the condition counts as false
-/// in a run in which it was never true, or never evaluated. In a search its runs are counted, and
-/// each of them is another interleaving.
+/// Use it in tests whose runs differ by drawn values, such as [generated programs](fn@crate::parallel). Unlike
+/// [`sometimes!`](macro@crate::sometimes), it counts runs. The condition counts as false in a run if it was never true,
+/// or never evaluated. In a search, the runs of the search are counted, and each of them is a different interleaving.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -60,7 +59,7 @@ macro_rules! sometimes {
 /// ```
 ///
 /// # Panics
-/// If the number is not one from 1 to 100.
+/// If the percentage is not an integer from 1 to 100.
 #[macro_export]
 macro_rules! cover {
     ($condition:expr, $percent:expr, $name:expr $(,)?) => {
@@ -68,7 +67,7 @@ macro_rules! cover {
     };
 }
 
-/// Called by the macros: the condition `name` was evaluated to `held`.
+/// Records that the condition `name` was evaluated to `held`. Called by the macros.
 #[track_caller]
 #[doc(hidden)]
 pub fn note(held: bool, percent: u32, name: &'static str) {

@@ -1,8 +1,8 @@
-//! Errors of time-outs and timers.
+//! Errors of timeouts and timers.
 
 use std::fmt;
 
-/// The deadline of a [`timeout`](super::timeout()) passed before its future was ready.
+/// The error of a [`timeout`](super::timeout()) whose deadline passed before its future was ready.
 ///
 /// ```
 /// use sim::time::{Duration, timeout};
@@ -35,7 +35,8 @@ impl From<Elapsed> for std::io::Error {
     }
 }
 
-/// An error of a timer: tokio's `Error`, for code that names it. No function of this library returns it.
+/// A timer error: tokio's `Error`, for code that names this type. No function of this library returns
+/// it.
 ///
 /// ```
 /// use sim::time::error::Error;
@@ -55,27 +56,27 @@ enum Kind {
 }
 
 impl Error {
-    /// Returns the error of a timer that is gone.
+    /// Returns the error for a timer that is shut down.
     pub fn shutdown() -> Error {
         Error(Kind::Shutdown)
     }
 
-    /// Returns `true` if the timer is gone.
+    /// Returns `true` if the timer is shut down.
     pub fn is_shutdown(&self) -> bool {
         self.0 == Kind::Shutdown
     }
 
-    /// Returns the error of a timer that has no room.
+    /// Returns the error for a timer at capacity.
     pub fn at_capacity() -> Error {
         Error(Kind::AtCapacity)
     }
 
-    /// Returns `true` if the timer has no room.
+    /// Returns `true` if the timer is at capacity.
     pub fn is_at_capacity(&self) -> bool {
         self.0 == Kind::AtCapacity
     }
 
-    /// Returns the error of a duration that is too long.
+    /// Returns the error for a duration that is too long.
     pub fn invalid() -> Error {
         Error(Kind::Invalid)
     }
@@ -88,7 +89,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // tokio's words.
+        // The messages of tokio.
         f.write_str(match self.0 {
             Kind::Shutdown => {
                 "the timer is shutdown, must be called from the context of Tokio runtime"

@@ -1,4 +1,4 @@
-//! Instants: std's, but read from the clock of the run.
+//! Instants: the type of std, but read from the clock of the run.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use crate::seam::{self, here};
 
 const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 
-/// A moment: of the run, or outside of runs of the system.
+/// A moment: in a run on the clock of the run, and outside of runs on the system clock.
 ///
-/// In a node it is one of the [clock of the node](crate::Node::clock), in a life of it. Instants of two nodes, or of
-/// two lives of one, have nothing to do with each other: a run in which they are compared or subtracted fails, and they
-/// are never equal. A node's clock counts at the rate of the clock, and never jumps.
+/// In a node, an instant belongs to one life of the node, on the [clock of the node](crate::Node::clock). Instants of
+/// different nodes, or of different lives of a node, are unrelated. They are never equal, and a run that compares or
+/// subtracts them fails. Instants follow the rate of the node's clock, and never jump.
 ///
-/// It has the functions of [`std::time::Instant`], and converts from and to it.
+/// It has the functions of [`std::time::Instant`], and can be converted from and to it.
 ///
 /// ```
 /// use sim::time::{Duration, Instant};
@@ -30,52 +30,64 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// The current time. Not a point.
+    /// Returns the current time. Not a point.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let begin = Instant::now();
+    /// sim::task::yield_now().await;
+    /// assert!(!sim::SIMULATED || begin.elapsed() == Duration::ZERO, "a step takes no time");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn now() -> Instant {
         Instant::read(&NOW, here())
     }
 
-    /// The current time, read by an operation of another name.
+    /// Returns the current time, read by a given operation.
     pub(super) fn read(op: &'static Op, here: seam::Here) -> Instant {
         Instant { std: seam::now(op, here) }
     }
 
-    /// The current time of the run, read by an operation of another name.
+    /// Returns the current true time of the run, read by a given operation.
     pub(super) fn read_truth(op: &'static Op, here: seam::Here) -> Instant {
         Instant { std: seam::true_now(op, here) }
     }
 
-    /// A moment that no timer is waited for until: in about 30 years.
+    /// Returns a moment in about 30 years, later than any awaited deadline.
     pub(super) fn far(self) -> Instant {
         self + Duration::from_secs(86_400 * 365 * 30)
     }
 }
 
-/// The conversions and the arithmetic of a type of moments that has std's moment in a field `std` and a function `now`.
+/// Implements the conversions and the arithmetic for an instant type with a field `std` (std's instant) and a function
+/// `now`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __instant {
     ($instant:ident) => {
         impl $instant {
-            /// The same moment as std's type. In a run it means nothing to the clock of the system.
+            /// Converts to std's type. The result of a run has no meaning for the system clock.
             pub fn into_std(self) -> ::std::time::Instant {
                 self.std
             }
 
-            /// The moment of std's type.
+            /// Converts from std's type.
             pub fn from_std(std: ::std::time::Instant) -> $instant {
                 $instant { std }
             }
 
-            /// The time from an earlier moment to this one; zero if the other one is later.
+            /// Returns the time from an earlier moment to this moment; zero if `earlier` is in fact later.
             #[track_caller]
             pub fn duration_since(&self, earlier: $instant) -> ::std::time::Duration {
                 $crate::__private::of_one_clock(self.std, earlier.std);
                 self.std.saturating_duration_since(earlier.std)
             }
 
-            /// The time from an earlier moment to this one; `None` if the other one is later.
+            /// Returns the time from an earlier moment to this moment; `None` if `earlier` is in fact later.
             #[track_caller]
             pub fn checked_duration_since(
                 &self,
@@ -85,24 +97,24 @@ macro_rules! __instant {
                 self.std.checked_duration_since(earlier.std)
             }
 
-            /// The same as for [`duration_since`](Self::duration_since).
+            /// Does the same as [`duration_since`](Self::duration_since).
             #[track_caller]
             pub fn saturating_duration_since(&self, earlier: $instant) -> ::std::time::Duration {
                 self.duration_since(earlier)
             }
 
-            /// The time from this moment to now; zero if this moment is still to come. Not a point.
+            /// Returns the time from this moment to now; zero if this moment is in the future. Not a point.
             #[track_caller]
             pub fn elapsed(&self) -> ::std::time::Duration {
                 $instant::now().duration_since(*self)
             }
 
-            /// The moment so much later; `None` if the clock cannot represent it.
+            /// Returns the moment later by `duration`; `None` if the clock cannot represent it.
             pub fn checked_add(&self, duration: ::std::time::Duration) -> Option<$instant> {
                 self.std.checked_add(duration).map($instant::from_std)
             }
 
-            /// The moment so much earlier; `None` if the clock cannot represent it.
+            /// Returns the moment earlier by `duration`; `None` if the clock cannot represent it.
             pub fn checked_sub(&self, duration: ::std::time::Duration) -> Option<$instant> {
                 self.std.checked_sub(duration).map($instant::from_std)
             }
@@ -165,7 +177,7 @@ macro_rules! __instant {
         impl ::std::ops::Sub for $instant {
             type Output = ::std::time::Duration;
 
-            /// Zero if the other moment is later.
+            /// Returns zero if the other moment is later.
             #[track_caller]
             fn sub(self, earlier: $instant) -> ::std::time::Duration {
                 self.duration_since(earlier)
@@ -209,8 +221,8 @@ macro_rules! __instant {
 __instant!(Instant);
 
 impl fmt::Debug for Instant {
-    /// In a run, prints the time since the start of the run on the node's clock. It is the same in
-    /// every process.
+    /// In a run, prints the time since the start of the run on the node's clock. The output is the same in every
+    /// process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match seam::since_start(self.std) {
             Some(since) => write!(f, "Instant({since:?})"),

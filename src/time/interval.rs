@@ -1,4 +1,4 @@
-//! Ticks at regular times.
+//! Ticks at regular intervals.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use crate::seam::{Here, here};
 
 const TICK: Op = Op::of_kind("tick", Access::Peek, clock::READ);
 
-/// A tick is missed if it is later than this.
+/// A tick that is later than this counts as missed.
 const LATE: Duration = Duration::from_millis(5);
 
-/// Ticks at once, and then each time that `period` has passed.
+/// Creates an interval that ticks immediately, and then after each `period`.
 ///
 /// # Panics
 /// If `period` is zero.
@@ -34,7 +34,7 @@ pub fn interval(period: Duration) -> Interval {
     Interval::new(Instant::read(&TICK, here), period, here)
 }
 
-/// Ticks first at `start`, and then each time that `period` has passed.
+/// Creates an interval that ticks first at `start`, and then after each `period`.
 ///
 /// # Panics
 /// If `period` is zero.
@@ -52,7 +52,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval::new(start, period, here())
 }
 
-/// The time of the next tick of an [`Interval`] after a tick that was awaited too late.
+/// The rule for the next tick of an [`Interval`] after a tick that was late.
 ///
 /// ```
 /// use sim::time::{Duration, MissedTickBehavior, interval};
@@ -63,24 +63,25 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissedTickBehavior {
-    /// As planned: ticks that were missed follow at once.
+    /// The next tick stays as planned, so missed ticks follow immediately.
     #[default]
     Burst,
-    /// A period after the late one.
+    /// The next tick comes one period after the late tick.
     Delay,
-    /// The next planned tick in the future.
+    /// The next tick is the next planned tick in the future.
     Skip,
 }
 
 impl MissedTickBehavior {
-    /// The tick after the tick that was planned at `planned` and awaited at `now`.
+    /// Returns the time of the tick after the tick that was planned at `planned` and awaited at
+    /// `now`.
     fn next(self, planned: Instant, now: Instant, period: Duration) -> Instant {
         match self {
             MissedTickBehavior::Burst => after(planned, period),
             MissedTickBehavior::Delay => after(now, period),
             MissedTickBehavior::Skip => {
                 let into = (now - planned).as_nanos() % period.as_nanos();
-                // At most 2^64 s of less than 10^9 ns.
+                // At most 2^64 s, and less than 10^9 ns.
                 let (seconds, nanoseconds) = (into / 1_000_000_000, into % 1_000_000_000);
                 after(now, period) - Duration::new(seconds as u64, nanoseconds as u32)
             }
@@ -92,10 +93,23 @@ fn after(instant: Instant, period: Duration) -> Instant {
     instant.checked_add(period).unwrap_or_else(|| instant.far())
 }
 
-/// Ticks at regular times: made by [`interval`] and [`interval_at`].
+/// A stream of ticks at regular intervals, created by [`interval`] and [`interval_at`].
+///
+/// ```
+/// use sim::time::{Duration, interval, sleep};
+///
+/// # sim::block_on(async {
+/// let period = Duration::from_millis(10);
+/// let mut interval = interval(period);
+/// let first = interval.tick().await;
+/// sleep(3 * period).await;
+/// assert_eq!(interval.tick().await, first + period);
+/// assert_eq!(interval.tick().await, first + 2 * period);
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Interval {
-    // On the heap, so that the interval may be moved although a sleep may not.
+    // On the heap, so that the interval may be moved although a sleep is pinned.
     delay: Pin<Box<Sleep>>,
     period: Duration,
     missed: MissedTickBehavior,
@@ -110,8 +124,18 @@ impl Interval {
         Interval { delay, period, missed: MissedTickBehavior::default(), here }
     }
 
-    /// Waits for the next tick. Gives the moment for which it was planned. Cancel safe: a tick is lost only if it was
-    /// given.
+    /// Waits for the next tick. Returns the moment for which the tick was planned. Cancel safe: dropping a pending
+    /// call loses no tick.
+    ///
+    /// ```
+    /// use sim::time::{Duration, interval, timeout};
+    ///
+    /// # sim::block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// interval.tick().await;
+    /// assert!(timeout(Duration::ZERO, interval.tick()).await.is_err());
+    /// # });
+    /// ```
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
@@ -129,7 +153,7 @@ impl Interval {
         Poll::Ready(planned)
     }
 
-    /// The next tick comes a period from now.
+    /// Makes the next tick come one period from now.
     ///
     /// ```
     /// use sim::time::{Duration, Instant, interval};
@@ -145,33 +169,69 @@ impl Interval {
         self.reset_after(self.period);
     }
 
-    /// The next tick comes at once.
+    /// Makes the next tick come immediately.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant, interval};
+    ///
+    /// # sim::block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// interval.tick().await;
+    /// interval.reset_immediately();
+    /// assert!(interval.tick().await <= Instant::now());
+    /// # });
+    /// ```
     pub fn reset_immediately(&mut self) {
         self.reset_after(Duration::ZERO);
     }
 
-    /// The next tick comes in `after`.
+    /// Makes the next tick come after this duration.
     pub fn reset_after(&mut self, after: Duration) {
         let now = Instant::read(&TICK, self.here);
         self.reset_at(self::after(now, after));
     }
 
-    /// The next tick comes at `deadline`.
+    /// Makes the next tick come at `deadline`.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant, interval};
+    ///
+    /// # sim::block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// interval.reset_at(deadline);
+    /// assert_eq!(interval.tick().await, deadline);
+    /// # });
+    /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.delay.as_mut().reset(deadline);
     }
 
-    /// The treatment of late ticks.
+    /// Returns the rule for late ticks.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.missed
     }
 
-    /// Sets the treatment of late ticks.
+    /// Sets the rule for late ticks.
+    ///
+    /// ```
+    /// use sim::time::{Duration, MissedTickBehavior, interval, sleep};
+    ///
+    /// # sim::block_on(async {
+    /// let period = Duration::from_millis(50);
+    /// let mut interval = interval(period);
+    /// interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    /// let first = interval.tick().await;
+    /// sleep(Duration::from_millis(125)).await;
+    /// assert_eq!(interval.tick().await, first + period);
+    /// assert!(interval.tick().await >= first + 3 * period);
+    /// # });
+    /// ```
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.missed = behavior;
     }
 
-    /// The time between two ticks.
+    /// Returns the time between two ticks.
     pub fn period(&self) -> Duration {
         self.period
     }

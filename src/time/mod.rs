@@ -1,34 +1,33 @@
-//! Time, under tokio's names: sleeps, time-outs, intervals, and the instants that they are about.
+//! Time, with the names of tokio: sleeps, timeouts, intervals, and instants.
 //!
-//! In a run the time is virtual. It begins with the run, work takes none of it, and it moves only when no task can
-//! step: to the earliest deadline. So an hour costs as many steps as things happen in it, and a time-out never ends
-//! a wait that another task could still end. Tasks that are due at one time step in any order.
+//! In a run, time is virtual. It begins with the run, and work takes no time. Time advances only when no task can step,
+//! and then jumps to the earliest deadline. So a virtual hour costs only the steps that happen in it, and a timeout
+//! never ends a wait that another task could still end. Tasks that are due at the same time step in any order.
 //!
-//! Outside of runs, and in the real build, time is the time of the system. No runtime is needed:
-//! one thread of the process wakes the tasks of any executor. [`set_timer()`] has the timers of a
-//! runtime in its place.
+//! Outside of runs, and in the real build, time is real time. No runtime is needed, because one thread of the process
+//! wakes the tasks of any executor. [`set_timer()`] replaces this thread by the timers of a runtime.
 //!
 //! | item | in a run |
 //! |---|---|
-//! | [`sleep()`], [`sleep_until`] | a point, which waits until the time has reached the deadline |
-//! | [`timeout()`], [`timeout_at`] | the points of the future inside; a future that is ready in the same step wins |
-//! | [`Interval::tick`] | a point, as a sleep |
-//! | [`Instant::now`], [`SystemTime::now`], [`truth()`] | no point |
-//! | [`advance`] | a point, then the time moves on |
+//! | [`sleep()`], [`sleep_until`] | a point, which waits until the deadline |
+//! | [`timeout()`], [`timeout_at`] | the points of the inner future; if it is ready in the same step, its result wins |
+//! | [`Interval::tick`] | a point, like a sleep |
+//! | [`Instant::now`], [`SystemTime::now`], [`truth()`] | not a point |
+//! | [`advance`] | a point; then time advances |
 //!
-//! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, the time may move at
-//! any moment: a task may take any time between two of its points, so time-outs race with what they guard. The clock is
-//! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at
-//! most `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is about single
-//! deadlines. The deadline of a time-out, or of a timer in a branch of `select!`, may pass at any point of the work
-//! that it can end.
+//! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, time may advance at
+//! any moment. A task may then take any time between two of its points, so timeouts race with the operations that they
+//! guard. The clock is then a task of the run, and its steps advance time to the next deadline. With `late:K` in place
+//! of `any`, a run has at most `K` such early advances. [`Runner::cancel_selects`](crate::Runner::cancel_selects)
+//! affects single deadlines: the deadline of a timeout, or of a timer in a branch of `select!`, may pass at any point
+//! of the work that it can end.
 //!
-//! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s go at its rate, and
-//! [`SystemTime`] is its wall clock. It is true unless the test changes it. The test, outside of nodes, has the true
-//! clock.
+//! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s follow its rate, and
+//! [`SystemTime`] is its wall clock. The clock shows true time unless the test changes it. The test, outside of nodes,
+//! uses the true clock.
 //!
-//! A search over a program with timers is a proof: the time moves after all steps before it and before all steps after
-//! it, so there is no other order to explore.
+//! Timers do not prevent proofs by a search. An advance of time comes after all steps before it and before all steps
+//! after it, so no other order exists.
 //!
 //! ```
 //! use sim::time::{Duration, Instant, sleep, timeout};
@@ -45,10 +44,10 @@
 //!
 //! # Limits
 //!
-//! - `std::time::Instant::now()` and `std::time::SystemTime::now()` in a run are the clock of the system. Read
+//! - `std::time::Instant::now()` and `std::time::SystemTime::now()` read the system clock, even in a run. Use
 //!   [`Instant::now`] and [`SystemTime::now`] instead.
-//! - An instant that was made outside of a run means nothing in it.
-//! - tokio rounds deadlines up to milliseconds; these are exact.
+//! - An instant created outside of a run has no meaning in the run.
+//! - tokio rounds deadlines up to milliseconds; the deadlines of this library are exact.
 
 pub mod error;
 mod instant;
@@ -76,8 +75,8 @@ const ADVANCE: Op = Op::of_kind("advance", Access::Act, clock::ADVANCE);
 const TRUTH: Op = Op::of_kind("truth", Access::Peek, clock::READ);
 const YIELD: Op = Op::new("yield_now", Access::Yield);
 
-/// The true time of the run, in any node: what [`Instant::now`] gives outside of nodes. For tests, which may compare
-/// moments of several nodes by it.
+/// Returns the true time of the run, in any node: the value that [`Instant::now`] returns outside of nodes. Use it in
+/// tests, for example to compare moments of several nodes.
 ///
 /// ```
 /// use sim::time::{Duration, sleep, truth};
@@ -100,11 +99,11 @@ pub fn truth() -> Instant {
     Instant::read_truth(&TRUTH, here())
 }
 
-/// Does nothing: the clock of a run never advances while a task can step. For code that calls
-/// tokio's `pause`.
+/// Does nothing, because the clock of a run never advances while a task can step. Exists for code that calls tokio's
+/// `pause`.
 ///
-/// Outside of runs, and in the real build, the clock does not stop: sleeps last as long as they say, and so does
-/// [`advance`], so that a test means the same in both builds.
+/// Outside of runs, and in the real build, the clock does not stop. Sleeps and [`advance`] take their real time, so a
+/// test has the same meaning in both builds.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, pause, resume, sleep};
@@ -119,13 +118,13 @@ pub fn truth() -> Instant {
 /// ```
 pub fn pause() {}
 
-/// Does nothing, like [`pause`]: the time of the system moves no run.
+/// Does nothing, like [`pause`], because real time does not affect a run.
 pub fn resume() {}
 
-/// Moves the time of the run on, and lets the tasks that are due then go first.
+/// Advances the time of the run. Tasks that are due at the new time may step before this call returns.
 ///
-/// A point, the move, and another point. Tasks that are due step in any order. Outside of runs, and in the real
-/// build, it waits until so much time has passed, so that a test means the same in both builds.
+/// Passes a point, advances time, and passes another point. Tasks that are due step in any order. Outside of runs, and
+/// in the real build, it waits for this time, so a test has the same meaning in both builds.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, advance};

@@ -1,4 +1,4 @@
-//! The timers of the program, in place of the library's timers.
+//! Timers supplied by the program, which replace the timers of the library.
 
 use std::fmt;
 use std::future::Future;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::seam;
 
-/// Sets the timers that are used outside of runs, once for the whole program. Without it one thread of the process has
-/// them. Timers that were made before keep theirs.
+/// Chooses the implementation of timers outside of runs. A program can choose it only once. By default, one thread of
+/// the process drives all timers. Timers that already exist are not replaced.
 ///
-/// `make` returns a future that ends when the time has passed. It is called where a timer is made, first polled or
-/// reset. In a run the time is virtual, and no such timer is made.
+/// `make` returns a future that completes after the given time. It is called when a timer is created, first polled or
+/// reset. It is not called in a run, because time is virtual there.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, set_timer, sleep};
@@ -23,10 +23,10 @@ use crate::seam;
 /// # Ok::<(), sim::time::TimerSet>(())
 /// ```
 ///
-/// With tokio, whose timers need its runtime: `set_timer(|after| Box::pin(tokio::time::sleep(after)))`.
+/// The timers of tokio need its runtime: `set_timer(|after| Box::pin(tokio::time::sleep(after)))`.
 ///
 /// # Errors
-/// [`TimerSet`] if they were set before; then those stay.
+/// [`TimerSet`] if timers were set before; the earlier timers then remain.
 pub fn set_timer<F>(make: F) -> Result<(), TimerSet>
 where
     F: Fn(Duration) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> + Send + Sync + 'static,
@@ -34,7 +34,16 @@ where
     if seam::set_timer(Box::new(make)) { Ok(()) } else { Err(TimerSet) }
 }
 
-/// The timers had been set before.
+/// The error if timers were set before.
+///
+/// ```
+/// use sim::time::{TimerSet, set_timer};
+///
+/// set_timer(|after| Box::pin(futures_timer::Delay::new(after)))?;
+/// let again = set_timer(|after| Box::pin(futures_timer::Delay::new(after)));
+/// assert_eq!(again, Err(TimerSet));
+/// # Ok::<(), TimerSet>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerSet;
 

@@ -1,4 +1,4 @@
-//! Waiting for a moment.
+//! Waiting until a deadline.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,9 +15,9 @@ const SET: Op = Op::of_kind("set_timer", Access::Peek, clock::READ);
 const RESET: Op = Op::of_kind("reset_timer", Access::Tell, clock::RESET);
 const SLEEP: Op = Op::of_kind("sleep", Access::Wait, clock::DUE);
 
-/// Waits until `duration` has passed since this call: not since the first poll.
+/// Waits until `duration` has passed since this call (not since the first poll).
 ///
-/// A point, also if `duration` is zero. Dropping the future ends the wait.
+/// A point, even if `duration` is zero. Dropping the future ends the wait.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, sleep};
@@ -66,9 +66,9 @@ pin_project! {
     pub struct Sleep {
         deadline: Instant,
         here: Here,
-        // None once it was ready.
+        // `None` after the sleep was ready.
         timer: Option<seam::Timer>,
-        // As tokio's, so that code written here compiles there.
+        // Pinned like tokio's `Sleep`, so that code written for this type compiles with tokio.
         #[pin]
         pinned: std::marker::PhantomPinned,
     }
@@ -84,25 +84,46 @@ impl Sleep {
         Sleep::until(Instant::from_std(seam::deadline(&SET, duration, here)), here)
     }
 
-    /// The same, as the deadline of another future.
+    /// Marks the sleep as the deadline of another future.
     pub(super) fn racing(mut self) -> Sleep {
         self.timer.iter_mut().for_each(seam::Timer::race);
         self
     }
 
-    /// The moment until which it waits.
+    /// Returns the deadline.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Returns `true` if the deadline has passed, polled or not. Not a point.
+    /// Returns `true` if the deadline has passed, even if the sleep was not polled. Not a point.
+    ///
+    /// ```
+    /// use sim::time::{Duration, sleep};
+    ///
+    /// # sim::block_on(async {
+    /// let [now, later] = [Duration::ZERO, Duration::from_secs(3600)].map(sleep);
+    /// assert!(now.is_elapsed() && !later.is_elapsed());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn is_elapsed(&self) -> bool {
         self.timer.is_none() || self.deadline <= Instant::now()
     }
 
-    /// Waits until another moment from now on, also if it was ready before. Not a point. The task that polled it last
-    /// is woken at the new deadline.
+    /// Changes the deadline, even if the sleep was already ready. Not a point. The task that polled the sleep last is
+    /// woken at the new deadline.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant, sleep};
+    /// use std::pin::pin;
+    ///
+    /// # sim::block_on(async {
+    /// let mut sleep = pin!(sleep(Duration::from_millis(1)));
+    /// sleep.as_mut().await;
+    /// sleep.as_mut().reset(Instant::now() + Duration::from_secs(3600));
+    /// assert!(!sleep.is_elapsed());
+    /// # });
+    /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         let here: Here = *this.here;

@@ -1,4 +1,4 @@
-//! The wall clock: std's [`SystemTime`](std::time::SystemTime), but read from the clock of the node or of the run.
+//! The wall clock: std's [`SystemTime`](std::time::SystemTime), but read from the clock of the node or run.
 
 use std::fmt;
 use std::time::{Duration, SystemTimeError};
@@ -8,12 +8,12 @@ use crate::seam::{self, here};
 
 const WALL: Op = Op::of_kind("read_the_wall_clock", Access::Peek, clock::READ);
 
-/// A time of the day and year. In a run it is read from the [clock of the
-/// node](crate::Node::clock), which may be wrong and jump; outside of runs, from the clock of the
-/// system.
+/// A wall-clock time. In a run it is read from the [clock of the node](crate::Node::clock), which may be wrong and may
+/// jump. Outside of runs it is read from the system clock.
 ///
-/// Runs begin with the year 2026. Times of several nodes may be compared, as in real clusters: the result depends on
-/// the clocks. It has the functions of [`std::time::SystemTime`], and converts from and to it.
+/// The time of a run begins at the start of the year 2026. Times of several nodes may be compared, like in real
+/// clusters, and the result depends on their clocks. It has the functions of [`std::time::SystemTime`], and can be
+/// converted from and to it.
 ///
 /// ```
 /// use sim::node::Shift;
@@ -34,38 +34,71 @@ pub struct SystemTime {
 }
 
 impl SystemTime {
-    /// The begin of 1970.
+    /// The start of the year 1970.
+    ///
+    /// ```
+    /// use sim::time::{Duration, SystemTime};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    /// assert!(!sim::SIMULATED || since == Duration::from_secs(1_767_225_600), "the year 2026");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub const UNIX_EPOCH: SystemTime = SystemTime { std: std::time::UNIX_EPOCH };
 
-    /// The current time. Not a point.
+    /// Returns the current time. Not a point.
     #[track_caller]
     pub fn now() -> SystemTime {
         SystemTime { std: seam::wall(&WALL, here()) }
     }
 
-    /// The time from an earlier one to this one.
+    /// Returns the time from an earlier moment to this moment.
     ///
     /// # Errors
-    /// If the other one is later. The error has the time between them.
+    /// If `earlier` is in fact later. The error contains the time between the two moments.
+    ///
+    /// ```
+    /// use sim::time::{Duration, SystemTime};
+    ///
+    /// let now = SystemTime::now();
+    /// let later = now + Duration::from_secs(1);
+    /// assert_eq!(later.duration_since(now).unwrap(), Duration::from_secs(1));
+    /// assert_eq!(now.duration_since(later).unwrap_err().duration(), Duration::from_secs(1));
+    /// ```
     pub fn duration_since(&self, earlier: SystemTime) -> Result<Duration, SystemTimeError> {
         self.std.duration_since(earlier.std)
     }
 
-    /// The time from this one to now. Not a point.
+    /// Returns the time from this moment to now. Not a point.
     ///
     /// # Errors
-    /// If this one is still to come, perhaps because the clock has jumped.
+    /// If this moment is in the future, perhaps because the clock has jumped.
+    ///
+    /// ```
+    /// use sim::node::Shift;
+    /// use sim::time::{Duration, SystemTime};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// let db = sim::node("db-1");
+    /// let begin = db.enter(SystemTime::now);
+    /// db.clock().jump(Shift::Behind(Duration::from_secs(1)));
+    /// assert!(db.enter(|| begin.elapsed()).is_err());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn elapsed(&self) -> Result<Duration, SystemTimeError> {
         SystemTime::now().duration_since(*self)
     }
 
-    /// The time so much later; `None` if it cannot be represented.
+    /// Returns the moment later by `duration`; `None` if it cannot be represented.
     pub fn checked_add(&self, duration: Duration) -> Option<SystemTime> {
         self.std.checked_add(duration).map(SystemTime::from)
     }
 
-    /// The time so much earlier; `None` if it cannot be represented.
+    /// Returns the moment earlier by `duration`; `None` if it cannot be represented.
     pub fn checked_sub(&self, duration: Duration) -> Option<SystemTime> {
         self.std.checked_sub(duration).map(SystemTime::from)
     }

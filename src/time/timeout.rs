@@ -1,4 +1,4 @@
-//! Futures that are given up at a deadline.
+//! Futures with a deadline.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,9 +11,11 @@ use super::error::Elapsed;
 use super::{Instant, Sleep};
 use crate::seam::here;
 
-/// Waits for a future, but not longer than `duration`. The future is dropped with the returned one, not before.
+/// Waits for a future, but not longer than `duration`. The inner future is dropped together with the returned
+/// future, not at the deadline.
 ///
-/// The future is polled first: if it and the deadline are reached in one step, its result counts.
+/// The inner future is polled first, so if it is ready in the same step in which the deadline
+/// passes, its result counts.
 ///
 /// # Errors
 /// [`Elapsed`] if the deadline passed.
@@ -71,17 +73,17 @@ pin_project! {
 }
 
 impl<F> Timeout<F> {
-    /// The future inside.
+    /// Returns a reference to the inner future.
     pub fn get_ref(&self) -> &F {
         &self.value
     }
 
-    /// The future inside.
+    /// Returns a mutable reference to the inner future.
     pub fn get_mut(&mut self) -> &mut F {
         &mut self.value
     }
 
-    /// The future inside, without a deadline.
+    /// Returns the inner future, without a deadline.
     pub fn into_inner(self) -> F {
         self.value
     }

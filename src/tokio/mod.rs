@@ -1,9 +1,9 @@
-//! tokio's names, for code that is written for tokio: `use sim::tokio;` in the place of the crate.
+//! tokio's names, for code written for tokio: `use sim::tokio;` replaces the crate.
 //!
-//! Needs the feature `tokio`. In a run each operation that awaits is a point. The others belong to
-//! their caller's step. Each of these types contains tokio's own object, which implements queues,
-//! wake-ups and the effects of dropped futures. Outside of runs it does all of the work, and in the
-//! real build the names *are* tokio's.
+//! Needs the feature `tokio`. In a run, each operation that awaits is a point. Other operations
+//! belong to their caller's step. Each of these types contains tokio's own object, which implements
+//! queues, wake-ups and the effects of dropped futures. Outside of runs, tokio's object does all of
+//! the work. In the real build the names are tokio's own items.
 //!
 //! ```
 //! use sim::tokio::sync::Semaphore;

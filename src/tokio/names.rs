@@ -1,12 +1,13 @@
-//! tokio's names for what this library has without the feature `tokio`, and what is tokio's own in both builds.
+//! tokio's names for items that this library has without the feature `tokio`, and items that are tokio's own in both
+//! builds.
 //!
-//! `docs/tokio.md` has the names that are not here, with the reasons.
+//! `docs/tokio.md` lists the names that are missing here, with the reasons.
 
 pub use crate::task::{join, select, spawn, task_local, try_join};
 pub use crate::time;
 pub use ::tokio::{io, pin, stream};
 
-/// tokio's `task`: the part of [`sim::task`](crate::task) that tokio has too.
+/// tokio's `task`: the part of [`sim::task`](crate::task) that tokio also has.
 pub mod task {
     pub use crate::task::{
         AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
@@ -15,14 +16,14 @@ pub mod task {
     };
 }
 
-/// tokio's `net`: the part of [`sim::net`](crate::net) that tokio has too.
+/// tokio's `net`: the part of [`sim::net`](crate::net) that tokio also has.
 pub mod net {
     pub use crate::net::{
         TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp,
     };
 }
 
-/// tokio's `fs`: the part of [`sim::fs`](mod@crate::fs) that tokio has too.
+/// tokio's `fs`: the part of [`sim::fs`](mod@crate::fs) that tokio also has.
 pub mod fs {
     pub use crate::fs::{
         DirBuilder, DirEntry, File, OpenOptions, ReadDir, canonicalize, copy, create_dir,

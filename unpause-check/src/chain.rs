@@ -1,14 +1,14 @@
-//! Linearizability of a store with versions, in linear time and flat memory, however long it runs.
+//! Linearizability of a versioned store, in linear time and bounded memory, for histories of any length.
 //!
-//! In a history of a [`VersionedRegister`](super::models::VersionedRegister) each update has an id of
-//! its own and names the version that it replaces, so the versions that are known to have happened
-//! form one chain (Gibbons and Korach, *Testing Shared Memories*, 1997, theorem 4.13). A version is
-//! appended when a call returns it or a version that builds on it. This is the last moment at which
-//! it can have happened, so that an open read may still return the previous version. Each read is
-//! then one look-up: is its version at or behind the last one at the invocation of the read?
+//! In a history of a [`VersionedRegister`](super::models::VersionedRegister) each update has a unique id and names the
+//! version that it replaces. So the versions known to have happened form one chain (Gibbons and Korach, *Testing Shared
+//! Memories*, 1997, theorem 4.13). A version is appended when a call returns this version or a version that builds on
+//! it. This is the latest time at which the version can have happened, so a pending read may still return the previous
+//! version. Each read then needs one look-up: is its version at or behind the last version known when the read was
+//! invoked?
 //!
-//! [`Chain`] takes events as they come, [`check`] takes all of them from an iterator; both use the same engine
-//! and give the same verdict. [`Chain::by_key`] has a chain for each object of a store.
+//! [`Chain`] accepts events one at a time; [`check`] reads all of them from an iterator. Both use the same engine and
+//! give the same verdict. [`Chain::by_key`] has one chain for each object of a store.
 
 use unpause_ordered::Map;
 mod evidence;
@@ -31,7 +31,7 @@ pub(crate) const ENGINE: &str = "chain";
 /// An event of a client of a versioned store.
 pub type ChainEvent<I = u64> = ClientEvent<VersionedRegisterOp<I>, VersionedRegisterRet<I>>;
 
-/// The id of a version. Implemented by every type that can be one.
+/// The id of a version, implemented by every suitable type.
 ///
 /// ```
 /// fn names_versions<I: unpause_check::chain::Id>() {}
@@ -42,23 +42,23 @@ pub trait Id: Clone + Eq + Hash + Debug {}
 
 impl<I: Clone + Eq + Hash + Debug> Id for I {}
 
-/// Takes the events of clients of a versioned store and knows after each one whether the results so far are
+/// An online checker for a versioned store. After each event of the clients it knows if the results so far are
 /// linearizable.
 ///
-/// Ids must be unique among the first version and all updates that did not fail; that is checked as far back as
-/// versions are remembered. An update that failed gives no information about the version. An update that was
-/// lost may take effect at any later time, while the version that it replaces can still be the last.
+/// Ids must be unique among the first version and all updates that did not fail; the checker verifies this for all
+/// remembered versions. A failed update gives no information about the version. A lost update may take effect at any
+/// later time, as long as the version that it replaces can still be the last.
 ///
-/// Each violation has a name: `stale read`, `lost update` (two updates of one version), `aborted read` (of
-/// an update that failed), `unknown version`, `unknown predecessor`, `future read` (the update was
-/// invoked only later), `circular updates`.
+/// Each violation has a name: `stale read`, `lost update`, `aborted read`, `unknown version`, `unknown predecessor`,
+/// `future read` or `circular updates`. A lost update means two updates of one version. An aborted read is a read of an
+/// update that failed. In a future read, the update was invoked only after the read returned.
 ///
 /// # Cost
-/// O(1) for each event, amortized, up to a logarithm of the number of open calls. The last 1024 versions are
-/// kept, those since the oldest open call was invoked, and updates that are open or lost. A lost update is
-/// forgotten once another one replaced the version that it names, but is kept if it names an unknown version.
-/// Older versions are forgotten: a read of a forgotten version is still a violation, but the engine cannot
-/// distinguish it from a version that was never written, and the evidence says that it may be either.
+/// O(1) amortized for each event, up to a logarithm of the number of pending calls. The checker keeps the last 1024
+/// versions, the versions since the invocation of the oldest pending call, and pending and lost updates. A lost update
+/// is forgotten when another update has replaced the version that it names, but is kept if that version is unknown.
+/// Older versions are forgotten. A read of a forgotten version is still a violation. The engine cannot distinguish a
+/// forgotten version from a version that was never written, so the evidence names both possibilities.
 ///
 /// ```
 /// use unpause_check::chain::Chain;
@@ -83,17 +83,17 @@ impl<I: Clone + Eq + Hash + Debug> Id for I {}
 pub struct Chain<I = u64> {
     links: Links<I>,
     clients: Clients<ChainCall<I>>,
-    /// The number of open calls by the place of the last known version at their invocation.
+    /// The number of pending calls for each position that the last known version had at their invocation.
     heads: Map<u64, u32>,
     events: u64,
     operations: u64,
     decision: Option<ChainDecision<I>>,
 }
 
-/// An open call.
+/// A pending call.
 struct ChainCall<I> {
     operation: u64,
-    /// The place of the last known version at the invocation.
+    /// The position of the last known version at the invocation.
     head: u64,
     op: VersionedRegisterOp<I>,
 }
@@ -101,12 +101,12 @@ struct ChainCall<I> {
 struct ChainDecision<I> {
     event: u64,
     evidence: Box<Evidence>,
-    /// An unknown version. If its update is invoked later, the evidence says so.
+    /// The unknown version that was read, if any. If its update is invoked later, the evidence is amended.
     unknown: Option<I>,
 }
 
 impl<I: Id> Chain<I> {
-    /// A checker of a store whose first version is called `initial`.
+    /// Creates a checker for a store that begins with version `initial`.
     pub fn new(initial: I) -> Self {
         Chain {
             links: Links::new(initial),
@@ -118,12 +118,12 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// Takes the next event and returns the status after it: possible or violated, never unknown. A violation
-    /// is final, but a later event may still explain an unknown version in its evidence.
+    /// Processes the next event and returns the new status: possible or violated, never unknown. A violation is final,
+    /// but a later event may still amend its evidence if this names an unknown version.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit the earlier events of its client, or if an id is not
-    /// unique. It is then ignored.
+    /// [`MalformedEvent`] if the event contradicts the earlier events of its client, or if an id is not unique. The
+    /// event is then ignored.
     pub fn feed(&mut self, event: ChainEvent<I>) -> Result<OnlineStatus, MalformedEvent> {
         let (number, client) = (self.events, event.client());
         self.events += 1;
@@ -131,7 +131,7 @@ impl<I: Id> Chain<I> {
         Ok(self.status())
     }
 
-    /// The current status.
+    /// Returns the current status.
     pub fn status(&self) -> OnlineStatus {
         match self.decision {
             None => OnlineStatus::Possible,
@@ -139,29 +139,28 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// The reason for a violation; `None` if there is none. Operations are counted by invocation,
-    /// from 0.
+    /// Returns the reason for a violation, if any. Operations are numbered by invocation, from 0.
     pub fn evidence(&self) -> Option<&Evidence> {
         self.decision.as_ref().map(|decision| &*decision.evidence)
     }
 
-    /// The event, counted from 0, that is the violation.
+    /// Returns the number of the event that caused the violation, counted from 0.
     pub fn decided_at(&self) -> Option<u64> {
         self.decision.as_ref().map(|decision| decision.event)
     }
 
-    /// The number of events fed, including refused ones.
+    /// Returns the number of events fed, including refused events.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The number of open calls.
+    /// Returns the number of pending calls.
     pub fn open(&self) -> usize {
         self.clients.len()
     }
 
-    /// The number of remembered versions, including versions of open and lost updates. Memory
-    /// depends on this and on the number of open calls.
+    /// Returns the number of remembered versions, including versions of pending and lost updates. This number and the
+    /// number of pending calls determine the memory use.
     ///
     /// ```
     /// use unpause_check::chain::Chain;
@@ -180,12 +179,12 @@ impl<I: Id> Chain<I> {
         self.links.len()
     }
 
-    /// The id of the last version that is known to have happened.
+    /// Returns the id of the last version known to have happened.
     pub fn last(&self) -> &I {
         &self.links.head().id
     }
 
-    /// The verdict on all that was fed; calls that are still open may or may not have happened.
+    /// Returns the verdict on all events fed. Calls that are still pending may or may not have taken effect.
     pub fn finish(self) -> Verdict {
         match self.decision {
             None => Verdict::Consistent(Witness { engine: ENGINE.to_owned(), order: None }),
@@ -250,7 +249,7 @@ impl<I: Id> Chain<I> {
         Ok(())
     }
 
-    /// A call ends; without a result it is lost.
+    /// Ends a call. A call without a result is lost.
     fn close(&mut self, call: ChainCall<I>, ret: Option<VersionedRegisterRet<I>>) {
         let ChainCall { operation, head, op } = call;
         let fault = match (op, ret) {
@@ -265,7 +264,8 @@ impl<I: Id> Chain<I> {
                 }
             }
             (VersionedRegisterOp::Update { to, .. }, Some(VersionedRegisterRet::Updated(true))) => {
-                // A read may have shown already that the update happened; otherwise its own return shows it.
+                // An earlier read may already have shown that the update happened; otherwise the return of the update
+                // shows it.
                 match self.links.find(&to) {
                     VersionState::At(_) => None,
                     _ => self.links.reach(&to, operation).err(),
@@ -299,14 +299,14 @@ impl<I: Id> Chain<I> {
                 self.heads.remove(&head);
             }
         }
-        // Only open calls can depend on old versions, so the oldest open call decides what may be forgotten.
+        // Only pending calls can depend on old versions, so the oldest pending call decides which versions to keep.
         let oldest = self.heads.keys().next().copied();
         self.links.forget_old(oldest);
     }
 }
 
-/// Checks a whole history of a versioned store, event by event, with the result of a [`Chain`] that was fed all
-/// of them. The events are never held together, so they may come from a file of any size.
+/// Checks a whole history of a versioned store, event by event. The result is the same as for a [`Chain`] fed with the
+/// same events. The events are never stored together, so they may come from a file of any size.
 ///
 /// # Errors
 /// [`MalformedEvent`] at the first event that [`Chain::feed`] refuses.

@@ -1,8 +1,8 @@
-//! A value of a recorded history, as a file has it.
+//! A value of a recorded history, independent of the file format.
 //!
-//! Files contain `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them as they are.
-//! A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever the format of its
-//! file. This module does not read files: see the package `unpause-histories`.
+//! Files contain values such as `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them
+//! without conversion. A datum can be compared, ordered and hashed as a whole. It prints in one notation, EDN, whatever
+//! the format of its file. This module does not read files; the package `unpause-histories` does.
 
 use unpause_ordered::{sort, sort_by};
 mod decimal;
@@ -15,23 +15,22 @@ use std::sync::Arc;
 
 use self::decimal::Decimal;
 
-/// A value of a recorded history. Clones share what they hold.
+/// A value of a recorded history. Clones share their content.
 ///
 /// # Equality
-/// Two data are equal if they are of the same kind and have the same content:
+/// Two data are equal if they have the same kind and the same content:
 ///
-/// - `1` is not `1.0`, `1.0` is not `1.0M`, `:a` is not `"a"`, and neither is the character `\a`.
-/// - Within a kind numbers are exact, in any notation and with any number of digits: `1.50` is
-///   `15e-1`, but `0.1` is not `0.10000000000000000001`, although a double does not distinguish
-///   them. See [`Datum::decimal`].
+/// - `1` is not `1.0`, `1.0` is not `1.0M`, `:a` is not `"a"`, and `"a"` is not the character `\a`.
+/// - Within a kind, numbers are compared exactly, in any notation and with any number of digits: `1.50` is `15e-1`, but
+///   `0.1` is not `0.10000000000000000001`, although a double does not distinguish them. See [`Datum::decimal`].
 /// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
-/// - A list is a vector is an array. The order of entries in a map or a set does not matter, if they are built
-///   with [`Datum::map`] and [`Datum::set`].
-/// - A symbol is the text of its name.
+/// - Lists, vectors and arrays are the same kind. The order of entries in a map or a set does not matter, if they are
+///   built with [`Datum::map`] and [`Datum::set`].
+/// - A symbol equals the text of its name.
 ///
 /// # Order
-/// Numbers of all kinds are ordered by their size; numbers of one size, and everything else, by
-/// kind and then content.
+/// Numbers of all kinds are ordered by size; numbers of the same size are ordered by kind and then content. All other
+/// data are ordered by kind and then content.
 ///
 /// ```
 /// use unpause_check::datum::Datum;
@@ -53,31 +52,31 @@ pub enum Datum {
     Integer(i64),
     /// A floating point number.
     Float(Float),
-    /// A number that is neither, kept exactly: `123456789012345678901`, `1/3`, `1.5M`, and fractions that no
-    /// double equals, such as `0.10000000000000000001`.
+    /// A number of any other kind, stored exactly: `123456789012345678901`, `1/3`, `1.5M`, and fractions that no double
+    /// equals, such as `0.10000000000000000001`.
     Number(Arc<str>),
     /// A single character, in a file format that distinguishes it from a text of one letter.
     Character(char),
-    /// A text; also a symbol.
+    /// A text or a symbol.
     Text(Arc<str>),
     /// A keyword, without its colon: `append`, `jepsen/ok`.
     Keyword(Arc<str>),
-    /// A list, a vector, an array.
+    /// A list, a vector, or an array.
     List(Arc<[Datum]>),
-    /// A map. Invariant: sorted by key, no key twice; kept by [`Datum::map`].
+    /// A map. Invariant, maintained by [`Datum::map`]: sorted by key, no duplicate keys.
     Map(Arc<[(Datum, Datum)]>),
-    /// A set. Invariant: sorted, no member twice; kept by [`Datum::set`].
+    /// A set. Invariant, maintained by [`Datum::set`]: sorted, no duplicate members.
     Set(Arc<[Datum]>),
-    /// A value with a tag, which is without its `#`: `inst`, `jepsen.history.Op`.
+    /// A value with a tag. The tag has no `#`: `inst`, `jepsen.history.Op`.
     Tagged(Arc<str>, Arc<Datum>),
 }
 
 impl Datum {
-    /// The number in a decimal text, if it is one: digits with or without a sign, a point and an exponent.
-    /// Equal numbers are equal data, as long as both texts have a point or an exponent or neither has.
+    /// Returns the number in a decimal text: digits with an optional sign, point and exponent. `None` for any other
+    /// text. Equal numbers give equal data if both texts have a point or an exponent, or if neither has.
     ///
-    /// Without point and exponent it is a whole number. With one it is a [`Float`] if the shortest text of
-    /// the double is this same number, and else a [`Datum::Number`].
+    /// Without point and exponent, the result is a whole number. With a point or an exponent, it is a [`Float`] if the
+    /// shortest text of the double is exactly this number, otherwise a [`Datum::Number`].
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -103,7 +102,7 @@ impl Datum {
             return Some(text.parse().map_or_else(|_| kept(), Datum::Integer));
         }
         let Some(decimal) = decimal else {
-            // An exponent of more than 64 bits; anything else that is no decimal is no `f64` either.
+            // The exponent has more than 64 bits. Any other text that is no decimal is no `f64` either.
             return text.parse::<f64>().ok().map(|_| Datum::Number(text.to_lowercase().into()));
         };
         let float = text.parse::<f64>().ok().filter(|float| {
@@ -112,22 +111,22 @@ impl Datum {
         Some(float.map_or_else(|| Datum::Number(decimal.text().into()), Datum::from))
     }
 
-    /// A text.
+    /// Creates a text.
     pub fn text(text: &str) -> Datum {
         Datum::Text(text.into())
     }
 
-    /// A keyword, given without its colon.
+    /// Creates a keyword, given without its colon.
     pub fn keyword(name: &str) -> Datum {
         Datum::Keyword(name.into())
     }
 
-    /// A list of these data.
+    /// Creates a list of these data.
     pub fn list(items: impl IntoIterator<Item = Datum>) -> Datum {
         Datum::List(items.into_iter().collect())
     }
 
-    /// A map of these entries; of two entries with the same key, the later one. O(n log n).
+    /// Creates a map of these entries; the last entry with a key wins. O(n log n).
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -138,14 +137,14 @@ impl Datum {
     /// ```
     pub fn map(entries: impl IntoIterator<Item = (Datum, Datum)>) -> Datum {
         let mut entries: Vec<(Datum, Datum)> = entries.into_iter().collect();
-        // Stable and reversed, so that the later of two comes first and stays.
+        // The sort is stable and the entries are reversed, so the last entry with a key comes first and is kept.
         entries.reverse();
         sort_by(&mut entries, |a, b| a.0.cmp(&b.0));
         entries.dedup_by(|a, b| a.0 == b.0);
         Datum::Map(entries.into())
     }
 
-    /// A set of these members. O(n log n).
+    /// Creates a set of these members. O(n log n).
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -164,7 +163,7 @@ impl Datum {
         *self == Datum::Nil
     }
 
-    /// The value of a whole number.
+    /// Returns the value of a whole number; `None` for any other datum.
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Datum::Integer(number) => Some(*number),
@@ -172,7 +171,7 @@ impl Datum {
         }
     }
 
-    /// The text of a text or the name of a keyword: files in JSON have no keywords.
+    /// Returns the content of a text or the name of a keyword: JSON files have texts in place of keywords.
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -187,7 +186,7 @@ impl Datum {
         }
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub fn as_list(&self) -> Option<&[Datum]> {
         match self {
             Datum::List(items) => Some(items),
@@ -195,7 +194,7 @@ impl Datum {
         }
     }
 
-    /// The two items of a list of two, with or without a tag: `[k v]`, `#independent/tuple [k v]`.
+    /// Returns the two items of a list with two items, with or without a tag: `[k v]`, `#independent/tuple [k v]`.
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -217,7 +216,7 @@ impl Datum {
         }
     }
 
-    /// The value that a map has for a text or keyword of this name. Linear in the size of the map.
+    /// Returns the value in a map for a text or keyword with this name. Linear in the size of the map.
     ///
     /// ```
     /// use unpause_check::datum::Datum;
@@ -257,7 +256,7 @@ impl From<&str> for Datum {
     }
 }
 
-/// A floating point number that equals itself, even NaN: compared by its bits, ordered by [`f64::total_cmp`].
+/// A floating point number that equals itself, even NaN. Equality compares the bits; the order is [`f64::total_cmp`].
 ///
 /// ```
 /// use unpause_check::datum::Float;
@@ -300,7 +299,8 @@ impl fmt::Debug for Float {
 }
 
 impl fmt::Display for Float {
-    /// As EDN: always with a point or an exponent; `##NaN`, `##Inf` and `##-Inf` for the others.
+    /// Writes the number in EDN: always with a point or an exponent, and non-finite values as `##NaN`, `##Inf` and
+    /// `##-Inf`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             number if number.is_nan() => f.write_str("##NaN"),
@@ -313,15 +313,15 @@ impl fmt::Display for Float {
 }
 
 impl fmt::Debug for Datum {
-    /// The same as [`Display`](fmt::Display), so that a model over data shows them as the file
-    /// does.
+    /// Writes the same text as [`Display`](fmt::Display), so that a model over data shows values in the notation of the
+    /// file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
 impl fmt::Display for Datum {
-    /// As EDN on one line. Control characters in texts are escaped.
+    /// Writes EDN on one line. Control characters in texts are escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Datum::Nil => f.write_str("nil"),

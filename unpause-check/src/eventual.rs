@@ -1,11 +1,11 @@
 //! Eventual consistency: once updates stop, all replicas agree, and no update is lost.
 //!
-//! Two conditions. [`eventual`] is the view of clients: they add elements to a replicated set, and every
-//! replica is read after the last update has settled. [`strong_eventual`] is the view of working replicas: two
-//! replicas that have been delivered the same updates are in the same state (Shapiro et al. 2011).
+//! The module has two checks. [`eventual`] takes the view of clients: they add elements to a replicated set, and every
+//! replica is read after the last update has settled. [`strong_eventual`] takes the view of running replicas: two
+//! replicas with the same delivered updates must be in the same state (Shapiro et al. 2011).
 //!
-//! No finite history refutes that replicas agree "eventually", so the caller decides when updates have settled.
-//! The checks do not judge whether the agreed state is the right one, except for a set that only grows.
+//! No finite history can refute that replicas agree "eventually", so the caller decides when updates have settled. The
+//! checks do not judge if the agreed state is correct, except for a set that only grows.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -18,9 +18,9 @@ use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
 /// A call on a replicated set that only grows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventualCall<U> {
-    /// Adds an update somewhere.
+    /// Adds an update at some replica.
     Update(U),
-    /// Reads all of a replica after updates have settled.
+    /// Reads all contents of a replica after updates have settled.
     FinalRead {
         /// The name of the replica, such as its number.
         replica: u32,
@@ -30,27 +30,27 @@ pub enum EventualCall<U> {
 /// The result of an [`EventualCall`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventualRet<U> {
-    /// The update is acknowledged: it must not be lost.
+    /// The update is acknowledged, so it must not be lost.
     Acknowledged,
-    /// The update was refused: it must not be seen.
+    /// The update was refused, so no read may contain it.
     Refused,
-    /// The replica holds these, in any order.
+    /// The contents of the replica, in any order.
     Contents(Vec<U>),
 }
 
 /// A call and its return.
 pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
 
-/// Checks the state after quiescence: all replicas agree, every acknowledged update is there, and
-/// every element comes from an update.
+/// Checks the state after quiescence: all replicas agree, every acknowledged update is present, and every element comes
+/// from an update.
 ///
-/// An update that never returned may be there, at all replicas or at none. A final read that never returned is
-/// ignored. A replica may be read several times. A final read counts as after quiescence with regard to all
-/// updates, whatever the times are.
+/// An update that never returned may be present, but then at all replicas. A final read that never returned is ignored.
+/// A replica may be read several times. The check treats every final read as later than all updates, regardless of the
+/// recorded times.
 ///
-/// Consistent: there is no order to show. Violated: `lost update`, `garbage`, `refused update` or
-/// `divergence`; the evidence names the replicas and the missing elements. Unknown: no replica was
-/// read, so that nothing was shown; `nodes` is 0.
+/// Consistent: the witness has no order. Violated: `lost update`, `garbage`, `refused update` or `divergence`; the
+/// evidence names the replicas and the missing elements. Unknown: no replica was read, so nothing could be checked;
+/// `nodes` is 0.
 ///
 /// # Cost
 /// O(r log u) for r elements read and u updates.
@@ -128,8 +128,9 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
         let part = of.into_iter().chain([*index]).collect();
         return violated(name, text, Vec::new(), part, *index);
     }
-    // Each replica holds all it must and nothing else, so only updates without an answer can differ. Agreement is an
-    // equivalence, so it is enough to compare every read with the first.
+    // At this point each replica holds all acknowledged updates and nothing that was not requested, so replicas can
+    // only differ in updates without an answer. Agreement is an equivalence relation, so it is enough to compare every
+    // read with the first.
     let Some((first, one, held)) = reads.first() else {
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,
@@ -164,28 +165,29 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
 /// An operation at a replica, for [`strong_eventual`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ReplicaCall<U> {
-    /// The replica applies an update, its own or one from another replica. A second delivery of an update
-    /// changes nothing.
+    /// The replica applies an update, either its own or from another replica. A second delivery of an update changes
+    /// nothing.
     Deliver(U),
-    /// The state of the replica is observed.
+    /// A client observes the state of the replica.
     Observe,
 }
 
-/// One operation at a replica: [`Operation::client`] is the replica. A delivery returns nothing, an observation
+/// One operation at a replica. [`Operation::client`] is the replica. A delivery returns nothing; an observation returns
 /// the state.
 pub type ReplicaOperation<U, S> = Operation<ReplicaCall<U>, Option<S>>;
 
-/// Checks that two replicas that have been delivered the same updates, in any order, are in the same state; the
-/// state of a replica is then a function of its delivered updates.
+/// Checks that two replicas with the same delivered updates, in any order, are in the same state. The state of a
+/// replica is then a function of its delivered updates.
 ///
-/// Operations count in the order of their invocations, per replica. An observation without a state is ignored.
+/// The operations of each replica are applied in the order of their invocations. An observation without a state is
+/// ignored.
 ///
-/// Consistent: there is no order to show. Violated: `divergence`, with two observations after the
-/// same updates. Unknown: no state was observed.
+/// Consistent: the witness has no order. Violated: `divergence`, with two observations after the same updates. Unknown:
+/// no state was observed.
 ///
 /// # Cost
-/// O(n log n + d) for n operations and d the sum of the numbers of updates delivered before each
-/// observation.
+/// O(n log n + d) for n operations. For d, count the updates delivered before each observation, and add up these
+/// counts.
 ///
 /// ```
 /// use unpause_check::eventual::{ReplicaCall::*, strong_eventual};
@@ -214,7 +216,7 @@ where
 {
     let mut by_time: Vec<usize> = (0..history.len()).collect();
     sort_by_key(&mut by_time, |index| history[*index].invoked);
-    // Each state is compared with the first one after the same updates only: equality is transitive.
+    // Compare each state only with the first state after the same updates, because equality is transitive.
     let mut delivered: Map<u32, Set<&U>> = Map::new();
     let mut states: Table<Vec<&U>, (usize, &S)> = Table::default();
     for index in by_time {
@@ -244,7 +246,7 @@ where
         }
     }
     if states.is_empty() {
-        // Nothing was compared, and unknown is never a pass.
+        // No states were compared, and unknown never counts as a pass.
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,
             longest: 0,
@@ -275,7 +277,7 @@ fn violated(
     Verdict::Violated(Box::new(Evidence { engine, anomaly, misfit, part, ..Evidence::default() }))
 }
 
-/// More than this many are counted and not listed.
+/// The maximum number of updates to list; the rest are only counted.
 const LISTED_MAX: usize = 8;
 
 fn list<'u, U: Debug + 'u>(updates: impl ExactSizeIterator<Item = &'u U>) -> String {

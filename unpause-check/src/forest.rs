@@ -1,5 +1,5 @@
-//! All sequential executions of a small history, as a tree: for teaching, and for failures small enough to be
-//! read whole. It decides nothing faster than [`linearizable`](super::linearizable()), but shows every order
+//! All sequential executions of a small history, as a tree: for teaching, and for failures small enough to read
+//! completely. The tree decides nothing faster than [`linearizable`](super::linearizable()), but it shows every order
 //! that a search would try.
 
 use std::fmt;
@@ -10,33 +10,33 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::picture::screen::{columns, cut};
 
-/// Every order of operations that real time allows, as far as the model accepts it.
+/// All orders of operations that real time allows, each as far as the model accepts it.
 ///
-/// A path from the root is a sequential execution. The [`Branch`]es are in depth-first order, each
-/// with its depth, as they are shown. A branch with a refused operation ends there.
+/// A path from the root is a sequential execution. The [`Branch`]es are in depth-first order, which is also the display
+/// order, each with its depth. A branch with a refused operation has no further branches.
 ///
-/// [`Display`](fmt::Display) draws it, no line wider than 100 columns.
+/// [`Display`](fmt::Display) draws the tree with lines of at most 100 columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forest {
     /// The state before any operation.
     pub state: String,
-    /// The branches, from the first to be shown to the last.
+    /// The branches, in display order.
     pub branches: Vec<Branch>,
-    /// The number of orders that hold every operation that returned: 0 if the history is not linearizable.
-    /// Operations that never returned may be in them or not. Only orders in `branches` are counted.
+    /// The number of orders that contain every operation that returned: 0 if the history is not linearizable.
+    /// Operations that never returned may be absent from them. Only orders in `branches` are counted.
     pub orders: u64,
-    /// True if there are more branches than the limit.
+    /// True if there are more branches than the limit allows.
     pub is_cut: bool,
 }
 
-/// One operation taken, or refused, after the operations on its path.
+/// One operation, accepted or refused after the operations on its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
-    /// The number of operations before it: 0 is the first.
+    /// The number of operations before it on its path: 0 for the first.
     pub depth: usize,
     /// The index of the operation in the history.
     pub operation: usize,
-    /// Client, operation and result, in a line.
+    /// Client, operation and result, in one line.
     pub text: String,
     /// The effect on the object.
     pub outcome: BranchOutcome,
@@ -45,30 +45,30 @@ pub struct Branch {
 /// The effect of an operation on the object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BranchOutcome {
-    /// The model accepts it.
+    /// The model accepts the operation.
     Accepted {
-        /// The state after it.
+        /// The state after the operation.
         state: String,
-        /// True if all operations that returned have now been taken: an order that explains the history.
+        /// True if the path now contains all operations that returned, so it is an order that explains the history.
         is_complete: bool,
     },
-    /// The model does not return this result here.
+    /// The model does not return this result in this state.
     Refused {
         /// The result that the client received.
         returned: String,
-        /// The results that the model allows here, one text each.
+        /// The results that the model allows in this state, one text each.
         expected: Vec<String>,
     },
 }
 
-/// Makes the forest of `operations`, of at most `limit` branches. A person can read a few hundred; three
-/// operations that all overlap have up to 15, five up to 325, eight up to 109 600.
+/// Creates the forest of `operations`, with at most `limit` branches. A person can read a few hundred branches. Three
+/// operations that all overlap have up to 15 branches, five up to 325, eight up to 109 600.
 ///
-/// An operation that never returned can be taken at any time after its invocation, or never. A
-/// nondeterministic model has a branch for each state that an operation may lead to.
+/// An operation that never returned can take effect at any time after its invocation, or never. A nondeterministic
+/// model has a branch for each state that an operation may lead to.
 ///
 /// # Errors
-/// [`Malformed`] as for [`linearizable`](super::linearizable()).
+/// [`Malformed`] in the cases of [`linearizable`](super::linearizable()).
 ///
 /// # Cost
 /// O(n) for each branch, with up to n steps of the model.
@@ -99,7 +99,7 @@ pub fn forest<M: Model>(
     operations: &[Operation<M::Op, M::Ret>],
     limit: usize,
 ) -> Result<Forest, Malformed> {
-    // By invocation: in this order branches are tried and shown.
+    // Sorted by invocation: branches are tried and shown in this order.
     let by_invocation: Vec<usize> =
         events(operations)?.filter(|(_, is_return)| !is_return).map(|(index, _)| index).collect();
     let mut forest =
@@ -170,16 +170,16 @@ pub fn forest<M: Model>(
     Ok(forest)
 }
 
-/// A node from which the tree grows.
+/// A node of the tree under construction.
 struct Fork<M> {
     state: M,
-    /// The operation that led here.
+    /// The operation that led to this node.
     came_by: Option<usize>,
-    /// The next operation to try, by invocation.
+    /// The index of the next operation to try, in order of invocation.
     next: usize,
-    /// The earliest return of the waiting operations: operations invoked later must wait too.
+    /// The earliest return of the operations not yet on the path. Operations invoked after this time must wait.
     first_end: u64,
-    /// States after the last operation that still have to be extended, the first one last.
+    /// States after the last tried operation that still have to be extended, in reverse order.
     grown: Vec<M>,
 }
 
@@ -192,17 +192,17 @@ fn text<M: Model>(call: &Operation<M::Op, M::Ret>, with_result: bool) -> String 
     }
 }
 
-/// The width of a terminal without wrapping.
+/// The usual width of a terminal.
 const COLUMNS: usize = 100;
 
-/// Deeper branches are drawn no further to the right.
+/// Deeper branches are not indented further.
 const INDENTS_MAX: usize = 16;
 
 impl fmt::Display for Forest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", fitted(&self.state, COLUMNS))?;
         let last = self.last_of_their_fork();
-        // For each depth above, true if another branch follows below it.
+        // For each depth above, true if another branch follows below at that depth.
         let mut goes_on: Vec<bool> = Vec::new();
         for (branch, is_last) in self.branches.iter().zip(last) {
             goes_on.truncate(branch.depth);
@@ -242,10 +242,10 @@ impl fmt::Display for Forest {
 }
 
 impl Forest {
-    /// For each branch, true if no other branch follows from the same node.
+    /// Returns, for each branch, true if no other branch of the same node follows it.
     fn last_of_their_fork(&self) -> Vec<bool> {
         let mut last = vec![true; self.branches.len()];
-        // The depths at which a branch follows below without one less deep between.
+        // The depths at which another branch follows below, without a shallower branch in between.
         let mut follows: Vec<bool> = Vec::new();
         for (place, branch) in self.branches.iter().enumerate().rev() {
             last[place] = !follows.get(branch.depth).copied().unwrap_or(false);
@@ -256,7 +256,7 @@ impl Forest {
     }
 }
 
-/// The text in one line of at most so many columns.
+/// Returns the text in one line of at most `width` columns.
 fn fitted(text: &str, width: usize) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&line, width)

@@ -1,15 +1,16 @@
-//! The hash of the tables of the checkers: fast, the same in every run, and well mixed.
+//! The hash function of the checkers' tables: fast, the same in every run, and well mixed.
 //!
-//! The states of a search are alike (neighbouring numbers, masks with few bits), so the words are
-//! folded by multiplication and the sum is finished as in MurmurHash3 (`fmix64`, Appleby 2011).
-//! Without the finish, tables that take their index from the low bits degenerate into lists.
-//! It does not resist an adversary, who could only slow down a check of his own history.
+//! The states of a search resemble each other (neighbouring numbers, masks with few bits). So the
+//! hasher folds the words by multiplication, and finishes the sum like MurmurHash3 (`fmix64`,
+//! Appleby 2011). Without the finish, tables that take their index from the low bits degenerate
+//! into lists. The hash does not resist attacks, but an attacker could only slow down the check of
+//! their own history.
 
 // tidy: fixed hasher: and looked up only
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash map whose layout is the same in every run. It is never iterated all the same.
+/// A hash map with the same layout in every run. Even so, no code iterates over it.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 #[derive(Clone, Copy, Default)]
@@ -57,7 +58,7 @@ impl Hasher for WordHasher {
     }
 }
 
-/// A hasher that also counts its input in bytes: the approximate size of any value.
+/// A hasher that also counts its input bytes, which approximates the size of any value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Weigher {
     hasher: WordHasher,
@@ -101,7 +102,7 @@ mod tests {
                 buckets[(hasher.finish() & 255) as usize] += 1;
             }
         }
-        // 8192 keys, 32 expected in each bucket; five standard deviations are 28.
+        // 8192 keys, so 32 are expected in each bucket; five standard deviations are 28.
         assert!(buckets.iter().all(|&count| (4..=60).contains(&count)), "{buckets:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! A recorded history, the input of the checkers: the operations of clients with their results.
 //!
-//! An [`Operation`] is one client-level call with the times of its invocation and its return. Times are
-//! positions in one total order; only before and after have a meaning. [`HistoryRecord`] is a history as a
-//! report shows it, with the texts of operations in place of their values.
+//! An [`Operation`] is one client-level call with the times of its invocation and its return. Times are positions in
+//! one total order: only their order has a meaning, not their distance. [`HistoryRecord`] is a history in the form that
+//! reports show, with texts of the operations instead of their values.
 
 mod lines;
 
@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 pub use self::lines::Written;
 pub use self::lines::json_lines;
 
-/// One call of a client: operation, result and times.
+/// One call of a client, with operation, result and times.
 ///
 /// ```
 /// use unpause_check::Operation;
@@ -25,45 +25,44 @@ pub use self::lines::json_lines;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Operation<O, R> {
-    /// The client that called, from 0. A client has one call open at a time.
+    /// The client that made the call, numbered from 0. A client has at most one pending call.
     pub client: u32,
     /// The operation that was called.
     pub op: O,
     /// The time of the invocation. All times of a history are different.
     pub invoked: u64,
-    /// The result and the time of the return, later than `invoked`. `None` if the call never
-    /// returned: the operation may or may not have taken effect, at any time after its invocation.
+    /// The result and the time of the return, later than `invoked`. `None` if the call never returned. The operation
+    /// may then have taken effect at any time after its invocation, or never.
     pub returned: Option<(R, u64)>,
 }
 
 impl<O, R> Operation<O, R> {
-    /// The time of the return, or `u64::MAX` if there was none.
+    /// Returns the time of the return, or `u64::MAX` if the call never returned.
     pub fn end(&self) -> u64 {
         self.returned.as_ref().map_or(u64::MAX, |(_, time)| *time)
     }
 
-    /// Returns `true` if this operation returned before `other` was invoked: the real-time order.
+    /// Returns `true` if this operation returned before the invocation of `other` (the real-time order).
     pub fn precedes(&self, other: &Operation<O, R>) -> bool {
         self.end() < other.invoked
     }
 }
 
-/// A history as a report shows it.
+/// A history in the form that reports show.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HistoryRecord {
-    /// The name of the model it is checked against, such as `counter`.
+    /// The name of the model for the check, such as `counter`.
     pub model: String,
-    /// The names of the clients; an operation's `client` is an index into it.
+    /// The names of the clients. The `client` of an operation is an index into this list.
     pub clients: Vec<String>,
-    /// The operations by time of invocation; the result is `None` while there is none.
+    /// The operations, sorted by time of invocation. A result is `None` if the call has not returned.
     pub operations: Vec<Operation<String, String>>,
-    /// The verdict of a checker, if the history was checked. Its indices are indices of
-    /// `operations`.
+    /// The verdict of a checker, if the history was checked. Its indices refer to `operations`.
     pub verdict: Option<Verdict>,
-    /// The history as JSON lines, which the package `unpause-histories` reads; `None` if the model
-    /// does not define them ([`Model::written`](crate::Model::written)).
+    /// The history as JSON lines, which the package `unpause-histories` reads; `None` if the model does not define the
+    /// JSON form ([`Model::written`](crate::Model::written)).
     pub lines: Option<String>,
-    /// A sentence about the verdict that the operations do not show, such as the failed call that
-    /// would explain it; `None` if there is nothing to say.
+    /// An additional remark about the verdict, such as a failed call that would explain the violation; `None` without a
+    /// remark.
     pub remark: Option<String>,
 }

@@ -1,62 +1,63 @@
-//! JSON (RFC 8259): a reader that streams, and the writer of a text.
+//! JSON (RFC 8259): a streaming reader, and a writer of strings.
 //!
-//! The reader has the grammar. Its [`Source`] has the bytes, places, limits and errors, and makes the values: a
-//! recorded history becomes [`Datum`](crate::datum::Datum)s with exact numbers, one event at a time, a result file
-//! keeps the order of its entries. The stack is as deep as the values are nested, so a source must limit the depth.
+//! The reader implements the grammar. Its [`Source`] provides the bytes, positions, limits and errors, and creates the
+//! values. For example, a recorded history becomes [`Datum`](crate::datum::Datum)s with exact numbers, one event at a
+//! time, and a result file keeps the order of its entries. The reader recurses once per nested value, so a source must
+//! limit the depth.
 
 use std::fmt::Write;
 
-/// Bytes in JSON, and the values that are made of them.
+/// The source of JSON bytes, which also creates the values.
 pub trait Source {
     /// A value.
     type Value;
     /// The name of an entry of an object.
     type Name;
-    /// A place in the bytes, for errors.
+    /// A position in the bytes, for errors.
     type Place: Copy;
-    /// The error of bytes that are not JSON or exceed a limit.
+    /// The error type for bytes that are not JSON or exceed a limit.
     type Error;
 
-    /// Returns the place of the next byte.
+    /// Returns the position of the next byte.
     fn place(&self) -> Self::Place;
 
-    /// Returns the next byte without taking it; `None` at the end.
+    /// Returns the next byte without consuming it; `None` at the end.
     fn peek(&mut self) -> Result<Option<u8>, Self::Error>;
 
-    /// Takes the next byte.
+    /// Consumes the next byte.
     fn skip(&mut self) -> Result<(), Self::Error>;
 
-    /// Checks the limits at the beginning of a value, nested in `depth - 1` others.
+    /// Checks the limits at the beginning of a value that is nested inside `depth - 1` other values.
     fn begin(&mut self, depth: usize) -> Result<(), Self::Error>;
 
-    /// Returns the error of a next byte which is not `what`.
+    /// Returns the error for a next byte that is not `what`.
     fn expected(&mut self, what: &str) -> Self::Error;
 
-    /// Returns an error at a place.
+    /// Returns an error at a position.
     fn wrong(&self, at: Self::Place, message: String) -> Self::Error;
 
-    /// Returns bytes from `at` on as a text, if they are UTF-8.
+    /// Returns the bytes, which begin at `at`, as a text if they are UTF-8.
     fn utf8(&self, at: Self::Place, bytes: Vec<u8>) -> Result<String, Self::Error>;
 
-    /// Makes a `null`.
+    /// Creates a `null`.
     fn null(&mut self) -> Self::Value;
 
-    /// Makes a `true` or `false`.
+    /// Creates a `true` or `false`.
     fn flag(&mut self, flag: bool) -> Self::Value;
 
-    /// Makes a number of its digits, sign, point and exponent.
+    /// Creates a number from its text: sign, digits, point and exponent.
     fn number(&mut self, at: Self::Place, digits: &str) -> Result<Self::Value, Self::Error>;
 
-    /// Makes a text.
+    /// Creates a text.
     fn text(&mut self, text: String) -> Self::Value;
 
-    /// Makes a name.
+    /// Creates the name of an entry.
     fn name(&mut self, text: String) -> Self::Name;
 
-    /// Makes an array.
+    /// Creates an array.
     fn array(&mut self, items: Vec<Self::Value>) -> Self::Value;
 
-    /// Makes an object that began at `at`, of entries in the order of the bytes. Names may be equal.
+    /// Creates an object that begins at `at`, with the entries in the order of the bytes. Names may be equal.
     fn object(
         &mut self,
         at: Self::Place,
@@ -64,10 +65,10 @@ pub trait Source {
     ) -> Result<Self::Value, Self::Error>;
 }
 
-/// Reads a value that is nested in `depth - 1` others.
+/// Reads a value that is nested inside `depth - 1` other values.
 ///
 /// # Errors
-/// Errors of the source.
+/// The errors of the source.
 pub fn value<S: Source>(source: &mut S, depth: usize) -> Result<S::Value, S::Error> {
     source.begin(depth)?;
     match blank(source)? {
@@ -83,10 +84,10 @@ pub fn value<S: Source>(source: &mut S, depth: usize) -> Result<S::Value, S::Err
     }
 }
 
-/// Takes blanks. Returns the next byte.
+/// Skips whitespace. Returns the next byte.
 ///
 /// # Errors
-/// Errors of the source.
+/// The errors of the source.
 pub fn blank<S: Source>(source: &mut S) -> Result<Option<u8>, S::Error> {
     loop {
         match source.peek()? {
@@ -96,7 +97,7 @@ pub fn blank<S: Source>(source: &mut S) -> Result<Option<u8>, S::Error> {
     }
 }
 
-/// Takes the next byte if it is `wanted`.
+/// Consumes the next byte if it is `wanted`.
 fn takes<S: Source>(source: &mut S, wanted: u8) -> Result<bool, S::Error> {
     let is_wanted = source.peek()? == Some(wanted);
     if is_wanted {
@@ -105,7 +106,7 @@ fn takes<S: Source>(source: &mut S, wanted: u8) -> Result<bool, S::Error> {
     Ok(is_wanted)
 }
 
-/// Takes bytes while they are wanted, and appends them to `out`.
+/// Consumes bytes as long as they are wanted, and appends them to `out`.
 fn take_while<S: Source>(
     source: &mut S,
     out: &mut Vec<u8>,
@@ -210,14 +211,14 @@ fn number<S: Source>(source: &mut S) -> Result<S::Value, S::Error> {
     source.number(at, &String::from_utf8_lossy(&bytes))
 }
 
-/// Takes one digit or more.
+/// Consumes one or more digits.
 fn digits<S: Source>(source: &mut S, bytes: &mut Vec<u8>) -> Result<(), S::Error> {
     let before = bytes.len();
     take_while(source, bytes, |byte| byte.is_ascii_digit())?;
     if bytes.len() == before { Err(source.expected("a digit")) } else { Ok(()) }
 }
 
-/// Reads a text from its quote on.
+/// Reads a text, beginning at its opening quote.
 fn text<S: Source>(source: &mut S) -> Result<String, S::Error> {
     let at = source.place();
     source.skip()?;
@@ -290,7 +291,7 @@ fn hex<S: Source>(source: &mut S) -> Result<u32, S::Error> {
     Ok(code)
 }
 
-/// Returns a text in JSON, with its quotes.
+/// Returns a text as a JSON string, with its quotes.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -299,7 +300,7 @@ pub fn quoted(text: &str) -> String {
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
             c if c.is_control() => {
-                // Control characters are all below 2^16. Writing to a text cannot fail.
+                // Control characters are all below 2^16. Writing to a `String` cannot fail.
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),
@@ -316,7 +317,7 @@ mod tests {
     use super::*;
     use crate::datum::Datum;
 
-    /// All bytes at once, with their number as the place.
+    /// A source that holds all bytes in memory; the place is the index of the next byte.
     struct Bytes<'a>(&'a [u8], usize);
 
     fn read(bytes: &[u8]) -> Result<Datum, String> {

@@ -1,9 +1,10 @@
-//! Checkers of recorded histories: does a sequential order explain what the clients of a concurrent object saw?
+//! Checkers of recorded histories: is there a sequential order that explains the results of a concurrent object's
+//! clients?
 //!
-//! A [`Model`] specifies an object that one client uses at a time. A checker takes a history of concurrent
-//! [`Operation`]s and returns a [`Verdict`]: consistent with a witness, violated with evidence, or unknown
-//! because a budget ran out. Checkers are pure functions. They count configurations, not seconds, so the same
-//! history always has the same verdict with the same evidence.
+//! A [`Model`] specifies the behavior of an object with one client at a time. A checker takes a history of concurrent
+//! [`Operation`]s and returns a [`Verdict`]: consistent with a witness, violated with evidence, or unknown because a
+//! budget ran out. Checkers are pure functions. They count configurations, not seconds, so the same history always gets
+//! the same verdict with the same evidence.
 //!
 //! ```
 //! use unpause_check::models::{Register, RegisterOp::{Read, Write}, RegisterRet::{self, Done, Value}};
@@ -24,20 +25,21 @@
 //!
 //! | question | function or module | cost |
 //! |---|---|---|
-//! | does each operation take effect between its call and its return? | [`linearizable()`] | O(n log n) if no value is written twice, else a search that is exponential in the overlap |
-//! | the same, with many keys and several threads | [`linearizable_parallel`] | |
-//! | the same while it happens, with the event at which it fails | [`online::Online`] | per event, the states that are still possible |
-//! | the same for a store with versions, over hours | [`chain`] | O(1) per event, constant memory |
-//! | does one order explain what each client saw by itself? | [`sequential()`] | a search |
-//! | the same between two moments without a pending operation | [`quiescent()`] | a search |
+//! | does each operation take effect between its call and its return? | [`linearizable()`] | O(n log n), or a search |
+//! | the same, for many keys on several threads | [`linearizable_parallel`] | |
+//! | the same online, with the event of the violation | [`online::Online`] | per event: the states still possible |
+//! | the same online for a store with versions, for hours | [`chain`] | O(1) per event, constant memory |
+//! | does one order explain each client's own sequence of results? | [`sequential()`] | a search |
+//! | does one order explain all results, if calls may move between moments of rest? | [`quiescent()`] | a search |
 //! | are transactions over several keys isolated? | [`transactions`] | about linear, exact for lists |
-//! | does a client see its own writes, and nothing twice or backwards? | [`session`] | O(n log n) |
+//! | does a client read its own writes, and never an older version than before? | [`session`] | O(n log n) |
 //! | do replicas agree once updates stop? | [`eventual`] | O(n log n) |
-//! | which orders of a few operations exist at all? | [`forest()`] | all of them |
+//! | which orders of a few operations are possible? | [`forest()`] | proportional to their number |
 //!
-//! The models that come with the crate are in [`models`]; a verdict names the engine that [`linearizable()`]
-//! chose. [`picture::history_text`] draws a history. The package `unpause-histories` reads recorded files
-//! (JSON lines, Jepsen's EDN and others), and `cargo unpause check` checks them from the command line. The
+//! The check of linearizability takes O(n log n) if no value is written twice. Otherwise it is a search, exponential in
+//! the overlap. The module [`models`] contains the models of this crate. A verdict names the engine that
+//! [`linearizable()`] chose. [`picture::history_text`] draws a history. The package `unpause-histories` reads recorded
+//! files (JSON lines, Jepsen's EDN and others), and `cargo unpause check` checks them from the command line. The
 //! package `unpause` records histories of tests and re-exports this crate as `sim::check`.
 
 #![forbid(unsafe_code)]
@@ -77,12 +79,13 @@ pub use quiescent::quiescent;
 pub use sequential::sequential;
 pub use verdict::Verdict;
 
-// Its code block is a test.
+// The code block of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-/// Returns `true` if tests use their large samples: the environment variable `UNPAUSE_LONG` is set, and not to 0.
+/// Returns `true` if tests use their large samples, that is, if the environment variable `UNPAUSE_LONG` is set to a
+/// value other than 0.
 #[cfg(test)]
 fn long() -> bool {
     std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")

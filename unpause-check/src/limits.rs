@@ -6,12 +6,11 @@ use std::fmt;
 use super::hash::Table;
 use crate::verdict::Limit;
 
-/// The budget of a search: configurations and bytes, not seconds.
+/// The budget of a search, in configurations and bytes instead of seconds.
 ///
-/// A configuration is one position in the history with one state of the model and one set of operations already
-/// ordered; the table of visited ones costs some 100 bytes each, besides the state itself. When any part of the
-/// budget is used up, the verdict is [`Verdict::Unknown`](crate::verdict::Verdict::Unknown) and names that
-/// part.
+/// A configuration is one position in the history with one model state and one set of operations already ordered. The
+/// table of visited configurations needs about 100 bytes for each, besides the state itself. When any part of the
+/// budget is used up, the verdict is [`Verdict::Unknown`](crate::verdict::Verdict::Unknown) and names that part.
 ///
 /// ```
 /// use unpause_check::Budget;
@@ -22,19 +21,19 @@ use crate::verdict::Limit;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// The number of configurations that may be visited, over all parts of a history together.
+    /// The maximum number of configurations visited, for all parts of a history together.
     pub nodes: u64,
-    /// The number of bytes for the tables of a search, not counting the history and the few words for each of
-    /// its operations that every checker needs. Parts that are searched at the same time share them. The size
-    /// of a state is estimated as three times the bytes that it feeds to its `Hash`.
+    /// The maximum number of bytes in the tables of a search. The history itself does not count, nor do the few words
+    /// per operation that every checker needs. Parts searched at the same time share these bytes. The size of a state
+    /// is estimated as three times the bytes that it feeds to its `Hash`.
     pub memory: usize,
-    /// Called every few thousand elementary steps; `true` ends the search. A caller with a clock limits time
-    /// this way. Verdicts then depend on that clock.
+    /// A callback, called every few thousand elementary steps; if it returns `true`, the search ends. A caller with a
+    /// clock can limit the time in this way, but verdicts then depend on that clock.
     pub stop: Option<&'a dyn Fn() -> bool>,
 }
 
 impl Budget<'_> {
-    /// At most this many configurations, a gigabyte, and no callback.
+    /// Returns a budget of this many configurations and one gigabyte, without a callback.
     ///
     /// ```
     /// use unpause_check::Budget;
@@ -47,7 +46,7 @@ impl Budget<'_> {
 }
 
 impl Default for Budget<'_> {
-    /// Two million configurations, which take a few seconds, and a gigabyte.
+    /// Returns a budget of two million configurations, which take a few seconds, and one gigabyte.
     fn default() -> Self {
         Budget::nodes(2_000_000)
     }
@@ -65,10 +64,10 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
-/// The rest of a [`Budget`] while a history is checked.
+/// The rest of a [`Budget`] during the check of a history.
 ///
-/// Once a limit is reached, every request returns `false`. A loop may then just end, if nothing is concluded
-/// from an absent result: check [`is_over`](Meter::is_over) before you report a violation.
+/// Once a limit is reached, every request returns `false`, and loops may simply end. A missing result then proves
+/// nothing: check [`is_over`](Meter::is_over) before you report a violation.
 pub(super) struct Meter<'a> {
     budget: Budget<'a>,
     /// Configurations visited.
@@ -78,24 +77,25 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    // Rare enough to cost nothing, often enough to answer within a millisecond on small states.
+    // Rare enough to cost nothing, but frequent enough to stop within a millisecond if states are small.
     const WORK_BETWEEN_POLLS: u32 = 4096;
 
     pub(super) fn new(budget: &Budget<'a>) -> Self {
         Meter { budget: *budget, nodes: 0, work: 0, over: None }
     }
 
-    /// A meter that is never over.
+    /// Returns a meter without limits.
     pub(super) fn unlimited() -> Meter<'static> {
         Meter::new(&Budget { nodes: u64::MAX, memory: usize::MAX, stop: None })
     }
 
-    /// A meter for a secondary check: with its own nodes, and the same memory and clock.
+    /// Returns a meter for a secondary check, with a separate limit of `nodes`, and the same memory limit and `stop`
+    /// callback.
     pub(super) fn beside(&self, nodes: u64) -> Meter<'a> {
         Meter::new(&Budget { nodes, ..self.budget })
     }
 
-    /// Counts one configuration and the steps it took to reach it. Returns `false` if a limit is reached.
+    /// Counts one configuration and the steps needed to reach it. Returns `false` if a limit is reached.
     #[must_use]
     pub(super) fn visit(&mut self, work: u32) -> bool {
         if self.nodes == self.budget.nodes {
@@ -108,7 +108,7 @@ impl<'a> Meter<'a> {
         self.work(work)
     }
 
-    /// Counts steps that led to no new configuration. Returns `false` if the caller wants to stop.
+    /// Counts steps that led to no new configuration. Returns `false` if a limit is reached or `stop` returned `true`.
     #[must_use]
     pub(super) fn work(&mut self, work: u32) -> bool {
         self.work = self.work.saturating_add(work);
@@ -135,20 +135,20 @@ impl<'a> Meter<'a> {
         self.over.is_some()
     }
 
-    /// The limit that was reached first.
+    /// Returns the limit that was reached first.
     pub(super) fn limit(&self) -> Limit {
         self.over.unwrap_or_default()
     }
 }
 
-/// A vector of up to this many entries is kept from one part of a history to the next and not counted, so that
-/// earlier parts make no difference.
+/// A vector of up to this many entries is reused for the next part of a history and not counted, so earlier parts do
+/// not affect the budget.
 pub(super) const ENTRIES_KEPT: usize = 1 << 12;
 
-/// The same for a table.
+/// The same limit for a table.
 pub(super) const ROWS_KEPT: usize = 1 << 16;
 
-/// The bytes that a vector takes, or will take while it grows for its next entry; 0 if it is small.
+/// Returns the bytes that a vector occupies, including the copy while it grows for its next entry; 0 if it is small.
 pub(super) fn vec_bytes<T>(vec: &Vec<T>) -> usize {
     let now = vec.capacity() * size_of::<T>();
     match vec.capacity() {
@@ -158,9 +158,10 @@ pub(super) fn vec_bytes<T>(vec: &Vec<T>) -> usize {
     }
 }
 
-/// The bytes that a hash table takes, or will take while it grows for its next entry; 0 if it is small.
+/// Returns the bytes that a hash table occupies, including the copy while it grows for its next entry; 0 if it is
+/// small.
 pub(super) fn table_bytes<K, V>(table: &Table<K, V>) -> usize {
-    // One in eight buckets stays free, and each has a byte of its own.
+    // One bucket in eight stays free, and each bucket has one control byte.
     let now = table.capacity() * 8 / 7 * (size_of::<(K, V)>() + 1);
     match table.capacity() {
         small if small < ROWS_KEPT => 0,
@@ -169,7 +170,7 @@ pub(super) fn table_bytes<K, V>(table: &Table<K, V>) -> usize {
     }
 }
 
-/// A history that contradicts itself, so that a verdict on it would have no meaning.
+/// The error of a history that contradicts itself, so that a verdict on it would have no meaning.
 ///
 /// ```
 /// use unpause_check::{linearizable, models::{Register, RegisterOp, RegisterRet}, Budget};
@@ -203,15 +204,16 @@ pub enum MalformedKind {
         /// The time of the return.
         returned: u64,
     },
-    /// Two events have the same time, so that their order is not known.
+    /// Two events have the same time, so their order is unknown.
     SameTime {
         /// The index of the other operation.
         other: usize,
-        /// The time they share.
+        /// The time of both events.
         time: u64,
     },
-    /// A client invoked an operation before its last one returned, and the condition depends on the order of a
-    /// client's operations. Record a client whose operation never returned as a new client from then on.
+    /// A client invoked an operation before its previous operation returned, but the condition depends on the order of
+    /// a client's operations. If an operation never returns, record the later operations of its client under a new
+    /// client number.
     ClientOverlaps {
         /// The client.
         client: u32,

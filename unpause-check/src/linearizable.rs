@@ -1,9 +1,8 @@
-//! Linearizability (Herlihy and Wing 1990): is there one order of all operations that respects real
-//! time and that the sequential object accepts?
+//! Linearizability (Herlihy and Wing 1990): some order of all operations respects real time and is accepted by the
+//! model.
 //!
-//! This file splits a history by key, decides each part, and merges the results. The search is in `search.rs`;
-//! it takes any [`Model`] and is exponential in the number of operations that overlap, not in the length of the
-//! history.
+//! This file splits a history by key, decides each part, and merges the results. The search in `search.rs` accepts any
+//! [`Model`]. It is exponential in the number of operations that overlap, not in the length of the history.
 
 mod furthest;
 mod ground;
@@ -27,29 +26,28 @@ use super::parallel;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 
-/// Checks that `operations` are linearizable: some order of them takes the model from `initial`
-/// through the results of the clients, and has each operation after all operations that returned
-/// before its invocation. An operation without a return may take effect at any time after its
-/// invocation, or never.
+/// Checks that `operations` are linearizable: some order of them starts in `initial` and gives the results that the
+/// clients received. In this order, each operation must come after all operations that returned before its invocation.
+/// An operation without a return may take effect at any time after its invocation, or never.
 ///
-/// Operations may come in any order. The clients do not matter: a client may continue after an
-/// operation that never returned, and even overlap itself.
+/// The operations may be listed in any order. The client numbers do not matter: a client may continue after an
+/// operation that never returned, and its calls may even overlap.
 ///
-/// Consistent: [`Witness::order`] is such an order. Violated: [`Evidence`] shows the earliest return that
-/// cannot be explained, and the orders up to there; operations invoked later play no part in it. Unknown:
-/// `budget` ran out.
+/// Consistent: [`Witness::order`] is an order that explains the history. Violated: [`Evidence`] shows the earliest
+/// return that cannot be explained, and the orders up to that return; operations invoked later play no part in it.
+/// Unknown: `budget` ran out.
 ///
 /// # Errors
-/// [`Malformed`] if an operation does not return after its invocation, or if two events share a time.
+/// [`Malformed`] if an operation does not return after its invocation, or if two events have the same time.
 ///
 /// # Panics
-/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
+/// If the check notices that [`Model::observes`] is wrong, or if there are more than 2^31 operations.
 ///
 /// # Cost
-/// O(n) for n operations to prepare, O(n log n) if times are sparse. Then at worst O(n·2^w·s)
-/// configurations for w overlapping operations and s states, each with up to w steps of the model;
-/// mostly O(n). With [`Model::partition`] each key pays for itself. Memory is a small multiple of the
-/// history, besides the open configurations at one place in it, which [`Budget::memory`] bounds.
+/// O(n) to prepare n operations, or O(n log n) if times are sparse. The search then takes, in the worst case,
+/// O(n·2^w·s) configurations for w overlapping operations and s states, each with up to w model steps; usually O(n).
+/// With [`Model::partition`], w and s count within one key only. Memory is a small multiple of the history, plus the
+/// configurations under search at one position, which [`Budget::memory`] bounds.
 ///
 /// ```
 /// use unpause_check::{linearizable, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};
@@ -75,11 +73,11 @@ pub fn linearizable<M: Model>(
     linearizable_counted(initial, operations, budget).map(|(verdict, _)| verdict)
 }
 
-/// Checks as [`linearizable`] and also returns the number of configurations visited: the cost in the unit of
+/// Checks like [`linearizable`] and also returns the number of configurations visited, which is the cost in the unit of
 /// [`Budget`].
 ///
 /// # Errors
-/// The same as for [`linearizable`].
+/// The errors of [`linearizable`].
 ///
 /// ```
 /// use unpause_check::{linearizable_counted, models::Register, Budget};
@@ -113,19 +111,19 @@ pub fn linearizable_counted<M: Model>(
     Ok((answer.consistent(), meter.nodes))
 }
 
-/// Checks as [`linearizable_counted`] on up to `threads` threads, including this one: parts of the history that
-/// [`Model::partition`] separates are decided at the same time.
+/// Checks like [`linearizable_counted`] on up to `threads` threads, including the calling thread. The parts of the
+/// history that [`Model::partition`] separates are decided in parallel.
 ///
-/// Verdict, evidence and count equal the results of [`linearizable_counted`] for any number of
-/// threads. To this end each part is decided alone, and the first violation in the order of one
-/// thread counts. If the budget runs out in a part, it is decided again with the budget left over
-/// by the earlier parts. [`Budget::stop`] is called on this thread only.
+/// Verdict, evidence and count equal the results of [`linearizable_counted`] for any number of threads. For this
+/// purpose each part is decided separately, and the first violation in single-threaded order counts. If the budget runs
+/// out in a part, the part is decided again with the budget that the earlier parts left. [`Budget::stop`] is called on
+/// the calling thread only.
 ///
 /// # Errors
-/// The same as for [`linearizable`].
+/// The errors of [`linearizable`].
 ///
 /// # Panics
-/// The same as for [`linearizable`].
+/// The panics of [`linearizable`].
 ///
 /// ```
 /// use unpause_check::{linearizable_counted, linearizable_parallel, Budget};
@@ -166,7 +164,7 @@ where
     }
     let parts = Parts::new::<M>(operations, moments);
     let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
-    // Each thread has its share of the memory. A part that needs more is decided after the others.
+    // Each thread has its share of the memory. A part that needs more memory is decided after the others.
     let share = budget.memory / threads.min(parts.len()).max(1);
     let decider = || Decider { whole, ..Decider::new(initial, operations) };
     let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
@@ -203,7 +201,7 @@ where
     Ok((answer.consistent(), nodes))
 }
 
-/// The events of a history by time: the index of the operation, and whether the event is its return.
+/// Returns the events of a history by time: the index of each operation, and `true` if the event is its return.
 pub(super) fn events<O, R>(
     operations: &[Operation<O, R>],
 ) -> Result<impl Iterator<Item = (usize, bool)>, Malformed> {
@@ -216,7 +214,8 @@ struct DecidedParts<'a, O, R> {
     operations: &'a [Operation<O, R>],
     engines: Vec<&'static str>,
     nodes: u64,
-    /// The orders of the parts, one after the other, and the end of each; `None` after an engine made no order.
+    /// The orders of the parts, one after another; `None` if an engine constructed no order. `ends` has the end of each
+    /// part in `order`.
     order: Option<Vec<usize>>,
     ends: Vec<usize>,
 }
@@ -232,7 +231,7 @@ impl<'a, O, R> DecidedParts<'a, O, R> {
         }
     }
 
-    /// Adds the result of the next part. Returns the verdict if that decides the history.
+    /// Adds the result of the next part. Returns the verdict if this result decides the history.
     fn add(&mut self, ruling: PartRuling, nodes: u64) -> Option<Verdict> {
         self.nodes += nodes;
         match ruling {
@@ -277,11 +276,11 @@ enum PartRuling {
     OutOfBudget { longest: usize, limit: Limit },
 }
 
-/// Decides one part after the other.
+/// Decides the parts, one after another.
 struct Decider<'a, M: Model> {
     initial: &'a M,
     operations: &'a [Operation<M::Op, M::Ret>],
-    /// True if there is only one part. The engine for unique values then ran on the whole already.
+    /// True if there is only one part. The engine for unique values has then already run on the whole history.
     whole: bool,
     searcher: Searcher<'a, M>,
     numbers: Vec<u32>,
@@ -293,14 +292,14 @@ impl<'a, M: Model> Decider<'a, M> {
         Decider { initial, operations, whole: false, searcher, numbers }
     }
 
-    /// Runs the engine for unique values. It runs on the whole history first: a set has as many parts as
-    /// elements, and the engine needs none.
+    /// Runs the engine for unique values. It runs on the whole history first, because it needs no split: a set has as
+    /// many parts as elements.
     fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<PartRuling> {
         let Decider { initial, operations, searcher, numbers, .. } = self;
         quick(*initial, operations, events, searcher, numbers, meter)
     }
 
-    /// Runs the engine for unique values, unless it ran before, then the search.
+    /// Runs the engine for unique values, unless it has already run, then the search.
     fn decide(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> PartRuling {
         let quick = if self.whole { None } else { self.quick(events, meter) };
         if let Some(ruling) = quick {
@@ -328,7 +327,7 @@ impl<'a, M: Model> Decider<'a, M> {
 /// The name of the general search in verdicts.
 const ENGINE: &str = "search";
 
-/// More orders than this would not fit on a screen.
+/// The maximum number of orders in the evidence: more would not fit on a screen.
 const PARTIAL_MAX: usize = 4;
 
 fn evidence<M: Model>(

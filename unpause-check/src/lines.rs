@@ -1,13 +1,13 @@
-//! The search for an order that keeps the order within each of several lines of operations, such as
-//! the operations of each client.
+//! The search for an order that keeps the order within each line of operations, for example the operations of each
+//! client.
 //!
-//! Depth first over the position in each line, with a memo of (positions, state). It is the search for
-//! linearizability under another order relation, without the help of real time: every line is active all the
-//! time, so a key has some bits for each line and nothing can be forgotten. Moves are generated one after the
-//! other, so a move that is never tried costs nothing.
+//! The search is depth-first over the position in each line, with a memo of (positions, state). It is the search for
+//! linearizability under another order relation, without the pruning by real time. Every line is active all the time,
+//! so a key has some bits for each line, and no entry can be dropped. Moves are generated one at a time, so a move that
+//! is never tried costs nothing.
 //!
-//! A linearizable history satisfies both conditions that use this search, so linearizability is checked first:
-//! it is decided in a fraction of the time.
+//! A linearizable history satisfies both conditions that use this search. So linearizability is checked first, because
+//! that takes a fraction of the time.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -20,17 +20,15 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
-/// Operations, by index, whose order must be kept.
+/// Operations, by index, that must keep their order.
 pub(super) type Line = Vec<usize>;
 
-/// Checks linearizability, with half of the budget, for a condition that allows every order in real time.
-/// Returns the verdict if the history is linearizable, otherwise the meter for the rest of the
-/// check.
+/// Checks linearizability, with half of the budget, for a condition that linearizability implies. Returns the verdict
+/// if the history is linearizable, otherwise the meter for the rest of the check.
 ///
-/// An order that explains a history in real time keeps two orders: the order of each client's
-/// operations, because the next one is invoked after the previous return, and the order across
-/// moments of rest. An operation that never returned comes after its invocation, and so after the
-/// earlier operations of its client and the last moment of rest.
+/// A linearization keeps two orders: the order of each client's operations, because the next one is invoked after the
+/// previous return, and the order across moments of rest. An operation that never returned comes after its invocation,
+/// and so after the earlier operations of its client and the last moment of rest.
 pub(super) fn implied<'a, M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -47,9 +45,9 @@ pub(super) fn implied<'a, M: Model>(
     Ok((Some(Verdict::Consistent(Witness { engine, order })), meter))
 }
 
-/// Decides whether there is an order that has all of a stage before the next stage, keeps each line of a stage,
-/// and that the model accepts. Operations that never returned are optional; they may be in the last stage only,
-/// and only others of their kind may follow them in their line.
+/// Searches for an order that the model accepts, with every stage before the next stage, and each line of a stage in
+/// its order. Operations that never returned are optional. They may be in the last stage only, and in their line only
+/// operations of the same kind may follow them.
 pub(super) fn decide<M: Model>(
     engine: &str,
     initial: &M,
@@ -100,7 +98,7 @@ pub(super) fn decide<M: Model>(
                 state: search.states.get(ends[0].state).state_text(),
                 ..Evidence::default()
             };
-            // After the others, some other operation is next.
+            // An order leads to a different next operation than the misfit: skip it.
             for end in ends.iter().filter(|end| search.next(end).any(|next| next == misfit)) {
                 let order = spell(&search, end.order);
                 if !evidence.partial.contains(&order) {
@@ -124,7 +122,7 @@ enum LineSearchResult {
     OutOfBudget,
 }
 
-/// The configuration that an order leads to.
+/// The configuration after an order.
 #[derive(Clone)]
 struct LineConfiguration {
     stage: u32,
@@ -133,21 +131,21 @@ struct LineConfiguration {
     state: u32,
     order: u32,
     length: u32,
-    /// The number of operations of the stage that returned and are not ordered yet.
+    /// The number of operations of this stage that returned and are not yet ordered.
     left: u32,
 }
 
 struct LineFrame {
     here: LineConfiguration,
-    /// The line tried last: the end of its next operation, and its number. Later lines remain to be tried.
+    /// The line tried last: the return time of its next operation, and its number. Later lines remain to be tried.
     tried: Option<(u64, u32)>,
-    /// The lines to try next, the first one last; a batch, so that they need not be found one by one.
+    /// The lines to try next, in reverse order: a batch, so that the search need not find them one at a time.
     next: Vec<(u64, u32)>,
-    /// The states that the last line leads to.
+    /// The possible states after the move on the last line.
     states: Vec<u32>,
 }
 
-/// The bits of each line's position in a key: as few as hold its length.
+/// The bits of each line's position in a key: the minimum for its length.
 struct Widths {
     lines: Vec<Width>,
     words: usize,
@@ -188,28 +186,28 @@ impl Widths {
 struct LineSearch<'a, 'b, M: Model> {
     operations: &'a [Operation<M::Op, M::Ret>],
     stages: &'a [Vec<Line>],
-    /// For each stage.
+    /// The widths for each stage.
     widths: Vec<Widths>,
-    /// True for each operation that returned and observes.
+    /// True for each operation that returned and is an observer.
     observer: Vec<bool>,
     meter: Meter<'b>,
     states: StateTable<M>,
     orders: OrderTree,
     /// The visited configurations, by stage, state and positions.
     known: Table<(u32, u32, Box<[u64]>), ()>,
-    /// The bytes that the keys in `known` take besides their entries; the stack holds at most as many.
+    /// The bytes that the keys in `known` take besides their entries; the keys on the stack take at most as many.
     keys: usize,
     stack: Vec<LineFrame>,
     /// The number of lines examined since the last report to the meter.
     looked: u32,
     longest: u32,
-    /// A few configurations that the longest orders lead to.
+    /// A few of the configurations after the longest orders.
     ends: Vec<LineConfiguration>,
     successors: Vec<M>,
 }
 
 impl<M: Model> LineSearch<'_, '_, M> {
-    /// The number of longest orders that are kept: as many as fit on a screen.
+    /// The maximum number of longest orders to keep: as many as fit on a screen.
     const ENDS_MAX: usize = 4;
 
     fn run(&mut self, initial: &M) -> LineSearchResult {
@@ -222,7 +220,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
             }
             arrived = loop {
                 let Some(way) = self.next_move() else {
-                    // Nothing was found because the budget ran out.
+                    // No move was found because the budget ran out.
                     if self.meter.is_over() {
                         return LineSearchResult::OutOfBudget;
                     }
@@ -242,7 +240,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
         }
     }
 
-    /// The beginning of a stage.
+    /// Returns the configuration at the beginning of a stage.
     fn open(&self, stage: usize, state: u32) -> LineConfiguration {
         let lines = self.stages.get(stage).map_or(&[][..], |lines| lines);
         let returned = lines.iter().flatten().filter(|i| self.operations[**i].returned.is_some());
@@ -267,7 +265,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
         here.length += 1;
     }
 
-    /// The required next operations: operations that returned.
+    /// Returns the operations that must come next: the next operation of each line, if it returned.
     fn next(&self, here: &LineConfiguration) -> impl Iterator<Item = usize> {
         let stage = here.stage as usize;
         let next = self.stages[stage].iter().enumerate().filter_map(move |(number, line)| {
@@ -276,8 +274,8 @@ impl<M: Model> LineSearch<'_, '_, M> {
         next.filter(|index| self.operations[*index].returned.is_some())
     }
 
-    /// Settles a configuration and pushes it on the stack if it is new. Returns the result if this decides the
-    /// search.
+    /// Settles a configuration and pushes it on the stack if it is new. Returns the result if this configuration
+    /// decides the search.
     fn arrive(
         &mut self,
         mut here: LineConfiguration,
@@ -294,7 +292,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
             }
             Entry::Vacant(entry) => entry.insert(()),
         };
-        // Plus the overhead of the allocator.
+        // Add the overhead of the allocator.
         self.keys += size_of_val::<[u64]>(&here.at) + 16;
         if !self.meter.hold(self.bytes()) || !self.meter.visit(1) {
             return Some(LineSearchResult::OutOfBudget);
@@ -310,9 +308,9 @@ impl<M: Model> LineSearch<'_, '_, M> {
         None
     }
 
-    /// The approximate number of bytes of the search.
+    /// Returns the approximate number of bytes that the search occupies.
     fn bytes(&self) -> usize {
-        // Of a frame: the lines to try next and, mostly, one state.
+        // For each frame: the lines to try next and, usually, one state.
         let lists = Self::LOOKED_UP * size_of::<(u64, u32)>() + size_of::<[u32; 8]>();
         table_bytes(&self.known)
             + 2 * self.keys
@@ -322,9 +320,9 @@ impl<M: Model> LineSearch<'_, '_, M> {
             + self.orders.bytes()
     }
 
-    /// Takes every next observer that fits, and continues with the next stage if this one is done.
-    /// Taking an observer that fits as early as possible loses nothing: its predecessors have been
-    /// taken, and it changes no state.
+    /// Orders every next observer that fits, and continues with the next stage if this stage is complete. Ordering a
+    /// fitting observer as early as possible loses no solution, because its predecessors have been ordered and it
+    /// changes no state.
     fn settle(&mut self, here: &mut LineConfiguration) {
         loop {
             for line in 0..self.stages.get(here.stage as usize).map_or(0, Vec::len) {
@@ -366,7 +364,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
     fn find_successors(&mut self, index: usize, state: u32) -> bool {
         let Operation { op, returned, .. } = &self.operations[index];
         self.successors.clear();
-        // Looking at a line costs a fraction of a step of the model.
+        // Examining a line costs a fraction of a model step.
         let looked = std::mem::take(&mut self.looked) / 8;
         if !self.meter.work(self.states.work(state).saturating_add(looked)) {
             return false;
@@ -376,13 +374,12 @@ impl<M: Model> LineSearch<'_, '_, M> {
         true
     }
 
-    /// The number of lines that are found at once.
+    /// The number of lines that one look-up finds.
     const LOOKED_UP: usize = 16;
 
-    /// Returns the next line with a possible move from the top configuration, and the state after
-    /// the move. Lines are tried by the return of their next operation, since most orders keep
-    /// nearly to real time; operations that never returned are tried last. `None` if there is no
-    /// more, or the meter is over.
+    /// Returns the next line with a possible move from the top configuration, and the state after the move. Lines are
+    /// tried in the return order of their next operations, because most orders are close to real time. Operations that
+    /// never returned are tried last. Returns `None` if there is no further move, or the meter is over.
     fn next_move(&mut self) -> Option<(u32, u32)> {
         let mut frame = self.stack.pop()?;
         let way = self.next_of(&mut frame);
@@ -419,7 +416,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
         }
     }
 
-    /// Fills `next` with the lines after the line tried last.
+    /// Fills `next` with the lines that follow the line tried last.
     fn look_up(&mut self, frame: &mut LineFrame) {
         let stage = frame.here.stage as usize;
         let lines = &self.stages[stage];
@@ -433,7 +430,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
             }
             let place = frame.next.partition_point(|other| *other > key);
             if frame.next.len() == Self::LOOKED_UP {
-                // The first of the list is the last to be tried.
+                // The first entry of the list is the last to be tried.
                 if place == 0 {
                     continue;
                 }

@@ -9,7 +9,7 @@ use crate::history::Written;
 
 /// A sequential specification. A value of the type *is* the state of the object.
 ///
-/// Two types and one function suffice:
+/// A model needs two types and one function:
 ///
 /// ```
 /// use unpause_check::{linearizable, Budget, Model};
@@ -37,79 +37,80 @@ use crate::history::Written;
 /// assert!(linearizable(&Tickets(0), &overlapping, &Budget::default()).unwrap().is_consistent());
 /// ```
 ///
-/// Everything else has a default. `Eq` and `Hash` must see the whole state: two states that are
-/// equal behave alike for ever. The checker keeps a copy of every state it meets, so a state should
-/// be small and cheap to clone.
+/// All other items have defaults. `Eq` and `Hash` must cover the whole state: two equal states must behave alike
+/// forever. The checker keeps a copy of every state it reaches, so a state should be small and cheap to clone.
 pub trait Model: Clone + Eq + Hash + Debug {
-    /// An operation. Equal operations are interchangeable: each can do, in every state, what the other can do.
+    /// An operation. Equal operations are interchangeable: in every state, they have the same possible results and
+    /// effects.
     type Op: Clone + PartialEq + Debug + Send + 'static;
     /// A result.
     type Ret: Clone + PartialEq + Debug + Send + 'static;
 
-    /// Applies `op` to the state and returns its result. Must be a function of the state and `op` alone,
-    /// defined for every operation in every state: return an error value for an impossible operation, do not
-    /// panic.
+    /// Applies `op` to the state and returns its result. The result and the new state must depend only on the old state
+    /// and `op`. The function must be defined for every operation in every state: for an impossible operation, return
+    /// an error value instead of panicking.
     fn step(&mut self, op: &Self::Op) -> Self::Ret;
 
-    /// Returns `true` if a client may receive `actual` when [`step`](Model::step) returned `expected`. By
-    /// default only if they are equal. A loose specification allows more, such as any error message.
+    /// Returns `true` if a client may receive `actual` when [`step`](Model::step) returned `expected`. By default, only
+    /// an equal result is accepted. A loose specification accepts more, such as any error message.
     fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
         let _ = op;
         expected == actual
     }
 
-    /// The key of the part of the object that `op` touches, if it touches no other part: operations with
-    /// different keys must neither change nor see each other's part. Then a history is linearizable if and only
-    /// if its operations of each key are (Herlihy and Wing 1990, locality), and checking by key is much faster.
+    /// Returns the key of the part of the object that `op` touches, if it touches no other part. Operations with
+    /// different keys must neither change nor observe each other's part. Then a history is linearizable if and only if
+    /// the operations of each key are linearizable (Herlihy and Wing 1990, locality), and checking by key is much
+    /// faster.
     ///
-    /// Returns `None`, the default, if `op` may touch anything; one such operation in a history, and the
-    /// history is checked as a whole. Each part is checked with this same model from the same initial state, so
-    /// two keys may share a [`Key`] without harm.
+    /// Returns `None`, the default, if `op` may touch anything; a history with one such operation is checked as a
+    /// whole. Each part is checked with this same model from the same initial state, so a [`Key`] that two parts share
+    /// cannot change the verdict.
     fn partition(op: &Self::Op) -> Option<Key> {
         let _ = op;
         None
     }
 
-    /// Returns `true` if `op`, when it returns `ret`, leaves **every** state as it is: a read, a failed
-    /// compare-and-swap, an empty dequeue. The checker orders such an operation as soon as it fits and never
-    /// tries it again, the greatest single saving there is.
+    /// Returns `true` if `op`, when it returns `ret`, leaves **every** state unchanged: for example a read, a failed
+    /// compare-and-swap, or an empty dequeue. The checker orders such an operation as soon as it fits and never tries
+    /// it again, which saves more time than any other optimization.
     ///
-    /// It is not enough that some state stays the same: `write(2)` changes nothing in state 2, and
-    /// may still be needed later. Answering `true` wrongly gives wrong verdicts; `false`, the
-    /// default, only costs time. [`linearizable`](super::linearizable()) panics when it meets a
-    /// state that an observer changes.
+    /// It is not enough that one state stays the same: `write(2)` changes nothing in state 2, but may still be needed
+    /// later. A wrong `true` gives wrong verdicts; a wrong `false`, the default, only costs time.
+    /// [`linearizable`](super::linearizable()) panics if an observer changes a state.
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
         let _ = (op, ret);
         false
     }
 
-    /// An operation, with its result if it returned, as a file of a recorded history has it. A failing run then
-    /// writes its history beside its trace, and `cargo unpause check` or one line of a test with the package
-    /// `unpause-histories` checks it again. Returns `None`, the default, for an operation that is not written,
-    /// such as one with a result of another kind, which no file can express.
+    /// Returns an operation, with its result if it returned, in the form of a recorded history file. A failing run then
+    /// writes its history beside its trace. `cargo unpause check` can check this file again, as can one line of a test
+    /// with the package `unpause-histories`. Returns `None`, the default, if the file format cannot express the
+    /// operation, for example because its result has the wrong type.
     ///
-    /// Of the library's own [models](super::models), registers, counters, queues, stacks, sets and
-    /// maps implement it, if their values are whole numbers, texts, characters, booleans or
-    /// [data](crate::datum). A model of your own that wraps one of them can forward to it.
+    /// The library's own [models](super::models) of registers, counters, queues, stacks, sets and maps implement this
+    /// function if their values are whole numbers, texts, characters, booleans or [data](crate::datum). A model of your
+    /// own that wraps a library model can forward to it.
     fn written(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Written> {
         let _ = (op, ret);
         None
     }
 
-    /// The calls before all others in such a file: they bring an object from the first state of the file, see
-    /// [`RegisteredModel::recorded`](super::models::RegisteredModel::recorded), into this state. Returns `None`, the
-    /// default, if the history is not written.
+    /// Returns the calls that precede all others in such a file. These calls bring an object from the initial state of
+    /// the file format (see [`RegisteredModel::recorded`](super::models::RegisteredModel::recorded)) into this state.
+    /// Returns `None`, the default, if the history is not written.
     fn written_before(&self) -> Option<Vec<Written>> {
         None
     }
 
-    /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if it cannot
-    /// return that here. `None` represents any result: the client never received it.
+    /// Appends to `out` every possible state of the object after `op` returned `ret`. Appends nothing if `op` cannot
+    /// return `ret` in this state. A `ret` of `None` means that any result fits, because the client never received the
+    /// actual result.
     ///
-    /// By default it appends the single state given by [`step`](Model::step) and
-    /// [`accepts`](Model::accepts). Override it only for a nondeterministic object (a pool that
-    /// hands out any free connection), together with [`returns`](Model::returns); `step` is then
-    /// one of the possible steps.
+    /// The default implementation appends the single state given by [`step`](Model::step) and
+    /// [`accepts`](Model::accepts). Override this function only for a nondeterministic object (for example a pool that
+    /// hands out any free connection), together with [`returns`](Model::returns); `step` then performs one of the
+    /// possible steps.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let mut next = self.clone();
         let expected = next.step(op);
@@ -118,11 +119,11 @@ pub trait Model: Clone + Eq + Hash + Debug {
         }
     }
 
-    /// The history of these calls as actions of the engines for unique values, if this object, starting in this
-    /// state, is one of theirs: see [`unique`](super::unique). One action for each call, in order; a call
+    /// Translates these calls into actions of the engines for unique values ([`unique`](super::unique)), if one of
+    /// those engines can check this object from this state. Returns one action for each call, in the same order; a call
     /// without a result never returned. `None`, the default, leaves the history to the search.
     ///
-    /// The checker verifies that no value is added twice, so a model need not.
+    /// The checker verifies that no value is added twice, so the model need not verify this.
     fn plain<'a>(
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a Self::Ret>)>,
@@ -131,11 +132,10 @@ pub trait Model: Clone + Eq + Hash + Debug {
         None
     }
 
-    /// Returns the effect of one call on a register, if the object is a register: its whole state
-    /// is one value, and calls read, overwrite or swap it. `ret` is the result, none while the call
-    /// is open. Equal values have equal keys; different values should have different ones.
-    /// [`Online`](super::online::Online) checks such an object in constant time per event while its
-    /// values are unique.
+    /// Returns the effect of one call on a register, if the object is a register: the whole state is one value, and
+    /// calls read, overwrite or swap this value. `ret` is the result, or `None` while the call is pending. Equal values
+    /// have equal keys; different values should have different ones. [`Online`](super::online::Online) checks such an
+    /// object in constant time per event while its values are unique.
     ///
     /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
     /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is
@@ -186,43 +186,43 @@ pub trait Model: Clone + Eq + Hash + Debug {
         None
     }
 
-    /// The key of the value in this state, if the object is a register; see
+    /// Returns the key of the value in this state, if the object is a register; see
     /// [`register_action`](Model::register_action).
     fn register_value(&self) -> Option<Key> {
         None
     }
 
-    /// The results that `op` can have in this state, which evidence shows as expected.
+    /// Returns the results that `op` can have in this state. Evidence shows them as the expected results.
     fn returns(&self, op: &Self::Op) -> Vec<Self::Ret> {
         vec![self.clone().step(op)]
     }
 
-    /// The name of the model in reports; by default the name of the type without its path.
+    /// Returns the model name for reports; by default, the name of the type without its path.
     fn name() -> &'static str {
         let full = std::any::type_name::<Self>();
         let plain = full.split('<').next().unwrap_or(full);
         plain.rsplit("::").next().unwrap_or(plain)
     }
 
-    /// The text of an operation, such as `Put(1, 7)`: a label in a diagram, so one short line.
+    /// Returns the text of an operation, such as `Put(1, 7)`. Diagrams use it as a label, so it must be one short line.
     fn op_text(op: &Self::Op) -> String {
         format!("{op:?}")
     }
 
-    /// The text of a result.
+    /// Returns the text of a result.
     fn ret_text(ret: &Self::Ret) -> String {
         format!("{ret:?}")
     }
 
-    /// The text of the state.
+    /// Returns the text of the state.
     fn state_text(&self) -> String {
         format!("{self:?}")
     }
 }
 
-/// Names a part of an object that can be checked alone; see [`Model::partition`].
+/// The name of a part of an object that can be checked separately; see [`Model::partition`].
 ///
-/// A hash: two parts with the same key are checked together, which is slower and never wrong.
+/// The key is a hash. Two parts with the same key are checked together, which is slower but never wrong.
 ///
 /// ```
 /// use unpause_check::Key;
@@ -233,7 +233,7 @@ pub trait Model: Clone + Eq + Hash + Debug {
 pub struct Key(u64);
 
 impl Key {
-    /// The key of a value, such as the key of a map or the number of an account.
+    /// Returns the key of a value, such as the key of a map or the number of an account.
     ///
     /// ```
     /// use unpause_check::Key;

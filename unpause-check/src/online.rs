@@ -1,20 +1,20 @@
-//! Linearizability while it happens: a checker that takes events and reports a violation at the first event
-//! without an explanation.
+//! Online linearizability: a checker that consumes events and reports a violation at the first event without an
+//! explanation.
 //!
-//! [`Online`] keeps the set of possibilities: a state of the model, and for each call in flight whether it has
-//! taken effect. A return removes the possibilities that cannot have returned that result; when none is left,
-//! this event is the violation, and no checker could have found it before. (Lowe, *Testing for
-//! linearizability*, 2017: just-in-time linearization. Here the result of a call is not known before it
-//! returns, so a possibility also keeps the result of each call that took effect, and the states that an open
-//! call could have observed.)
+//! [`Online`] keeps a set of possibilities. A possibility consists of a model state and the set of calls in flight that
+//! have taken effect. A return removes the possibilities in which the call cannot have this result. When no possibility
+//! is left, this event is the violation, and no checker could have found it earlier. (Lowe, *Testing for
+//! linearizability*, 2017: just-in-time linearization. Here the result of a call is unknown until it returns. So a
+//! possibility also keeps the result of each call in this set, and the states that the other calls could have
+//! observed.)
 //!
-//! A register whose values are unique while they matter takes constant time per event instead, with any number
-//! of calls in flight and lost (see `online/register.rs`). A register with failed swaps or repeated values
-//! takes time linear in the overlap as long as few choices are open (see `online/sources.rs`).
+//! A register takes constant time per event instead, with any number of calls in flight and lost, if its values are
+//! unique as long as they matter (see `online/register.rs`). A register with failed swaps or repeated values takes time
+//! linear in the overlap, as long as few choices are undecided (see `online/sources.rs`).
 //!
-//! Memory is bounded by the number of open calls and of possibilities, not by the length of the stream. The
-//! number of possibilities can be exponential in the overlap: use [`linearizable`](super::linearizable()) for
-//! histories in memory with much overlap.
+//! Memory is bounded by the number of pending calls and of possibilities, not by the length of the stream. The number
+//! of possibilities can be exponential in the overlap. For histories in memory with much overlap, use
+//! [`linearizable`](super::linearizable()).
 
 mod checker;
 mod closure;
@@ -42,41 +42,39 @@ pub use self::event::{ClientEvent, MalformedEvent, MalformedEventKind, OnlineSta
 /// The name of this engine in verdicts.
 const ENGINE: &str = "online";
 
-/// The default limit on possibilities.
+/// The default limit on the number of possibilities.
 const POSSIBILITIES: usize = 100_000;
 
-/// Takes the events of the clients of an object and knows after each one whether the results so far are
+/// A checker that consumes the events of an object's clients. After each event it knows if the results so far are
 /// linearizable.
 ///
 /// Evidence names operations by the number of their invocation, from 0.
 ///
-/// [`new`](Online::new) takes any model. If every operation has a [key](Model::partition),
-/// [`by_key`](Online::by_key) checks each key by itself, which is much faster.
+/// [`new`](Online::new) accepts any model. If every operation has a [key](Model::partition), [`by_key`](Online::by_key)
+/// checks each key separately, which is much faster.
 ///
-/// For a nondeterministic model, [`Model::returns`] must return all results of an operation in a
-/// state, up to results that `accepts` treats alike: possibilities with the same results count as
-/// one.
+/// For a nondeterministic model, [`Model::returns`] must return all results of an operation in a state, except for
+/// results that `accepts` does not distinguish. The checker merges possibilities with the same results.
 ///
 /// # Cost
-/// An invocation is one look-up. A return costs one step of the model for each possibility if the
-/// call already had its effect there or only observes; otherwise up to `2^w` possibilities for
-/// `w` calls in flight. A call that stays open costs memory for each different result that it
-/// could have had meanwhile; a lost one some bytes until it is known to have taken effect. The
-/// last 32 operations of each order are kept for the evidence.
+/// An invocation is one look-up. If the call already took effect in a possibility or only observes, its return costs
+/// one model step for this possibility. Otherwise the return leads to up to `2^w` possibilities for `w` calls in
+/// flight. A pending call costs memory for each different result that it could have had since its invocation. A lost
+/// call costs a few bytes until it is known to have taken effect. The last 32 operations of each order are kept for the
+/// evidence.
 ///
-/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls
-/// in flight and of lost calls, as long as its values are unique and no swap fails. (A value is not
-/// unique if a call begins to write it while another call may still read it.) Otherwise an event
-/// costs time linear in the calls since the oldest open one began and, for a failed swap, in the
-/// lost swaps at worst. It costs more if it shows that an earlier read saw another write of the
-/// same value than assumed: then a search assigns writes to reads anew. Both count as one
-/// possibility, and their memory grows with the lost writes whose values were never read, and with
-/// the calls since the oldest open one began.
+/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls in flight and of lost
+/// calls, as long as its values are unique and no swap fails. (A value is not unique if a call begins to write it while
+/// another call may still read it.) Otherwise an event costs time linear in the number of calls since the oldest
+/// pending call began. For a failed swap, it may also be linear in the number of lost swaps. An event costs more if it
+/// shows that an earlier read saw a different write of the same value than assumed: a search then reassigns writes to
+/// reads. In both cases the register counts as one possibility. Its memory grows with the lost writes whose values were
+/// never read, and with the calls since the oldest pending call began.
 ///
-/// The search is exact, and ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
-/// at one event. It also ends so on a long stream of few values with many lost calls, if an old choice of the
-/// lost write that took effect turns out to matter: such choices are kept open only for the last hundred calls
-/// or so.
+/// The search is exact. It ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts at one
+/// event. It can also end as unknown on a long stream with few values and many lost calls, because the checker keeps
+/// choices open only for about the last hundred calls. This happens if an older choice between lost writes turns out to
+/// matter.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
@@ -104,9 +102,9 @@ pub struct Online<M: Model> {
     parts: Vec<Engine<M>>,
     /// The part of each key; `None` if the object is checked as a whole.
     by_key: Option<Table<Key, usize>>,
-    /// For each client with an open call, the place of the call.
+    /// For each client with a pending call, the position of the call.
     clients: Clients<CallSlot>,
-    /// Events fed, and operations invoked.
+    /// The number of events fed.
     events: u64,
     operations: u64,
     returned: u64,
@@ -114,7 +112,7 @@ pub struct Online<M: Model> {
     decision: Option<OnlineDecision>,
 }
 
-/// The place of an open call.
+/// The position of a pending call.
 #[derive(Clone, Copy)]
 struct CallSlot {
     part: usize,
@@ -128,7 +126,7 @@ enum OnlineDecision {
 }
 
 impl<M: Model> Online<M> {
-    /// A checker of an object that begins as `initial`.
+    /// Creates a checker for an object that begins in state `initial`.
     ///
     /// ```
     /// use unpause_check::{models::Queue, online::{Online, OnlineStatus}};
@@ -155,8 +153,8 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// A checker of an object that begins as `initial`, with each key checked by itself (see
-    /// [`Model::partition`]). Every operation must have a key: an operation without one is refused.
+    /// Creates a checker for an object that begins in state `initial`, and checks each key separately (see
+    /// [`Model::partition`]). Every operation must have a key; an operation without a key is an error.
     ///
     /// ```
     /// use unpause_check::models::{Map, MapOp};
@@ -171,10 +169,11 @@ impl<M: Model> Online<M> {
         Online { by_key: Some(Table::default()), ..Online::new(initial) }
     }
 
-    /// Gives up, as [`OnlineStatus::Unknown`], when a part of the object (a key, if checked by key) has more
-    /// than this many possibilities after an event, or reaches more from a chunk of 64 of them, or when an
-    /// event takes more than eight times as many attempts to place one more call, open or lost. 100,000 by
-    /// default. So an event costs at most about a million steps of the model, however many calls are lost.
+    /// Sets the limit on possibilities; 100,000 by default. A part is a key if the object is checked by key, otherwise
+    /// the whole object. The checker gives up with [`OnlineStatus::Unknown`] if a part exceeds this limit after an
+    /// event or from one chunk of 64 possibilities. It also gives up if one event needs more than eight times as many
+    /// attempts to place a pending or lost call. So an event costs at most about a million model steps, regardless of
+    /// the number of lost calls.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
@@ -193,9 +192,9 @@ impl<M: Model> Online<M> {
         self
     }
 
-    /// Gives up, as [`OnlineStatus::Unknown`], when the possibilities of a part of the object, or those reached
-    /// from 64 of them in one event, take more than this many bytes; a gigabyte by default. The size of a state
-    /// is estimated from the bytes that it feeds to its `Hash`.
+    /// Sets the memory limit in bytes; a gigabyte by default. The checker gives up with [`OnlineStatus::Unknown`] if
+    /// the possibilities of a part exceed this limit, or if the possibilities reached from 64 of them in one event do.
+    /// The size of a state is estimated from the bytes that it feeds to its `Hash`.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
@@ -212,8 +211,8 @@ impl<M: Model> Online<M> {
         self
     }
 
-    /// Steps possibilities on up to this many threads when there are more than 64; 1 by default. The result is
-    /// the same for any number.
+    /// Uses up to this many threads if there are more than 64 possibilities; 1 by default. The result does not depend
+    /// on the number of threads.
     ///
     /// ```
     /// use unpause_check::{models::Stack, online::Online};
@@ -232,14 +231,14 @@ impl<M: Model> Online<M> {
         self
     }
 
-    /// Takes the next event and returns the status after it. [`OnlineStatus::Violated`] and
-    /// [`OnlineStatus::Unknown`] are final.
+    /// Processes the next event and returns the new status. [`OnlineStatus::Violated`] and [`OnlineStatus::Unknown`]
+    /// are final.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit the earlier events of its client. It is then ignored.
+    /// [`MalformedEvent`] if the event contradicts the earlier events of its client. The event is then ignored.
     ///
     /// # Panics
-    /// If [`Model::observes`] is wrong in a way that shows.
+    /// If the check notices that [`Model::observes`] is wrong.
     ///
     /// ```
     /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
@@ -260,7 +259,7 @@ impl<M: Model> Online<M> {
         Ok(self.status())
     }
 
-    /// The current status.
+    /// Returns the current status.
     pub fn status(&self) -> OnlineStatus {
         match self.decision {
             None => OnlineStatus::Possible,
@@ -269,13 +268,13 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// The reason for a violation; `None` if there is none.
+    /// Returns the reason for a violation, if any.
     ///
-    /// Operations are counted by invocation, from 0 at the start of the stream. [`partial`](Evidence::partial)
-    /// holds the last 32 operations, or fewer, of the orders that got furthest. Mostly the misfit fits after
-    /// none of them. If the misfit is in them itself, then other results require its effect earlier, and
-    /// [`expected`](Evidence::expected) is the result it would have had there. [`part`](Evidence::part) holds
-    /// the operations of these orders and the calls in flight.
+    /// Operations are numbered by invocation, from 0 at the start of the stream. [`partial`](Evidence::partial) has at
+    /// most the last 32 operations of the longest orders. Usually the misfit cannot follow any of these orders. If an
+    /// order contains the misfit itself, other results require its effect earlier, and [`expected`](Evidence::expected)
+    /// is the result that it would have had at this position. [`part`](Evidence::part) has the operations of these
+    /// orders and the calls in flight.
     ///
     /// ```
     /// use unpause_check::models::{Counter, CounterOp::*, CounterRet::*};
@@ -295,7 +294,7 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// The event, counted from 0, that made the status other than possible.
+    /// Returns the number of the event, counted from 0, at which the status changed from possible.
     pub fn decided_at(&self) -> Option<u64> {
         match &self.decision {
             Some(
@@ -305,17 +304,17 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// The number of events fed, including refused ones.
+    /// Returns the number of events fed, including refused events.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The number of open calls.
+    /// Returns the number of pending calls.
     pub fn open(&self) -> usize {
         self.clients.len()
     }
 
-    /// The number of possibilities, for all keys together.
+    /// Returns the number of possibilities, for all keys together.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};
@@ -332,17 +331,17 @@ impl<M: Model> Online<M> {
         self.parts.iter().map(Engine::possibilities).sum()
     }
 
-    /// The number of entries kept besides possibilities and open calls: slots for calls, lost calls
-    /// that may still take effect, calls of a register that still matter, entries of orders, and
-    /// ranges of ended clients. Memory depends on this and on
-    /// [`possibilities`](Self::possibilities), and neither grows with the length of the stream.
+    /// Returns the number of entries kept besides possibilities and pending calls. These are slots for calls, lost
+    /// calls that may still take effect, calls of a register that still matter, entries of orders, and ranges of ended
+    /// clients. This number and [`possibilities`](Self::possibilities) determine the memory use, and neither grows with
+    /// the length of the stream.
     pub fn kept(&self) -> usize {
         let sizes = self.parts.iter().map(Engine::sizes);
         self.clients.kept()
             + sizes.map(|[_, lost, slots, nodes]| lost + slots + nodes).sum::<usize>()
     }
 
-    /// The verdict on all events; calls that are still open may or may not have happened.
+    /// Returns the verdict on all events. Calls that are still pending may or may not have taken effect.
     ///
     /// ```
     /// use unpause_check::{models::Counter, online::Online};
@@ -395,7 +394,7 @@ impl<M: Model> Online<M> {
         Ok(())
     }
 
-    /// The part of the object that an operation belongs to.
+    /// Returns the part of the object to which an operation belongs.
     fn part_of(&mut self, op: &M::Op) -> Result<usize, MalformedEventKind> {
         let part = match &mut self.by_key {
             None => 0,
@@ -410,7 +409,7 @@ impl<M: Model> Online<M> {
         Ok(part)
     }
 
-    /// Runs an event on a part, unless the status is final.
+    /// Processes an event of a part, unless the status is final.
     fn step(
         &mut self,
         call: CallSlot,
@@ -441,7 +440,7 @@ impl<M: Model> Online<M> {
     }
 }
 
-/// An operation that was observed and then failed.
+/// Creates the anomaly of an operation whose effect was observed, but which then failed.
 fn aborted_read(op: &str) -> Anomaly {
     let text = format!(
         "`{op}` did not happen, and nothing else explains what was returned before it was known to have \

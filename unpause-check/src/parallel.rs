@@ -1,7 +1,7 @@
-//! Independent pieces of one check on several threads: the only file below the runner that spawns threads.
+//! Runs independent pieces of one check on several threads. This is the only file below the runner that spawns threads.
 //!
-//! A check in a run is single-threaded like the run; threads are for callers that request them by number. The
-//! result does not depend on that number: pieces share nothing, and the results after the first final piece are
+//! A check in a run is single-threaded like the run. Several threads run only if a caller requests them. The result
+//! does not depend on this number, because pieces share nothing, and the results after the first final piece are
 //! dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -9,18 +9,18 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use unpause_ordered::sort_by_key;
 
-/// The interval of the calls of `stop` while the calling thread has no piece of its own.
+/// The interval between calls of `stop` when the calling thread has no pieces left.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs the pieces `0..count` and returns their results, up to and with the first final one: the lowest index,
-/// not the earliest in time.
+/// Runs the pieces `0..count` and returns their results up to and including the first final piece, which is the final
+/// piece with the lowest index, not the earliest in time.
 ///
-/// Each thread makes a worker with `worker` and gives it one piece after the other, with a function that
-/// returns `true` if the worker must stop; a worker that was stopped must mark this piece as final. `stop` is
-/// called on this thread only. Uses at most `threads` threads and no more than pieces.
+/// Each thread creates a worker with `worker` and passes it one piece after another. The worker also receives a
+/// function that returns `true` if the worker must stop; a stopped worker must mark its piece as final. `stop` is
+/// called on this thread only. Uses at most `threads` threads, and no more threads than pieces.
 ///
 /// # Panics
-/// If a worker does, with the same payload.
+/// If a worker panics, with the same payload.
 pub(super) fn until_first<T, W>(
     count: usize,
     threads: usize,
@@ -33,8 +33,8 @@ where
 {
     let (next, last, halt) =
         (AtomicUsize::new(0), AtomicUsize::new(usize::MAX), AtomicBool::new(false));
-    // One thread's share: pieces as they come, until none below the last is left. Pieces are handed
-    // out in order, so all pieces below a begun piece have been begun.
+    // One thread's share: takes the next piece until no piece up to the final one is left. Pieces are handed out in
+    // order, so when a piece has begun, all lower pieces have begun too.
     let share = |stop: &dyn Fn() -> bool| {
         let mut work = worker();
         let mut done = Vec::new();
@@ -43,7 +43,7 @@ where
             if piece >= count || piece > last.load(Relaxed) {
                 return done;
             }
-            // A piece above the last one is stopped, because its result is not wanted.
+            // A piece above the final one is stopped, because its result is not needed.
             let (result, is_last) = work(piece, &|| piece > last.load(Relaxed) || stop());
             if is_last {
                 last.fetch_min(piece, Relaxed);
@@ -70,7 +70,7 @@ where
             halt.load(Relaxed)
         };
         let mut all = share(&asked);
-        // The channel closes when the last of the others has ended, by a result or a panic.
+        // The channel closes when the last of the other threads has ended, normally or by a panic.
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(POLL) {
             asked();
         }

@@ -1,5 +1,5 @@
-//! Quiescent consistency (Aspnes, Herlihy and Shavit 1994): operations that a moment of rest
-//! separates keep their order, and nothing else does.
+//! Quiescent consistency (Aspnes, Herlihy and Shavit 1994): operations keep their order if a quiescent moment separates
+//! them. All other operations may be reordered.
 
 use super::limits::{Budget, Malformed};
 use super::linearizable::events;
@@ -8,30 +8,29 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
 
-/// Checks that `operations` are quiescently consistent: some order of them takes the model from
-/// `initial` through the results of the clients, and has `a` before `b` if there is a moment of
-/// rest between the return of `a` and the invocation of `b`. At a moment of rest every earlier
-/// invocation has returned (Herlihy and Shavit, *The Art of Multiprocessor Programming*, 3.3;
-/// Derrick et al. 2014). Between two such moments any order is allowed, even the reversed order of
-/// a client's operations: the clients do not matter.
+/// Checks that `operations` are quiescently consistent. Some order of them must start in `initial` and give the results
+/// that the clients received. It must have `a` before `b` if there is a moment of rest between the return of `a` and
+/// the invocation of `b`. At a moment of rest every earlier invocation has returned (Herlihy and Shavit, *The Art of
+/// Multiprocessor Programming*, 3.3; Derrick et al. 2014). Between two moments of rest any order is allowed, even the
+/// reversed order of a client's operations, because the clients do not matter.
 ///
-/// An operation that never returned is open for ever: there is no rest after its invocation. It may
-/// take effect anywhere after the last moment of rest before it, or never.
+/// An operation that never returned stays pending forever, so there is no moment of rest after its invocation. It may
+/// take effect anywhere after the last moment of rest before its invocation, or never.
 ///
-/// Weaker than [`linearizable`](super::linearizable()), and neither weaker nor stronger than
-/// [`sequential`](super::sequential()). Counters, pools and relaxed queues often promise it.
-/// [`Model::partition`] is not used: a moment of rest is one of the whole object.
+/// Quiescent consistency is weaker than linearizability ([`linearizable`](super::linearizable())), and neither weaker
+/// nor stronger than sequential consistency ([`sequential`](super::sequential())). Counters, pools and relaxed queues
+/// often promise it. The check does not use [`Model::partition`], because a moment of rest concerns the whole object.
 ///
 /// # Errors
-/// [`Malformed`] as for [`linearizable`](super::linearizable()).
+/// [`Malformed`] in the cases of [`linearizable`](super::linearizable()).
 ///
 /// # Panics
-/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
+/// If the check notices that [`Model::observes`] is wrong, or if there are more than 2^31 operations.
 ///
 /// # Cost
-/// The cost of [`linearizable`](super::linearizable()) if the history is linearizable, which is checked first
-/// with half of the budget. Otherwise, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s
-/// states and mᵢ equal calls with equal results of the i-th kind: up to 2^m for m different ones.
+/// If the history is linearizable, the cost of [`linearizable`](super::linearizable()), which runs first with half of
+/// the budget. Otherwise, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s states, where mᵢ
+/// counts the calls of the i-th kind (equal calls with equal results). That is up to 2^m for m different calls.
 ///
 /// ```
 /// use unpause_check::{linearizable, quiescent, models::{Counter, CounterOp::*, CounterRet::*}, Budget};
@@ -74,7 +73,7 @@ pub fn quiescent<M: Model>(
         }
         open += 1;
         if let Some(stage) = stages.last_mut() {
-            // If the meter is over, the caller concludes nothing from the result.
+            // If the meter is over, the caller draws no conclusion from the result.
             if meter.work(stage.len().min(KINDS_MAX) as u32 / 8) {
                 add(operation, stage, operations);
             } else {
@@ -85,12 +84,12 @@ pub fn quiescent<M: Model>(
     Ok(decide("quiescent", initial, operations, &stages, meter))
 }
 
-/// The number of kinds of calls that are distinguished.
+/// The maximum number of kinds of calls that are distinguished.
 const KINDS_MAX: usize = 1000;
 
-/// Calls that are equal in all but time are interchangeable, so they may take effect in the order of their
-/// invocations: a line. After a thousand kinds the rest are not distinguished, which costs time but does not
-/// change the verdict.
+/// Adds an operation to the line of its kind. Calls that differ only in their times are interchangeable, so they may
+/// take effect in the order of their invocations: they form a line. Beyond a thousand kinds, each call gets its own
+/// line, which costs time but does not change the verdict.
 fn add<O: PartialEq, R: PartialEq>(
     operation: usize,
     stage: &mut Vec<Line>,

@@ -1,8 +1,8 @@
-//! Sequential consistency (Lamport 1979): is there one order of all operations that keeps the order
-//! of each client and that the sequential object accepts? Real time between clients does not matter.
+//! Sequential consistency (Lamport 1979): some order of all operations keeps the order of each client and is accepted
+//! by the model. Real time between clients does not matter.
 //!
-//! Deciding it is NP-complete even if no value is written twice (Gibbons and Korach 1997), and a
-//! history may break it although the history of each key does not: nothing is split here.
+//! The decision is NP-complete even if no value is written twice (Gibbons and Korach 1997). A history may break the
+//! condition although the history of each key satisfies it, so this checker does not split by key.
 
 use super::limits::{Budget, Malformed, MalformedKind};
 use super::linearizable::events;
@@ -12,30 +12,30 @@ use crate::history::Operation;
 use crate::verdict::Verdict;
 use unpause_ordered::Map;
 
-/// Checks that `operations` are sequentially consistent: some order of them takes the model from
-/// `initial` through the results of the clients, and keeps each client's operations in the order of
-/// their invocations. An operation without a return may take effect at any time after the earlier
-/// ones of its client, or never.
+/// Checks that `operations` are sequentially consistent: some order of them starts in `initial` and gives the results
+/// that the clients received. This order must keep each client's operations in the order of their invocations. An
+/// operation without a return may take effect at any time after its client's earlier operations, or never.
 ///
-/// Weaker than [`linearizable`](super::linearizable()): a client may see an old state, as long as the clients'
-/// orders do not contradict each other. [`Model::partition`] is not used.
+/// Sequential consistency is weaker than linearizability ([`linearizable`](super::linearizable())): a client may read
+/// an old state, as long as the clients' orders do not contradict each other. The check does not use
+/// [`Model::partition`].
 ///
-/// Consistent: [`Witness::order`](crate::verdict::Witness::order) is such an order, or `None` if an engine only
-/// proved that there is one. Violated: the [`Evidence`](crate::verdict::Evidence) has the longest
-/// orders, after which no client can continue; the misfit is the next operation of one of the
-/// clients after all of them. Unknown: `budget` ran out.
+/// Consistent: [`Witness::order`](crate::verdict::Witness::order) is an order that explains the history, or `None` if
+/// the engine only proved that one exists. Violated: the [`Evidence`](crate::verdict::Evidence) has the longest orders,
+/// after which no client can continue; the misfit is a client's next operation after these orders. Unknown: `budget`
+/// ran out.
 ///
 /// # Errors
-/// [`Malformed`] as for [`linearizable`](super::linearizable()), and if a client invokes an operation before
+/// [`Malformed`] in the cases of [`linearizable`](super::linearizable()), and if a client invokes an operation before
 /// its previous one returned: an operation that never returned must be the last of its client.
 ///
 /// # Panics
-/// If [`Model::observes`] is wrong in a way that shows, and on more than 2^31 operations.
+/// If the check notices that [`Model::observes`] is wrong, or if there are more than 2^31 operations.
 ///
 /// # Cost
-/// The cost of [`linearizable`](super::linearizable()) if the history is linearizable, which is checked first
-/// with half of the budget. Otherwise at worst O(s·Π(nᵢ+1)) configurations for clients with nᵢ operations and s
-/// states, each of a few bits per client; O(n) if clients mostly saw each other's effects soon.
+/// If the history is linearizable, the cost of [`linearizable`](super::linearizable()), which runs first with half of
+/// the budget. Otherwise at worst O(s·Π(nᵢ+1)) configurations for clients with nᵢ operations and s states, each of a
+/// few bits per client. O(n) if the clients usually observed each other's effects soon.
 ///
 /// ```
 /// use unpause_check::{linearizable, sequential, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};

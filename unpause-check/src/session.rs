@@ -1,12 +1,12 @@
-//! Session guarantees (Terry et al. 1994): the guarantees of a client that moves between replicas.
+//! Session guarantees (Terry et al. 1994): the guarantees for a client that switches between replicas.
 //!
-//! Keys are replicated registers; each value is written to a key once, so the value of a read identifies its
-//! write. The guarantees relate the calls of one client to one key, and the order of the versions of that key,
-//! which all clients share. That order is given, in full or in part, or it is free; then the check decides
-//! whether some order satisfies them.
+//! Keys are replicated registers. Each value is written to a key once, so the value of a read identifies its write. The
+//! guarantees relate the calls of one client on one key to the order of that key's versions, which all clients share.
+//! The caller provides this version order completely, in part, or not at all; the check decides if some order satisfies
+//! the guarantees.
 //!
-//! Not supported: data with more than one current version, and guarantees across *other* keys (they need the
-//! set of writes of each server, which no client sees).
+//! Not supported: data with more than one current version, and guarantees across *different* keys (they need the set of
+//! writes of each server, which clients cannot observe).
 
 use std::error::Error;
 use std::fmt::{self, Debug};
@@ -23,7 +23,7 @@ use crate::verdict::{Anomaly, Edge, Evidence, Verdict, Witness};
 pub enum SessionCall<K, V> {
     /// Writes a new version.
     Write(K, V),
-    /// Reads a version, or nothing if it sees no write.
+    /// Reads a version, or nothing if no write is visible.
     Read(K),
 }
 
@@ -36,11 +36,11 @@ pub enum SessionRet<V> {
     Value(Option<V>),
 }
 
-/// A call of a client: its session is all calls with the same [`Operation::client`].
+/// A call of a client. All calls with the same [`Operation::client`] form a session.
 pub type SessionOperation<K, V> = Operation<SessionCall<K, V>, SessionRet<V>>;
 
-/// A guarantee of each session. "Later" means: invoked after the other call returned, by the same client, on
-/// the same key. A read of nothing is before every version.
+/// A guarantee of each session. "Later" means that the same client invoked the call on the same key after the other
+/// call returned. A read of nothing comes before every version.
 ///
 /// ```
 /// use unpause_check::Operation;
@@ -69,14 +69,14 @@ pub enum Guarantee {
     ReadYourWrites,
     /// After a read, a later read returns that version or a later one.
     MonotonicReads,
-    /// After a write, a later write makes a later version.
+    /// After a write, a later write creates a later version.
     MonotonicWrites,
-    /// After a read, a later write makes a later version.
+    /// After a read, a later write creates a later version.
     WritesFollowReads,
 }
 
 impl Guarantee {
-    /// All four.
+    /// All four guarantees.
     pub const ALL: [Guarantee; 4] = [
         Guarantee::ReadYourWrites,
         Guarantee::MonotonicReads,
@@ -84,7 +84,7 @@ impl Guarantee {
         Guarantee::WritesFollowReads,
     ];
 
-    /// The guarantee for a call and a later one, selected by whether they are writes.
+    /// Returns the guarantee for a call and a later call. The arguments say which of them are writes.
     fn about(first_writes: bool, then_writes: bool) -> Guarantee {
         match (first_writes, then_writes) {
             (true, false) => Guarantee::ReadYourWrites,
@@ -108,17 +108,16 @@ impl fmt::Display for Guarantee {
 
 /// Checks that all `guarantees` hold at once, for some order of the versions of each key.
 ///
-/// `versions` is the known part of that order: keys, and values of each in the order of their versions. Empty
-/// if nothing is known. A write that never returned may have taken effect; it puts no condition on the later
-/// calls of its client.
+/// `versions` is the known part of that order: for each key, values in version order. It is empty if no order is known.
+/// A write that never returned may have taken effect, but it does not constrain the later calls of its client.
 ///
-/// Consistent: [`Witness::order`] has all writes, with the writes of each key in a possible order
-/// of versions. Violated: a cycle, named after the guarantees in it, with the two calls of one
-/// client for each edge; or a read of a value that was never written. Never unknown.
+/// Consistent: [`Witness::order`] has all writes, with the writes of each key in a possible version order. Violated: a
+/// cycle, named after the guarantees in it, with the two calls of one client for each edge, or a read of a value that
+/// was never written. The verdict is never unknown.
 ///
 /// # Errors
-/// [`BadSession`] if a value is written to a key twice, a call has a result of the wrong kind, a call returned
-/// no later than it was invoked, or `versions` has a value that was never written.
+/// [`BadSession`] if a value is written to a key twice, a result has the wrong kind, a call returned no later than its
+/// invocation, or `versions` has an unwritten value.
 ///
 /// # Cost
 /// O(n log n) for n operations.
@@ -168,15 +167,15 @@ where
 
 const ENGINE: &str = "session marks";
 
-/// A history of sessions, and the required order of versions.
+/// A history of sessions, and the required version order.
 struct Sessions<'h, K, V> {
     history: &'h [SessionOperation<K, V>],
     keys: Table<&'h K, u32>,
-    /// The operation that wrote each version; behind those, one version for each key before any
-    /// write, with no operation.
+    /// The operation that wrote each version. These versions come first; one initial version per key follows, without
+    /// an operation.
     writes: Vec<u32>,
     by_value: Table<(u32, &'h V), u32>,
-    /// The version that an operation wrote or read, if it is known.
+    /// The version that each operation wrote or read, if known.
     version: Vec<u32>,
     key: Vec<u32>,
     draft: GraphDraft,
@@ -225,8 +224,8 @@ where
             }
         }
         for (operation, call) in history.iter().enumerate() {
-            // In a second pass, because a read may come before its write in `history`. The number
-            // of a key's initial version comes after the numbers of all writes.
+            // This needs a second pass, because a read may come before its write in `history`. The number of a key's
+            // initial version comes after the numbers of all writes.
             if let Some((SessionRet::Value(value), _)) = &call.returned {
                 let key = sessions.key[operation];
                 sessions.version[operation] = match value {
@@ -243,7 +242,7 @@ where
         Ok(sessions)
     }
 
-    /// A read of a value that was never written.
+    /// Returns the evidence for a read of a value that was never written.
     fn garbage(&self) -> Option<Evidence> {
         let is_garbage = |i: &usize| {
             let returned = self.history[*i].returned.is_some();
@@ -277,15 +276,14 @@ where
         Ok(())
     }
 
-    /// Links each call of a client on a key to its later calls on that key. One helper represents
-    /// the writes of a client up to a moment and follows the helper of the previous moment; another
-    /// one represents its reads. So there are O(n) links instead of O(n²).
+    /// Links each call of a client on a key to its later calls on that key. One chain of helpers represents the
+    /// client's writes up to each moment, and a second chain its reads. Each helper follows the previous helper of its
+    /// chain. So there are O(n) links instead of O(n²).
     fn promise(&mut self, guarantees: &[Guarantee]) -> Option<Evidence> {
         let mut events = Vec::with_capacity(2 * self.history.len());
         for (operation, call) in self.history.iter().enumerate() {
             events.push((call.invoked, operation, false));
-            // A read without a result is ignored, and no call is later than a call that never
-            // returned.
+            // A read without a result is ignored. A call that never returned precedes no call.
             if call.returned.is_some() {
                 events.push((call.end(), operation, true));
             }
@@ -309,7 +307,7 @@ where
                         self.draft.link(*mark, version, EdgeKind::On, NONE, operation as u32);
                     }
                 }
-                // The client read this version before it wrote it.
+                // The client read this version before it wrote the version.
                 let early = read.get(&(client, version)).filter(|_| writes);
                 if let (Some(early), true) =
                     (early, guarantees.contains(&Guarantee::WritesFollowReads))
@@ -364,7 +362,8 @@ where
         let mut names: Vec<Guarantee> = Vec::new();
         let mut part: Vec<usize> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
-        // A version is shown by its write; nothing, by the read that saw it.
+        // A version is shown by its write. An initial version, which has no write, is shown by the read that returned
+        // nothing.
         let shown = |version: u32, step: &CycleEdge| {
             let write = self.writes.get(version as usize).copied();
             write.unwrap_or(if step.after == NONE { step.before } else { step.after }) as usize
@@ -420,10 +419,10 @@ fn named(name: &str, text: String, edges: Vec<Edge>, part: Vec<usize>, misfit: u
     }
 }
 
-/// A history of sessions, or an order of versions, that contradicts itself.
+/// The error of a session history, or of a version order, that contradicts itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadSession {
-    /// The index of the operation at fault; `None` if the order of versions is.
+    /// The index of the operation at fault; `None` if the version order is at fault.
     pub operation: Option<usize>,
     /// The error.
     text: String,

@@ -1,7 +1,7 @@
 //! The verdict of a checker on a history: consistent, violated, or unknown.
 //!
-//! A verdict names operations by their index in the history, so it needs no type parameter and can be kept,
-//! shown and compared. Unknown is a verdict of its own and never a pass.
+//! A verdict names operations by their index in the history, so it needs no type parameter and can be stored, shown and
+//! compared. Unknown is a separate verdict and never counts as a pass.
 
 use std::fmt;
 
@@ -23,59 +23,59 @@ pub enum Verdict {
     Consistent(Witness),
     /// The history does not satisfy the condition; the evidence shows why.
     Violated(Box<Evidence>),
-    /// The budget ran out before a result. Neither a pass nor a failure.
+    /// The budget ran out before the check was decided. Neither a pass nor a failure.
     Unknown(Exhausted),
 }
 
 impl Verdict {
-    /// Returns `true` if the history was shown to satisfy the condition.
+    /// Returns `true` if the checker has shown that the history satisfies the condition.
     pub fn is_consistent(&self) -> bool {
         matches!(self, Verdict::Consistent(_))
     }
 
-    /// Returns `true` if the history was shown to break the condition.
+    /// Returns `true` if the checker has shown that the history breaks the condition.
     pub fn is_violated(&self) -> bool {
         matches!(self, Verdict::Violated(_))
     }
 }
 
-/// Shows that a history satisfies its condition.
+/// The proof that a history satisfies its condition.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Witness {
-    /// The engine that decided, such as `search` or `unique queue`. Several, joined by ` + `, if different
-    /// engines decided parts of the history.
+    /// The engine that decided, such as `search` or `unique queue`. If different engines decided parts of the history,
+    /// their names are joined by ` + `.
     pub engine: String,
-    /// Indices of operations in an order that the condition and the model allow. (For
-    /// linearizability, the order respects real time.) Operations without a return may be absent:
-    /// they did not happen. `None` if the engine proves that an order exists without making it.
+    /// The indices of the operations, in an order that the condition and the model allow. (For linearizability, the
+    /// order respects real time.) Operations without a return may be absent, because they did not take effect. `None`
+    /// if the engine proves that an order exists without constructing one.
     pub order: Option<Vec<usize>>,
 }
 
-/// Shows why a history breaks its condition.
+/// The proof that a history breaks its condition.
 ///
-/// A search shows how far any order got ([`partial`](Evidence::partial)); an engine for one kind of object
-/// names the [`Anomaly`] it found. Both may be present.
+/// A search shows the longest orders that it reached ([`partial`](Evidence::partial)). An engine for one kind of object
+/// names the [`Anomaly`] it found. Evidence may contain both.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
     /// The engine that decided, such as `search` or `unique queue`.
     pub engine: String,
     /// The contradiction with its name, if the engine has one.
     pub anomaly: Option<Anomaly>,
-    /// The longest orders that explain a part of the history, as indices of operations; at most a
-    /// handful. Empty if the engine makes no orders.
+    /// The longest orders that explain a part of the history, as indices of operations; at most a few. Empty if the
+    /// engine constructs no orders.
     pub partial: Vec<Vec<usize>>,
-    /// The operation that none of `partial` can take next, although it must come before any other remaining
-    /// operation returns; without orders, the operation that completes the anomaly.
+    /// The operation that cannot come next after any order in `partial`, although it must precede the return of every
+    /// other remaining operation. Without orders, the operation that completes the anomaly.
     pub misfit: usize,
-    /// The results that the misfit could have returned, one text for each distinct possibility after `partial`.
-    /// May be empty if the model cannot enumerate them. If there is a `part`, these are the results without the
-    /// other operations: in the whole history other results may be possible, but not the recorded one.
+    /// The results that the misfit could have returned after `partial`, each distinct text once. May be empty if the
+    /// model cannot enumerate them. If `part` is not empty, these results ignore all operations outside of `part`: in
+    /// the whole history other results may be possible, but not the recorded one.
     pub expected: Vec<String>,
-    /// The state of the model after `partial[0]`. If there is a `part`, it is not the state of the whole
-    /// history.
+    /// The model state after `partial[0]`. If `part` is not empty, it is the state after the operations in `part` only,
+    /// not after the whole history.
     pub state: String,
-    /// The operations in the contradiction, if not all: the operations of one key, or the few
-    /// operations of an anomaly. Empty means all.
+    /// The operations in the contradiction: the operations of one key, or the few operations of an anomaly. Empty if
+    /// all operations take part.
     pub part: Vec<usize>,
 }
 
@@ -96,32 +96,32 @@ pub struct Evidence {
 pub struct Anomaly {
     /// The standard name of the anomaly: `stale read`, `lost update`, `G1c`.
     pub name: String,
-    /// Explains the contradiction in a sentence or two, with the texts of the operations.
+    /// An explanation of the contradiction in one or two sentences, with the texts of the operations.
     pub text: String,
-    /// Pairs of operations in their required order. In a cycle, each edge leads to the start of the next, and
-    /// the last to the start of the first.
+    /// Pairs of operations in their required order. In a cycle, each edge ends where the next edge starts, and the last
+    /// edge ends where the first starts.
     pub edges: Vec<Edge>,
 }
 
-/// One operation must come before another.
+/// The requirement that one operation comes before another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Edge {
     /// The index of the first operation.
     pub from: usize,
-    /// The index of the second.
+    /// The index of the second operation.
     pub to: usize,
-    /// The reason: `returned before it was invoked`, `reads what it wrote`, `wr`.
+    /// The reason for the requirement: `returned before it was invoked`, `reads what it wrote`, `wr`.
     pub why: String,
 }
 
-/// A budget ran out.
+/// The counts of a check whose budget ran out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exhausted {
-    /// Configurations visited.
+    /// The number of configurations visited.
     pub nodes: u64,
-    /// The longest order found up to then, in operations.
+    /// The length of the longest order found before the budget ran out, in operations.
     pub longest: usize,
-    /// Operations in the history.
+    /// The number of operations in the history.
     pub operations: usize,
     /// The limit that was reached.
     pub limit: Limit,
@@ -135,7 +135,7 @@ pub enum Limit {
     Nodes,
     /// The memory.
     Memory,
-    /// [`Budget::stop`](crate::Budget::stop) returned `true`, mostly because time was up.
+    /// [`Budget::stop`](crate::Budget::stop) returned `true`, usually because time was up.
     Stop,
 }
 

@@ -1,10 +1,10 @@
-//! Many objects of one kind, distinguished by a key: the `independent` of Jepsen.
+//! Many objects of one kind, distinguished by a key: Jepsen's `independent`.
 
 use unpause_check::datum::Datum;
 use unpause_check::unique::Plain;
 use unpause_check::{Key, Model};
 
-/// One object for each key, all with the same initial state. Checked key by key.
+/// One object per key, all with the same initial state. Checked key by key.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp, RegisterRet};
@@ -35,7 +35,7 @@ pub struct Keyed<O> {
 }
 
 impl<M: Model> ByKey<M> {
-    /// Objects that all start in this state.
+    /// Creates objects that all start in this state.
     pub fn new(initial: M) -> Self {
         ByKey { initial, changed: Vec::new() }
     }
@@ -94,7 +94,7 @@ impl<M: Model> Model for ByKey<M> {
         }));
     }
 
-    /// With a single key, the history is the same as without keys.
+    /// With a single key, the history is equivalent to a history without keys.
     fn plain<'a>(
         &self,
         calls: &mut dyn Iterator<Item = (&'a Self::Op, Option<&'a M::Ret>)>,

@@ -11,9 +11,9 @@ use crate::problem::{FilePlace, Problem, ProblemKind, not_among, shown};
 pub(crate) enum EventKind {
     /// A process invoked an operation.
     Invoke,
-    /// The operation was done.
+    /// The operation took effect.
     Ok,
-    /// The operation was not done.
+    /// The operation did not take effect.
     Fail,
     /// The outcome is unknown.
     Info,
@@ -23,7 +23,7 @@ pub(crate) enum EventKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileEvent {
     pub(crate) place: FilePlace,
-    /// The process; `None` if the file has none.
+    /// The process; `None` if the file names no processes.
     pub(crate) process: Option<i64>,
     pub(crate) kind: EventKind,
     /// The name of the operation.
@@ -32,7 +32,7 @@ pub(crate) struct FileEvent {
     pub(crate) value: Datum,
 }
 
-/// The name of a call without `f`, such as the transactions of Elle.
+/// The name of a call without `f`, for example in Elle's transactions.
 const UNNAMED: &str = "txn";
 
 /// The content of a value in a file.
@@ -43,7 +43,7 @@ pub(crate) enum FileItem {
     Note { is_nemesis: bool },
 }
 
-/// The event or note in a value: a process that is not a whole number is not a client.
+/// Returns the event or note in a value. A process that is not an integer is not a client.
 pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem> {
     let bad = |message: String| Problem::at(place, ProblemKind::Event, message);
     let fields = match value {
@@ -61,7 +61,7 @@ pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem
         Some(other) => {
             return Ok(FileItem::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
-        // Without either it is other data, and not an incomplete event.
+        // Without a process and without `f`, this is other data, and not an incomplete event.
         None if fields.get("f").is_none() => {
             return Err(bad("this event has no process".to_owned()));
         }
@@ -98,7 +98,7 @@ pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem
     Ok(FileItem::Event(FileEvent { place, process, kind, f, key, value }))
 }
 
-/// A name without its namespace.
+/// Returns a name without its namespace.
 fn local(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, local)| if local.is_empty() { name } else { local })
 }

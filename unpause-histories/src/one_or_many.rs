@@ -1,27 +1,27 @@
-//! One object, or one for each key: the form in which the checkers of all conditions get a recording.
+//! One object, or one object per key: the form in which all checkers receive a recording.
 //!
-//! One type for both, because each type compiles every checker once more for each model.
+//! Both cases share one type, because with a second type every checker would be compiled again for each model.
 
 use unpause_check::unique::Plain;
 use unpause_check::{Key, Model};
 
 use crate::by_key::{ByKey, Keyed};
 
-/// One object, or one for each key.
+/// One object, or one object per key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum OneOrMany<M> {
     One(M),
     Many(ByKey<M>),
 }
 
-/// An operation on an object. All operations of a history are of the variant of the object.
+/// An operation on an object. All operations of a history have the same variant as the object.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ObjectOp<O> {
     Of(O),
     OfKey(Keyed<O>),
 }
 
-/// The variants of an object and of an operation differ.
+/// The panic message for an object and an operation of different variants.
 const MIXED: &str = "the operations of one object have no key, those of many have one";
 
 impl<M: Model> Model for OneOrMany<M> {
@@ -114,7 +114,7 @@ impl<M: Model> Model for OneOrMany<M> {
 }
 
 impl<O> ObjectOp<O> {
-    /// The operation without its key.
+    /// Returns the operation without its key.
     fn plain(&self) -> &O {
         match self {
             ObjectOp::Of(op) => op,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use unpause_words::closest;
 
-/// A place in a file. Both count from 1, columns in characters.
+/// A place in a file. Lines and columns count from 1, and columns count characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FilePlace {
     /// The line.
@@ -15,7 +15,7 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// The beginning of a line.
+    /// Returns the beginning of a line.
     pub(crate) fn line(line: u64) -> FilePlace {
         FilePlace { line, column: 1 }
     }
@@ -39,9 +39,9 @@ impl fmt::Display for FilePlace {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Its place; `None` if it concerns the whole file.
+    /// The place of the error; `None` if the error concerns the whole file.
     pub place: Option<FilePlace>,
-    /// Its kind.
+    /// The kind of the error.
     pub kind: ProblemKind,
     /// The error and the remedy, without the place.
     pub message: String,
@@ -53,9 +53,9 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The file could not be read.
     Io,
-    /// The text is not in its format.
+    /// The text does not have the expected format.
     Syntax,
-    /// It exceeds a limit on size or depth.
+    /// The file exceeds a limit on size or depth.
     Limit,
     /// An event lacks a field or has a field of the wrong type.
     Event,
@@ -88,7 +88,7 @@ impl fmt::Display for Problem {
 
 impl Error for Problem {}
 
-/// `"x"; did you mean "y"? There are y, z`, for a name that does not exist.
+/// Returns a text for a name that does not exist: `"x"; did you mean "y"? There are y, z`.
 pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String {
     let hint = closest(given, names.iter().copied());
     let hint = hint.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
@@ -101,7 +101,7 @@ pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String 
     format!("{given}{hint} {}{} {all}", first.unwrap_or_default(), letters.as_str())
 }
 
-/// A text of a file in an error: quoted, and cut if it is long.
+/// Returns a text from a file for an error message: quoted, and cut if it is long.
 pub(crate) fn shown(text: &str) -> String {
     const SHOWN_MAX: usize = 40;
     if text.chars().count() <= SHOWN_MAX {

@@ -1,4 +1,4 @@
-//! A history as it was recorded: calls with their returns, independent of any model.
+//! A recorded history: calls with their returns, independent of any model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use crate::problem::{FilePlace, Problem, ProblemKind};
 /// The calls of a file, each with its return.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
-    /// The name of the format it was in.
+    /// The name of the file format.
     pub format: &'static str,
     /// The calls, by time of invocation.
     pub calls: Vec<Call>,
-    /// The processes, in the order in which they first call; a call's `client` is an index.
+    /// The processes, in the order of their first calls; a call's `client` is an index into this list.
     pub processes: Vec<i64>,
-    /// The model that the file itself names, if any.
+    /// The model named by the file itself, if any.
     pub model: Option<&'static str>,
-    /// The meaning of a read of `nil` in it.
+    /// The meaning of a read of `nil` in this recording.
     pub nil: NilRead,
-    /// True if a failure is an answer: see
+    /// `true` if a failure is an answer: see
     /// [`RegisteredModel::refused`](unpause_check::models::RegisteredModel::refused).
     pub failures_are_answers: bool,
     /// The number of events that belong to no client and were left out.
     pub notes: u64,
-    /// The presence of processes in the file.
+    /// The information about processes in the file.
     pub callers: Callers,
 }
 
-/// The presence of processes in a file.
+/// The information about processes in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
-    /// Each call has its process.
+    /// Each call has a process.
     Named,
-    /// The file has no processes, so each call has one of its own. The order of the calls of a process is not
-    /// known, so conditions on that order cannot be checked.
+    /// The file has no processes, so each call gets its own process. The order of the calls of a process is unknown, so
+    /// conditions on that order cannot be checked.
     Unnamed {
-        /// The first answer that could belong to two open calls. It was matched with the earlier one, so times
-        /// are not reliable and no condition about real time can be checked.
+        /// The first answer that could belong to two open calls. It was matched with the earlier call, so times are not
+        /// reliable, and no condition on real time can be checked.
         ambiguous: Option<FilePlace>,
     },
 }
@@ -48,19 +48,19 @@ pub enum Callers {
 /// One call of a client.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// The index of its process in [`Recording::processes`].
+    /// The index of the call's process in [`Recording::processes`].
     pub client: u32,
     /// The name of the operation.
     pub f: Arc<str>,
-    /// The key of its object, if a field of its own has it.
+    /// The key of the object, if a separate field contains it.
     pub key: Option<Datum>,
-    /// Its argument.
+    /// The argument of the call.
     pub value: Datum,
     /// The place of the invocation in the file.
     pub place: FilePlace,
     /// The time of the invocation, in the order of all events.
     pub invoked: u64,
-    /// Its end; `None` if the file has none.
+    /// The end of the call; `None` if the file contains no end.
     pub end: Option<End>,
 }
 
@@ -78,11 +78,11 @@ pub struct End {
 /// The answer to a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Done, with this result.
+    /// The operation took effect, with this result.
     Ok(Datum),
-    /// Not done.
+    /// The operation did not take effect.
     Fail,
-    /// Unknown: it may have been done, or be done later, or never.
+    /// Unknown: the operation may have taken effect, may do so later, or never.
     Info,
 }
 
@@ -100,21 +100,21 @@ impl Recording {
         }
     }
 
-    /// The numbers of the clients in evidence: the numbers of their processes in the file, unless
-    /// one of them is not a `u32`.
+    /// Returns the client numbers for evidence: the process numbers from the file, or indices if a process number is
+    /// not a `u32`.
     pub(crate) fn client_numbers(&self) -> Vec<u32> {
         let numbers: Option<Vec<u32>> =
             self.processes.iter().map(|process| u32::try_from(*process).ok()).collect();
         numbers.unwrap_or_else(|| (0..self.processes.len() as u32).collect())
     }
 
-    /// The number of calls with an end of this kind; with `None`, of calls without an end.
+    /// Returns the number of calls with a wanted end. `wanted` receives `None` for calls without an end.
     pub(crate) fn count(&self, wanted: impl Fn(Option<&Answer>) -> bool) -> usize {
         self.calls.iter().filter(|call| wanted(call.end.as_ref().map(|end| &end.answer))).count()
     }
 }
 
-/// Pairs events into calls, as they come.
+/// Pairs incoming events into calls.
 pub(crate) struct Pairing {
     recording: Recording,
     clients: HashMap<i64, u32>,
@@ -123,7 +123,7 @@ pub(crate) struct Pairing {
     /// The open calls without a process, earliest first.
     unnamed: Vec<usize>,
     time: u64,
-    /// True if there were notes that are not the nemesis's.
+    /// `true` if there were notes that did not come from the nemesis.
     strangers: bool,
 }
 
@@ -139,14 +139,14 @@ impl Pairing {
         }
     }
 
-    /// Counts an event of no client. `is_nemesis` is true for Jepsen's nemesis.
+    /// Counts an event that belongs to no client. `is_nemesis` is `true` for Jepsen's nemesis.
     pub(crate) fn note(&mut self, is_nemesis: bool) {
         self.recording.notes += 1;
         self.strangers |= !is_nemesis;
     }
 
     /// # Errors
-    /// If the event does not fit those before.
+    /// If the event does not fit the previous events.
     pub(crate) fn event(&mut self, event: FileEvent) -> Result<(), Problem> {
         let Some(process) = event.process else {
             return self.unnamed(event);
@@ -189,7 +189,7 @@ impl Pairing {
                 });
                 return Ok(());
             }
-            // An info without a call is a note, such as a note of a nemesis with a number.
+            // An info without a call is a note, for example from a nemesis with a process number.
             (EventKind::Info, None) => {
                 self.note(true);
                 return Ok(());
@@ -255,7 +255,7 @@ impl Pairing {
             call.f == f && (key.is_none() || call.key == key) && is_answer(&call.value, &value)
         };
         let mut fitting = (0..self.unnamed.len()).filter(|n| fits(&self.unnamed[*n]));
-        // Two candidates make the answer ambiguous: the conditions on real time must then be refused.
+        // Two candidates make the answer ambiguous, so the conditions on real time must be refused.
         let (first, second) = (fitting.next(), fitting.next());
         let Some(first) = first else {
             if kind == EventKind::Info {
@@ -294,7 +294,7 @@ impl Pairing {
     }
 
     /// # Errors
-    /// If the file is empty or has no call of a client: nothing was tested, and that is not a pass.
+    /// If the file is empty or has no client call, because then nothing was tested, which is not a pass.
     pub(crate) fn finish(self) -> Result<Recording, Problem> {
         let Recording { calls, notes, .. } = &self.recording;
         let events = || if *notes == 1 { "its one event is" } else { "all of its events are" };
@@ -316,7 +316,7 @@ impl Pairing {
     }
 }
 
-/// Returns `true` if this can be the answer to this call: a nil in the call may be filled in.
+/// Returns `true` if the value can be the answer to this call. A nil in the call may be filled in.
 fn is_answer(asked: &Datum, told: &Datum) -> bool {
     match (asked, told) {
         (Datum::Nil, _) => true,

@@ -1,13 +1,13 @@
 //! The bytes of a file, one at a time, with their place and with limits on sizes.
 //!
-//! A buffer of our own holds one block of the file, so neither a file without line ends nor a pipe is held as a
-//! whole. UTF-8 is verified where a text is made of the bytes.
+//! The reader has its own buffer of one block, so it never keeps a whole file in memory, even without line ends or from
+//! a pipe. UTF-8 is verified when bytes are converted to text.
 
 use std::io::{ErrorKind, Read};
 
 use crate::problem::{FilePlace, Problem, ProblemKind};
 
-/// The maximum depth of nested values. Deeper ones are in no real history, and each level costs stack.
+/// The maximum depth of nested values. Real histories contain no deeper values, and each level needs stack space.
 pub(crate) const DEPTH_MAX: usize = 100;
 /// The maximum number of values in one event, including nested ones.
 pub(crate) const ITEMS_MAX: usize = 1 << 20;
@@ -22,11 +22,11 @@ const BLOCK: usize = 64 << 10;
 pub(crate) struct FileReader<'a> {
     input: &'a mut dyn Read,
     block: Vec<u8>,
-    /// The number of bytes in the block, and of those taken.
+    /// The number of bytes in the block, and the number of consumed bytes.
     filled: usize,
     next: usize,
     at: FilePlace,
-    /// The number of bytes read in all, and at the beginning of the current event.
+    /// The number of bytes read in total, and the number at the beginning of the current event.
     bytes: u64,
     event_began: u64,
     items: usize,
@@ -37,7 +37,7 @@ impl<'a> FileReader<'a> {
         FileReader::in_blocks(input, BLOCK)
     }
 
-    /// A source for a text of about a line. It needs no block as large as a file's.
+    /// Creates a reader for a text of about one line, with a smaller block than for a file.
     pub(crate) fn short(input: &'a mut &[u8]) -> FileReader<'a> {
         let size = input.len().clamp(1, BLOCK);
         FileReader::in_blocks(input, size)
@@ -49,12 +49,12 @@ impl<'a> FileReader<'a> {
         FileReader { input, block, filled: 0, next: 0, at, bytes: 0, event_began: 0, items: 0 }
     }
 
-    /// The place of the next byte.
+    /// Returns the place of the next byte.
     pub(crate) fn at(&self) -> FilePlace {
         self.at
     }
 
-    /// An error at the next byte.
+    /// Returns an error at the next byte.
     pub(crate) fn syntax<T>(&self, message: impl Into<String>) -> Result<T, Problem> {
         Err(Problem::at(self.at, ProblemKind::Syntax, message))
     }
@@ -68,7 +68,7 @@ impl<'a> FileReader<'a> {
     /// Counts a value of the event.
     ///
     /// # Errors
-    /// If the event has too many.
+    /// If the event has too many values.
     pub(crate) fn count_item(&mut self) -> Result<(), Problem> {
         self.items += 1;
         if self.items <= ITEMS_MAX {
@@ -78,7 +78,7 @@ impl<'a> FileReader<'a> {
         Err(Problem::at(self.at, ProblemKind::Limit, message))
     }
 
-    /// The next byte, without taking it.
+    /// Returns the next byte without consuming it.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>, Problem> {
         if self.next == self.filled {
             self.fill()?;
@@ -103,7 +103,7 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    /// Takes the next byte.
+    /// Consumes and returns the next byte.
     pub(crate) fn next(&mut self) -> Result<Option<u8>, Problem> {
         let Some(byte) = self.peek()? else {
             return Ok(None);
@@ -113,7 +113,7 @@ impl<'a> FileReader<'a> {
         if byte == b'\n' {
             self.at = FilePlace::line(self.at.line + 1);
         } else if byte & 0xc0 != 0x80 {
-            // A character counts at its first byte.
+            // A character is counted at its first byte.
             self.at.column += 1;
         }
         if self.bytes - self.event_began > EVENT_BYTES_MAX {
@@ -126,7 +126,7 @@ impl<'a> FileReader<'a> {
         Ok(Some(byte))
     }
 
-    /// Takes the next byte if it is `wanted`.
+    /// Consumes the next byte if it is `wanted`.
     pub(crate) fn take(&mut self, wanted: u8) -> Result<bool, Problem> {
         let is_wanted = self.peek()? == Some(wanted);
         if is_wanted {
@@ -135,7 +135,7 @@ impl<'a> FileReader<'a> {
         Ok(is_wanted)
     }
 
-    /// Takes bytes while they are wanted, and appends them to `out`.
+    /// Consumes bytes while they are wanted, and appends them to `out`.
     pub(crate) fn take_while(
         &mut self,
         out: &mut Vec<u8>,
@@ -148,7 +148,7 @@ impl<'a> FileReader<'a> {
         Ok(())
     }
 
-    /// Takes the rest of the line, without its end; none at the end of the file.
+    /// Consumes the rest of the line, without its end; `None` at the end of the file.
     pub(crate) fn line(&mut self) -> Result<Option<(FilePlace, String)>, Problem> {
         self.begin_event();
         let at = self.at;
@@ -164,8 +164,8 @@ impl<'a> FileReader<'a> {
         utf8(at, bytes).map(|text| Some((at, text)))
     }
 
-    /// Skips the mark that some editors put before UTF-8. Other files that begin with its first byte
-    /// are in no format that is read here.
+    /// Skips the byte order mark that some editors write before UTF-8. Other files that begin with its first byte have
+    /// no supported format.
     pub(crate) fn skip_mark(&mut self) -> Result<(), Problem> {
         if self.peek()? != Some(0xef) {
             return Ok(());
@@ -179,7 +179,7 @@ impl<'a> FileReader<'a> {
         Ok(())
     }
 
-    /// The next byte, as an error shows it.
+    /// Returns the next byte in the form for error messages.
     pub(crate) fn found(&mut self) -> Result<String, Problem> {
         Ok(match self.peek()? {
             None => "the end of the file".to_owned(),
@@ -191,7 +191,7 @@ impl<'a> FileReader<'a> {
     }
 }
 
-/// The text of these bytes, which began at `at`.
+/// Converts bytes that began at `at` to text.
 pub(crate) fn utf8(at: FilePlace, bytes: Vec<u8>) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

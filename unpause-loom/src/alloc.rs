@@ -1,36 +1,36 @@
-//! Allocations that must be gone at the end of a run.
+//! Allocations that must be freed before the end of a run.
 
 pub use std::alloc::Layout;
 
 use unpause_model::{Kind, count};
 
-/// `std::alloc::alloc`.
+/// Allocates like `std::alloc::alloc`, and tracks the allocation.
 ///
 /// # Safety
-/// As for std's function.
+/// The same requirements as for std's function.
 pub unsafe fn alloc(layout: Layout) -> *mut u8 {
     count(Kind::Allocations, 1);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::alloc::alloc(layout) }
 }
 
-/// `std::alloc::alloc_zeroed`.
+/// Allocates like `std::alloc::alloc_zeroed`, and tracks the allocation.
 ///
 /// # Safety
-/// As for std's function.
+/// The same requirements as for std's function.
 pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
     count(Kind::Allocations, 1);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::alloc::alloc_zeroed(layout) }
 }
 
-/// `std::alloc::dealloc`.
+/// Frees like `std::alloc::dealloc`, and ends the tracking.
 ///
 /// # Safety
-/// As for std's function.
+/// The same requirements as for std's function.
 pub unsafe fn dealloc(memory: *mut u8, layout: Layout) {
     count(Kind::Allocations, -1);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::alloc::dealloc(memory, layout) }
 }
 
@@ -51,23 +51,23 @@ impl Drop for Tracked {
 }
 
 impl<T> Track<T> {
-    /// Tracks a value.
+    /// Starts to track a value.
     pub fn new(value: T) -> Track<T> {
         count(Kind::Allocations, 1);
         Track { value, _tracked: Tracked }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get_ref(&self) -> &T {
         &self.value
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// The value, which is not tracked any more.
+    /// Returns the value, which is no longer tracked.
     pub fn into_inner(self) -> T {
         self.value
     }

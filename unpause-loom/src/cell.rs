@@ -1,23 +1,23 @@
-//! Cells whose accesses are watched: a write beside another access fails the model.
+//! Cells with monitored accesses: a write concurrent with another access fails the model.
 //!
-//! Each access begins and ends with an operation on a word of the cell, so the engine may switch to another thread
-//! between them, and a search tries it. `--races` also finds accesses that nothing orders, and that did not meet.
+//! Each access begins and ends with an operation on a word of the cell. So the engine may switch to another thread
+//! between them, and a search tries each such switch. `--races` also finds unordered accesses that did not overlap.
 
 use std::cell;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The number of a write in the word of a cell. Reads are 1 each.
+/// The amount by which a write increases the word of a cell. A read increases the word by 1.
 const WRITE: usize = 1 << 32;
 
-/// A `std::cell::UnsafeCell` whose accesses are watched.
+/// A `std::cell::UnsafeCell` with monitored accesses.
 pub struct UnsafeCell<T: ?Sized> {
     accesses: AtomicUsize,
     value: cell::UnsafeCell<T>,
 }
 
-/// An access of a cell, until it is dropped.
+/// An access of a cell, in progress until it is dropped.
 #[derive(Debug)]
 struct Access {
     accesses: *const AtomicUsize,
@@ -42,18 +42,18 @@ impl Access {
 
 impl Drop for Access {
     fn drop(&mut self) {
-        // SAFETY: who keeps a pointer to the value promises that the cell still exists.
+        // SAFETY: code that keeps a pointer to the value guarantees that the cell still exists.
         unsafe { (*self.accesses).fetch_sub(self.number, Relaxed) };
     }
 }
 
 impl<T> UnsafeCell<T> {
-    /// A cell with this value.
+    /// Creates a cell with this value.
     pub const fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell { accesses: AtomicUsize::new(0), value: cell::UnsafeCell::new(value) }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -63,7 +63,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Calls `act` with a pointer for reading.
     ///
     /// # Panics
-    /// If another thread writes meanwhile.
+    /// If another thread writes at the same time.
     #[track_caller]
     pub fn with<F, R>(&self, act: F) -> R
     where
@@ -76,7 +76,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Calls `act` with a pointer for writing.
     ///
     /// # Panics
-    /// If another thread reads or writes meanwhile.
+    /// If another thread reads or writes at the same time.
     #[track_caller]
     pub fn with_mut<F, R>(&self, act: F) -> R
     where
@@ -86,19 +86,19 @@ impl<T: ?Sized> UnsafeCell<T> {
         act(self.value.get())
     }
 
-    /// A pointer for reading. The access lasts until it is dropped.
+    /// Returns a pointer for reading. The access lasts until the pointer is dropped.
     ///
     /// # Panics
-    /// If another thread writes meanwhile.
+    /// If another thread writes at the same time.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
         ConstPtr { _access: Access::begin(&self.accesses, 1), pointer: self.value.get() }
     }
 
-    /// A pointer for writing. The access lasts until it is dropped.
+    /// Returns a pointer for writing. The access lasts until the pointer is dropped.
     ///
     /// # Panics
-    /// If another thread reads or writes meanwhile.
+    /// If another thread reads or writes at the same time.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr { _access: Access::begin(&self.accesses, WRITE), pointer: self.value.get() }
@@ -131,12 +131,12 @@ pub struct ConstPtr<T: ?Sized> {
 }
 
 impl<T: ?Sized> ConstPtr<T> {
-    /// The value.
+    /// Returns a reference to the value.
     ///
     /// # Safety
-    /// As for the dereference of a pointer.
+    /// The same requirements as for the dereference of a raw pointer.
     pub unsafe fn deref(&self) -> &T {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { &*self.pointer }
     }
 
@@ -157,13 +157,13 @@ pub struct MutPtr<T: ?Sized> {
 }
 
 impl<T: ?Sized> MutPtr<T> {
-    /// The value.
+    /// Returns a mutable reference to the value.
     ///
     /// # Safety
-    /// As for the dereference of a pointer.
+    /// The same requirements as for the dereference of a raw pointer.
     #[allow(clippy::mut_from_ref, reason = "loom's signature")]
     pub unsafe fn deref(&self) -> &mut T {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { &mut *self.pointer }
     }
 
@@ -176,11 +176,11 @@ impl<T: ?Sized> MutPtr<T> {
     }
 }
 
-/// A `std::cell::Cell` whose accesses are watched.
+/// A `std::cell::Cell` with monitored accesses.
 pub struct Cell<T>(UnsafeCell<T>);
 
 impl<T> Cell<T> {
-    /// A cell with this value.
+    /// Creates a cell with this value.
     pub const fn new(value: T) -> Cell<T> {
         Cell(UnsafeCell::new(value))
     }
@@ -198,29 +198,29 @@ impl<T> Cell<T> {
             return;
         }
         self.0.with_mut(|own| {
-            // SAFETY: two cells, and no reference to either value leaves this module.
+            // SAFETY: the cells are distinct, and no reference to either value leaves this module.
             other.0.with_mut(|other| unsafe { std::ptr::swap(own, other) });
         });
     }
 
-    /// Stores a value. Returns the previous one.
+    /// Stores a value, and returns the previous value.
     #[track_caller]
     pub fn replace(&self, value: T) -> T {
         // SAFETY: no reference to the value leaves this module.
         self.0.with_mut(|own| unsafe { std::mem::replace(&mut *own, value) })
     }
 
-    /// A copy of the value.
+    /// Returns a copy of the value.
     #[track_caller]
     pub fn get(&self) -> T
     where
         T: Copy,
     {
-        // SAFETY: as in `replace`.
+        // SAFETY: no reference to the value leaves this module.
         self.0.with(|own| unsafe { *own })
     }
 
-    /// Takes the value, and leaves the default.
+    /// Takes the value, and leaves the default value.
     #[track_caller]
     pub fn take(&self) -> T
     where
@@ -229,7 +229,7 @@ impl<T> Cell<T> {
         self.replace(T::default())
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

@@ -1,4 +1,4 @@
-//! loom's `future`: a waker that is stored, and a thread that waits for a future.
+//! loom's `future`: a stored waker, and a thread that waits for a future.
 
 use std::fmt;
 use std::future::Future;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// The waker of a task, which another thread calls.
+/// A stored waker of a task, for other threads to call.
 #[derive(Default)]
 pub struct AtomicWaker(Mutex<Option<Waker>>);
 
 impl AtomicWaker {
-    /// No waker.
+    /// Creates an `AtomicWaker` without a waker.
     pub fn new() -> AtomicWaker {
         AtomicWaker::default()
     }
@@ -60,8 +60,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future until it is ready. The thread is parked meanwhile. In a run, the future may be polled once without a
-/// wake, at any moment after its first poll that was pending.
+/// Polls a future until it is ready. The thread is parked while it waits. In a run, the future may be polled once
+/// without a wake-up, at any moment after its first pending poll.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -80,8 +80,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Unparks the current thread later, or never: a thread of its own does it, if its first step is made before this
-/// function ends. So a wake that the future has lost is still a deadlock in other runs.
+/// May unpark the current thread later. A separate thread does so, but only if its first step runs before this function
+/// ends. So a lost wake-up of the future is still a deadlock in other runs.
 fn may_unpark() {
     let is_late = Arc::new(AtomicBool::new(false));
     let (of_thread, this) = (is_late.clone(), thread::current());

@@ -1,3 +1,3 @@
-//! loom's `hint`: std's.
+//! loom's `hint`, which is std's.
 
 pub use std::hint::{spin_loop, unreachable_unchecked};

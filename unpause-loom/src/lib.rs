@@ -1,4 +1,4 @@
-//! loom's names over std. Tests that were written for [loom] 0.7 run under the scheduler of unpause, unchanged:
+//! loom's names on top of std. Tests written for [loom] 0.7 run unchanged under the scheduler of unpause:
 //!
 //! ```toml
 //! [target.'cfg(loom)'.dev-dependencies]
@@ -9,19 +9,19 @@
 //! RUSTFLAGS="--cfg loom" cargo unpause test --any
 //! ```
 //!
-//! Under this command a [`model`](fn@model) is searched: all its interleavings if their number allows it, and otherwise
-//! runs of unpause's default strategy. Then memory orders that are weaker than `SeqCst` are tried in more runs. A
-//! failure is shrunk, shown, kept and replayed like each failure of unpause. Without the command a model runs on real
-//! threads some times, and a note says so.
+//! Under this command a [`model`](fn@model) is searched: all its interleavings if there are few enough, else a sample
+//! with unpause's default strategy. Further runs try memory orders weaker than `SeqCst`. A failure is shrunk, shown,
+//! kept and replayed like any failure of unpause. Without the command, a model runs several times on real threads, and
+//! a note says so.
 //!
 //! | loom | here |
 //! |---|---|
 //! | `model`, `model::Builder` | [`model`](mod@model): a search, then samples |
 //! | `sync::atomic` | std's atomics, with `with_mut` and `unsync_load` |
-//! | `cell` | cells that find a write beside another access |
+//! | `cell` | cells that detect a write concurrent with another access |
 //! | `sync::{Mutex, RwLock, Condvar}`, `sync::mpsc` | std's |
-//! | `sync::Arc`, `alloc` | std's, and what is left at the end of a run is a failure |
-//! | `thread` | std's; `spawn` takes closures that are not `Send`, as loom's does |
+//! | `sync::Arc`, `alloc` | std's, but a remaining reference or allocation at the end of a run is a failure |
+//! | `thread` | std's; like in loom, `spawn` accepts closures that are not `Send` |
 //! | `thread_local!`, `lazy_static!` | new in each run |
 //!
 //! [loom]: https://docs.rs/loom
@@ -40,14 +40,14 @@ pub mod thread;
 #[doc(inline)]
 pub use crate::model::model;
 
-/// loom's limit of the threads of a model. There is none here.
+/// loom's limit on the threads of a model. This crate has no limit.
 pub const MAX_THREADS: usize = 5;
 
-/// Goes on with the search, in loom. Here the whole model is searched.
+/// Continues the search in loom. No effect here: the whole model is always searched.
 pub fn explore() {}
 
-/// Stops the search, in loom, so that it takes less time. Here the whole model is searched.
+/// Pauses the search in loom, to save time. No effect here: the whole model is always searched.
 pub fn stop_exploring() {}
 
-/// Skips an alternative, in loom, so that it takes less time. Here the whole model is searched.
+/// Skips an alternative in loom, to save time. No effect here: the whole model is always searched.
 pub fn skip_branch() {}

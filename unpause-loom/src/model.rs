@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use unpause_model::Model;
 
-/// loom's default of [`Builder::max_branches`].
+/// The default of [`Builder::max_branches`] in loom.
 const BRANCHES: usize = 1_000;
-/// The time of the search if the model names none.
+/// The time limit of the search if the model sets none.
 const SEARCH: &str = "SIM_TIME=10s";
 
-/// Searches the runs of a model.
+/// Runs the search of a model.
 ///
 /// # Panics
 /// If a run fails.
@@ -23,30 +23,30 @@ where
     Builder::new().check(body);
 }
 
-/// A model with settings. The variables of the environment that loom reads set them, too. Those of unpause, such as
+/// A model with settings. loom's environment variables also set them. unpause's environment variables, such as
 /// `SIM_STRATEGY`, take precedence.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Builder {
-    /// loom's limit of the threads. There is none here.
+    /// loom's limit on the number of threads. This crate has no limit.
     pub max_threads: usize,
-    /// The limit of the steps of a run. loom's default of 1,000 stands for unpause's default.
+    /// The step limit of a run. loom's default value of 1,000 selects unpause's default.
     pub max_branches: usize,
-    /// The largest number of runs: `LOOM_MAX_PERMUTATIONS`.
+    /// The maximum number of runs: `LOOM_MAX_PERMUTATIONS`.
     pub max_permutations: Option<usize>,
     /// The time limit of the search: `LOOM_MAX_DURATION`, in seconds.
     pub max_duration: Option<Duration>,
-    /// The largest number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`.
+    /// The maximum number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`.
     pub preemption_bound: Option<usize>,
-    /// loom's file of checkpoints. A search does not use it, and a note says so.
+    /// loom's checkpoint file. A search does not use it, and a note says so.
     pub checkpoint_file: Option<PathBuf>,
-    /// Has no effect, as there are no checkpoints.
+    /// Has no effect, because there are no checkpoints.
     pub checkpoint_interval: usize,
-    /// Has no effect: the whole model is searched.
+    /// Has no effect, because the whole model is always searched.
     pub expect_explicit_explore: bool,
-    /// Has no effect: places are always shown.
+    /// Has no effect, because source places are always shown.
     pub location: bool,
-    /// Has no effect: a failure shows its run.
+    /// Has no effect, because a failure always shows its run.
     pub log: bool,
 }
 
@@ -57,10 +57,10 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A model with the settings of the environment.
+    /// Creates a model with the settings from the environment.
     ///
     /// # Panics
-    /// If a variable of loom is not a number.
+    /// If an environment variable of loom is not a number.
     pub fn new() -> Builder {
         Builder {
             max_threads: crate::MAX_THREADS,
@@ -77,13 +77,13 @@ impl Builder {
         }
     }
 
-    /// Sets the file of checkpoints.
+    /// Sets the checkpoint file.
     pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
         self.checkpoint_file = Some(file.into());
         self
     }
 
-    /// Searches the runs of the model.
+    /// Runs the search of the model.
     ///
     /// # Panics
     /// If a run fails.
@@ -104,7 +104,8 @@ impl Builder {
         Model { plan: &self.plan(), tool: "unpause-loom" }.check(body);
     }
 
-    /// The settings of the phases: a search, runs of the default if it was too long, and runs with weak orders.
+    /// Returns the settings of the phases: a search, runs of the default strategy if the search was too long, and runs
+    /// with weak memory orders.
     fn plan(&self) -> String {
         let strategy = match self.preemption_bound {
             Some(bound) => format!("preemptions:{bound}"),
@@ -129,7 +130,7 @@ impl Builder {
     }
 }
 
-/// The value of a variable of loom.
+/// Returns the value of one of loom's environment variables.
 fn number(variable: &str) -> Option<usize> {
     let value = env::var_os(variable)?;
     let number = value.to_str().and_then(|text| text.trim().parse().ok());

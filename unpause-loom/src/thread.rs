@@ -1,4 +1,4 @@
-//! loom's `thread`: std's, for closures that are not `Send` as well.
+//! loom's `thread`: std's, but closures need not be `Send`.
 
 use std::fmt;
 use std::io;
@@ -15,36 +15,36 @@ pub fn __local() {
     unpause_model::local();
 }
 
-/// A value that moves to another thread, or is used by several, whatever its type.
+/// A value of any type that moves to another thread or is shared between threads.
 struct Moved<T>(T);
 
-// SAFETY: loom's `spawn` takes such closures, because it runs all threads of a model on one thread of the system, one
-// at a time. So does the engine. On real threads it is the test that promises it.
+// SAFETY: loom's `spawn` accepts such closures, because it runs all threads of a model on one OS thread, one at a time.
+// The engine does the same. On real threads, the test must guarantee that this is sound.
 unsafe impl<T> Send for Moved<T> {}
 
 impl<T> Moved<T> {
-    /// Takes the value, so that a closure captures the whole of `self`.
+    /// Takes the value, so that a closure captures all of `self`.
     fn take(self) -> T {
         self.0
     }
 }
 
-/// A thread of a model. The run waits for its end, also if this is dropped.
+/// A thread of a model. The run waits for the end of the thread, even if the handle is dropped.
 pub struct JoinHandle<T>(ManuallyDrop<thread::JoinHandle<Moved<T>>>);
 
 impl<T> JoinHandle<T> {
-    /// Waits for the end of the thread. Returns its result.
+    /// Waits for the end of the thread, and returns its result.
     ///
     /// # Errors
-    /// If the thread has panicked: its payload.
+    /// Returns the panic payload if the thread has panicked.
     pub fn join(self) -> thread::Result<T> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: taken once, as `self` is not dropped.
+        // SAFETY: taken only once, because `self` is not dropped.
         let thread = unsafe { ManuallyDrop::take(&mut this.0) };
         thread.join().map(Moved::take)
     }
 
-    /// The thread.
+    /// Returns the thread.
     pub fn thread(&self) -> &Thread {
         self.0.thread()
     }
@@ -52,22 +52,22 @@ impl<T> JoinHandle<T> {
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        // SAFETY: taken once, as this is the end of `self`.
+        // SAFETY: taken only once, because `self` is dropped now.
         let thread = Moved(unsafe { ManuallyDrop::take(&mut self.0) });
         let join = move || drop(thread.take().join());
-        // SAFETY: the run waits for the thread before it ends. The result of the thread lives as long as the values
-        // that its closure has captured, which is `'static`.
+        // SAFETY: the run waits for the thread before it ends. The result of the thread lives as long as the captured
+        // values of its closure, which is `'static`.
         unpause_model::detach(unsafe { outliving(join) });
     }
 }
 
-/// The same closure without the lifetime of its captures.
+/// Returns the same closure without the lifetime of its captures.
 ///
 /// # Safety
-/// Its captured values live until it is called.
+/// The captured values must live until the closure is called.
 unsafe fn outliving<'a>(act: impl FnOnce() + Send + 'a) -> impl FnOnce() + Send + 'static {
     let boxed: Box<dyn FnOnce() + Send + 'a> = Box::new(act);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let boxed: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(boxed) };
     boxed
 }
@@ -81,7 +81,7 @@ impl<T: fmt::Debug> fmt::Debug for JoinHandle<T> {
 /// Spawns a thread of the model. A panic of the thread fails the model.
 ///
 /// # Panics
-/// If the system refuses a thread.
+/// If the system cannot create a thread.
 pub fn spawn<F, T>(body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + 'static,
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// std's builder of threads, for closures that are not `Send` as well.
+/// std's builder of threads, for closures that need not be `Send`.
 #[derive(Debug)]
 pub struct Builder(thread::Builder);
 
@@ -104,7 +104,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A thread without settings.
+    /// Creates a builder of a thread without settings.
     pub fn new() -> Builder {
         Builder(thread::Builder::new())
     }
@@ -115,7 +115,8 @@ impl Builder {
         Builder(self.0.name(name))
     }
 
-    /// Sets the size of the stack, if it is larger than 1 MiB: sizes that suffice for loom's threads do not for others.
+    /// Sets the stack size to the maximum of `size` and 1 MiB, because sizes that suffice for loom's threads may be too
+    /// small for real threads.
     #[must_use]
     pub fn stack_size(self, size: usize) -> Builder {
         Builder(self.0.stack_size(size.max(1 << 20)))
@@ -124,7 +125,7 @@ impl Builder {
     /// Spawns the thread.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// If the system cannot create a thread.
     pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + 'static,
@@ -136,7 +137,7 @@ impl Builder {
             match catch_unwind(AssertUnwindSafe(body)) {
                 Ok(result) => Moved(result),
                 Err(payload) => {
-                    // loom's models fail, whether somebody joins the thread or not.
+                    // As in loom, the model fails even if no thread joins this thread.
                     unpause_model::fail();
                     resume_unwind(payload)
                 }

@@ -1,6 +1,6 @@
-//! The arguments of the attribute: their grammar, valid combinations, and an error at each invalid one.
+//! The arguments of the attribute: their grammar, their valid combinations, and an error at each invalid argument.
 //!
-//! Reads on after an error, so that all are shown at once.
+//! Parsing continues after an error, so that all errors are shown at once.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -45,7 +45,7 @@ pub(crate) const NAMES: [&str; 29] = [
     "crate",
 ];
 
-/// Arguments of tests with plain threads.
+/// Arguments that only tests with plain threads accept.
 const OF_NATIVE: [&str; 6] = ["leaks", "races", "points", "arc", "chances", "isolate"];
 
 /// Arguments that exclude each other, with the reason.
@@ -58,62 +58,62 @@ const CONFLICTS: [(&str, &str, &str); 6] = [
     ("must_prove", "seed", "one run proves nothing"),
 ];
 
-/// The arguments of the attribute; `None` for those left out.
+/// The arguments of the attribute; `None` for omitted arguments.
 #[derive(Default)]
 pub(crate) struct Arguments {
-    /// From 1.
+    /// A number from 1.
     pub(crate) seeds: Option<u64>,
-    /// Any.
+    /// Any number.
     pub(crate) seed: Option<u64>,
     /// A strategy of the library.
     pub(crate) strategy: Option<LitStr>,
-    /// From 1.
+    /// A number from 1.
     pub(crate) max_steps: Option<u32>,
-    /// In milliseconds.
+    /// A time in milliseconds.
     pub(crate) time_ms: Option<u64>,
-    /// In milliseconds.
+    /// A time in milliseconds.
     pub(crate) hang_ms: Option<u64>,
-    /// In milliseconds.
+    /// A time in milliseconds.
     pub(crate) limit_ms: Option<u64>,
-    /// Not empty.
+    /// A non-empty text.
     pub(crate) replay: Option<LitStr>,
-    /// True if the flag is present, without a value.
+    /// `true` if the flag is present without a value.
     pub(crate) must_fail: bool,
-    /// Not empty.
+    /// A non-empty text.
     pub(crate) must_fail_with: Option<LitStr>,
-    /// True if the flag is present.
+    /// `true` if the flag is present.
     pub(crate) coverage: bool,
-    /// True if the flag is present.
+    /// `true` if the flag is present.
     pub(crate) closure: bool,
-    /// True if the flag is present.
+    /// `true` if the flag is present.
     pub(crate) cancel_selects: bool,
-    /// True if the flag is present.
+    /// `true` if the flag is present.
     pub(crate) buggify: bool,
-    /// Any.
+    /// Any number.
     pub(crate) prove: Option<u64>,
-    /// Any.
+    /// Any number.
     pub(crate) why: Option<u64>,
-    /// True if the flag is present. The strategy is then one of [`SEARCHES`].
+    /// `true` if the flag is present. The strategy must then be in [`SEARCHES`].
     pub(crate) must_prove: bool,
-    /// True if the flag is present.
+    /// `true` if the flag is present.
     pub(crate) statistics: bool,
-    /// True if the flag is present: the function is not `async`, and its threads are stepped.
+    /// `true` if the flag is present: the function is not `async`, and its threads are stepped.
     pub(crate) native: bool,
-    /// True if the flag is present: a run fails if it leaks memory. With `native` only.
+    /// `true` if the flag is present: a run fails if it leaks memory. Only with `native`.
     pub(crate) leaks: bool,
-    /// True if the flag is present: the test needs a build that searches data races. With `native` only.
+    /// `true` if the flag is present: the test needs a build that detects data races. Only with `native`.
     pub(crate) races: bool,
-    /// `last` or `any`.
+    /// `last`, `any` or `late:K`.
     pub(crate) clock: Option<LitStr>,
     pub(crate) cancel: Option<LitStr>,
     pub(crate) progress: Option<LitStr>,
-    /// `all` or `default`. Beside `native`.
+    /// `all` or `default`. Only with `native`.
     pub(crate) points: Option<LitStr>,
-    /// True if the flag is present. Beside `native`.
+    /// `true` if the flag is present. Only with `native`.
     pub(crate) arc: bool,
-    /// Some of `timers`, `spurious` and `weak`, or `none`. Beside `native`.
+    /// Some of `timers`, `spurious` and `weak`, or `none`. `timers` only with `native`.
     pub(crate) chances: Option<LitStr>,
-    /// `run` or `process`. Beside `native`.
+    /// `run` or `process`. Only with `native`.
     pub(crate) isolate: Option<LitStr>,
     /// `sc` or `c11`.
     pub(crate) memory: Option<LitStr>,
@@ -122,7 +122,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Sets a flag. Returns `false` if there is none of this name.
+    /// Sets a flag. Returns `false` if there is no flag with this name.
     fn set_flag(&mut self, name: &str) -> bool {
         let flag = match name {
             "must_fail" => &mut self.must_fail,
@@ -143,7 +143,7 @@ impl Arguments {
     }
 }
 
-/// Returns the arguments in `tokens`, and their errors in order of position.
+/// Returns the arguments in `tokens`, and their errors in the order of their positions.
 pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     let mut arguments = Arguments::default();
     let mut errors = Vec::new();
@@ -164,7 +164,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    // Weak operations and condition variables of this library are points of awaited tasks, too.
+    // `weak` and `spurious` also apply to this library's atomics and condition variables, so they do not need `native`.
     let is_weak = arguments.chances.as_ref().is_some_and(|words| {
         words.value().split(',').all(|word| ["weak", "spurious"].contains(&word.trim()))
     });
@@ -178,7 +178,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
             )
         }));
     }
-    // Errors of the strategy itself are reported before.
+    // Errors of the strategy itself were already reported.
     let strategy_is_wrong =
         seen.iter().any(|name| name == "strategy") && arguments.strategy.is_none();
     if let (Some(span), false) = (must_prove, strategy_is_wrong) {
@@ -221,11 +221,11 @@ fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
     parts
 }
 
-/// One argument: a name, alone or with `= value`.
+/// An argument: a name, alone or with `= value`.
 struct Argument {
     name: String,
     span: Span,
-    /// The tokens after `=`; `None` without one.
+    /// The tokens after `=`; `None` without `=`.
     value: Option<TokenStream>,
 }
 
@@ -251,7 +251,7 @@ impl Argument {
                 }
                 Some(value.iter().cloned().collect())
             }
-            // Before the value, because a wrong name is the first error.
+            // Checked before the value, because a wrong name is the first error.
             _ if !NAMES.contains(&text.as_str()) => return Err(unknown(name, &text)),
             [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Parenthesis => {
                 return Err(Error::new_spanned(whole(), format!("write {}", form(&text))));
@@ -267,7 +267,7 @@ impl Argument {
         Ok(Argument { name: text, span: name.span(), value })
     }
 
-    /// Checks that it may follow the arguments in `seen`.
+    /// Checks that this argument may follow the arguments in `seen`.
     fn check(&self, seen: &[String]) -> Result<(), Error> {
         if seen.contains(&self.name) {
             return Err(Error::new(self.span, format!("`{}` is given twice", self.name)));
@@ -283,7 +283,7 @@ impl Argument {
         Ok(())
     }
 
-    /// Puts the value where it belongs.
+    /// Stores the value in its field.
     fn store(self, arguments: &mut Arguments) -> Result<(), Error> {
         let name = self.name.as_str();
         let value = match (self.value, name) {
@@ -353,7 +353,7 @@ fn nameless(token: &TokenTree) -> String {
     format!("expected the name of an argument, such as {}", form(meant))
 }
 
-/// An error at the tokens, or at `span` if there are none.
+/// Returns an error at the tokens, or at `span` if there are no tokens.
 fn error_at(tokens: &TokenStream, span: Span, message: &str) -> Error {
     if tokens.is_empty() {
         Error::new(span, message)

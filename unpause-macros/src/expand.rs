@@ -1,4 +1,4 @@
-//! Writes the test: a call of the library with the place, the arguments and the body, or, if something is wrong, the
+//! Writes the test: a call of the library with the place, the arguments and the body. If there are errors, writes the
 //! errors and a function that only type-checks the body.
 
 use proc_macro2::{Span, TokenStream};
@@ -10,13 +10,13 @@ use syn::{Error, FnArg, ReturnType};
 use crate::arguments::{self, Arguments};
 use crate::function::Function;
 
-/// The expansion of the attribute with the tokens `attribute` on the item `item`.
+/// Returns the expansion of the attribute with the tokens `attribute` on the item `item`.
 pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     test_named(OURS, attribute, item, TokenStream::new(), Vec::new())
 }
 
-/// Like [`test()`], for an attribute that users write as `name`. `added` are more arguments of the
-/// call of the library, each with a comma after it; `errors` were found before.
+/// Like [`test()`], for an attribute that users write as `name`. `added` contains further arguments of the library
+/// call, each followed by a comma. `errors` contains earlier errors.
 pub(crate) fn test_named(
     name: &str,
     attribute: TokenStream,
@@ -42,19 +42,19 @@ pub(crate) fn test_named(
     }
 }
 
-/// The attribute as its errors name it.
+/// The name of the attribute in its errors.
 const OURS: &str = "#[sim::test]";
 
-/// The error, as one of the attribute that users write as `name`.
+/// Returns the error with `name` as the attribute name.
 fn renamed(error: &Error, name: &str) -> TokenStream {
     match name {
-        // With the span of all of its tokens, which a new error would not have.
+        // The original error has the span of all of its tokens, which a new error would lose.
         OURS => error.to_compile_error(),
         _ => Error::new(error.span(), error.to_string().replace(OURS, name)).to_compile_error(),
     }
 }
 
-/// The test.
+/// Returns the code of the test.
 fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> TokenStream {
     let Function { attributes, visibility, signature, body } = function;
     let (fn_token, name) = (&signature.fn_token, &signature.ident);
@@ -64,13 +64,13 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
         None => quote!(::sim),
     };
     let text = name.unraw().to_string();
-    // With the very span of the name, because `line!()` gives the line of the outermost macro call
-    // it comes from: with a span of this expansion, that would be the line of the attribute.
+    // These tokens have exactly the span of the name, because `line!()` returns the line of its outermost macro call.
+    // With a span of this expansion, that would be the line of the attribute.
     let file = quote_spanned!(name.span()=> ::core::file!());
     let line = quote_spanned!(name.span()=> ::core::line!());
 
-    // The call has the span of the return type, so that an unsupported type is reported there; the compiler does so
-    // only if the whole call has a span of user code. Everything else has the hygiene of the expansion, so that lints
+    // The call has the span of the return type, so that an unsupported type is reported there. The compiler does so
+    // only if the whole call has a span of user code. All other tokens have the hygiene of the expansion, so that lints
     // recognize generated code.
     let place = match &signature.output {
         ReturnType::Default => name.span(),
@@ -78,7 +78,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     };
     let ours = Span::call_site().located_at(place);
     let output = match &signature.output {
-        // Written out, because the type of a body that only panics would be inferred as `!`.
+        // The type is written out, because for a body that only panics, it would be inferred as `!`.
         ReturnType::Default => quote_spanned!(ours=> -> ()),
         written => written.to_token_stream(),
     };
@@ -90,7 +90,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
         false => quote_spanned!(place=> __sim::test),
         true => quote_spanned!(place=> __sim::test_native),
     };
-    // A build without instrumentation cannot step threads: the harness lists the test, with the command.
+    // A build without instrumentation cannot step threads, so the harness lists the test as ignored, with the command.
     let ignored = if arguments.races && !searches_races() {
         Some(quote!(#[ignore = "searches data races: run it with `cargo unpause test --races`"]))
     } else if arguments.native && !is_instrumented() {
@@ -136,7 +136,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             manifest_dir: ::core::env!("CARGO_MANIFEST_DIR"),
             file: #file,
             line: #line,
-            // Cargo sets these for the compiler by the target.
+            // Cargo sets these variables for the compiler, depending on the target.
             binary: ::core::option_env!("CARGO_BIN_NAME"),
             integration: ::core::option::Option::is_some(
                 &::core::option_env!("CARGO_TARGET_TMPDIR")
@@ -181,14 +181,14 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
         #ignored
         #(#attributes)*
         #visibility #fn_token #name() {
-            // Imported, so that a library that is not there is one error and not three.
+            // The library is imported once, so that a missing library causes one error and not three.
             use #library::__private as __sim;
             #call
         }
     }
 }
 
-/// Returns `true` if `cargo unpause test` compiles the program. It sets the variable for the compiler.
+/// Returns `true` if `cargo unpause test` compiles the program. The command sets this variable for the compiler.
 fn is_instrumented() -> bool {
     std::env::var_os("UNPAUSE_NATIVE").is_some()
 }
@@ -198,7 +198,7 @@ fn searches_races() -> bool {
     std::env::var_os("UNPAUSE_RACES").is_some()
 }
 
-/// An `Option` as an expression.
+/// Returns an `Option` as an expression.
 pub(crate) fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
@@ -206,11 +206,11 @@ pub(crate) fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStre
     }
 }
 
-/// The errors, and the function as an ordinary `async fn` without the rejected parts, so that the
-/// compiler reports errors in the body too, and no others.
+/// Returns the errors, and the function as an ordinary `async fn` without the rejected parts. So the compiler also
+/// reports errors in the body, but no further errors.
 ///
-/// The errors are in the body: there they vanish with a function that `#[cfg]` removes, and they are allowed in a
-/// method of an `impl`.
+/// The errors are placed in the body. There they disappear together with a function that `#[cfg]` removes, and they are
+/// also allowed in a method of an `impl`.
 fn refused(function: Function, errors: &[Error], native: bool, name: &str) -> TokenStream {
     let errors = errors.iter().map(|error| renamed(error, name));
     let uses_self = function.uses_self();
@@ -229,12 +229,13 @@ fn refused(function: Function, errors: &[Error], native: bool, name: &str) -> To
         .inputs
         .into_iter()
         .filter(|input| match input {
-            // An error of its own outside an `impl`; inside one, a body that uses it needs it.
+            // Outside of an `impl`, a receiver would be a further error. Inside an `impl`, a body that uses `self`
+            // needs it.
             FnArg::Receiver(_) => uses_self,
             FnArg::Typed(_) => true,
         })
         .map(|mut input| {
-            // Such as `#[case]`, which only `#[rstest]` knows.
+            // Removes attributes such as `#[case]`, which only `#[rstest]` accepts.
             match &mut input {
                 FnArg::Receiver(receiver) => receiver.attrs.clear(),
                 FnArg::Typed(typed) => typed.attrs.clear(),
@@ -257,7 +258,7 @@ fn refused(function: Function, errors: &[Error], native: bool, name: &str) -> To
 mod tests {
     use super::*;
 
-    /// The expansion as text, spaces as the token printer puts them.
+    /// Returns the expansion as text, with the spaces of the token printer.
     fn expansion(attribute: TokenStream, item: TokenStream) -> String {
         test(attribute, item).to_string()
     }

@@ -1,4 +1,4 @@
-//! Examples of the arguments, for errors.
+//! Examples of the arguments, for error messages.
 
 /// Returns an example of the argument.
 pub(crate) fn form(name: &str) -> &'static str {

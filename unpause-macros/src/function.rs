@@ -1,4 +1,4 @@
-//! The function under the attribute: its parts, and why it cannot be a test.
+//! The function under the attribute: its parts, and the reasons why it cannot be a test.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -6,14 +6,14 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{AttrStyle, Attribute, Error, FnArg, Safety, Signature, Visibility};
 
-/// An `async fn`, or a function that should have been one.
+/// An `async fn`, or a function that should be `async`.
 pub(crate) struct Function {
-    /// All attributes but the attribute being expanded; attributes from inside the body come last.
+    /// All attributes except the attribute being expanded. Attributes from inside the body come last.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) signature: Signature,
-    /// The body in its braces. Not parsed, so that the compiler reports errors in it, and a large
-    /// body costs nothing here.
+    /// The body with its braces. It is not parsed, so that the compiler reports errors in the body, and a large body
+    /// costs no time here.
     pub(crate) body: Group,
 }
 
@@ -25,7 +25,7 @@ impl Function {
         parts.parse2(item)
     }
 
-    /// All reasons why it cannot be a test, in the order of the source. A `native` test is not `async`.
+    /// Returns all reasons why the function cannot be a test, in source order. A `native` test is not `async`.
     pub(crate) fn check(&self, native: bool) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut refuse = |at: &dyn ToTokens, message: &str| {
@@ -34,7 +34,8 @@ impl Function {
         for attribute in self.attributes.iter().filter(|it| Function::makes_a_test(it)) {
             refuse(attribute, "a second test attribute, the test would run twice: remove it");
         }
-        // Only the first: once they are above, this attribute no longer sees the others.
+        // Reports only the first attribute: once it is moved above, this attribute no longer sees the remaining
+        // attributes.
         let misplaced = self.attributes.iter().find(|it| Function::makes_arguments(it));
         if let Some(attribute) = misplaced {
             let name = last_word(attribute).map(|word| word.to_string()).unwrap_or_default();
@@ -96,7 +97,7 @@ impl Function {
         find(self.body.stream(), &["self", "Self"]).is_some()
     }
 
-    /// Returns `true` if the attribute makes a test of a function: `#[test]`, `#[tokio::test]` and so on.
+    /// Returns `true` if the attribute turns a function into a test: `#[test]`, `#[tokio::test]` and so on.
     pub(crate) fn makes_a_test(attribute: &Attribute) -> bool {
         last_word(attribute).is_some_and(|word| word == "test")
     }
@@ -109,7 +110,7 @@ impl Function {
     }
 }
 
-/// Takes an item apart.
+/// Splits an item into its parts.
 fn parts(input: ParseStream) -> Result<Function, Error> {
     let mut attributes = input.call(Attribute::parse_outer)?;
     let visibility: Visibility = input.parse()?;
@@ -133,7 +134,7 @@ fn parts(input: ParseStream) -> Result<Function, Error> {
     Ok(Function { attributes, visibility, signature, body: bare })
 }
 
-/// The only group in braces; a block from another macro comes inside groups without delimiter.
+/// Returns the braced group if it is the only token. A block from another macro is nested in groups without delimiters.
 fn braces(rest: TokenStream) -> Option<Group> {
     let mut tokens = rest.into_iter();
     match (tokens.next(), tokens.next()) {
@@ -146,7 +147,7 @@ fn braces(rest: TokenStream) -> Option<Group> {
     }
 }
 
-/// The attributes at the start of a body, which belong to its function, and the rest.
+/// Returns the attributes at the start of a body, which belong to the function, and the remaining tokens.
 fn inner_attributes(input: ParseStream) -> Result<(Vec<Attribute>, TokenStream), Error> {
     let mut attributes = input.call(Attribute::parse_inner)?;
     for attribute in &mut attributes {
@@ -155,12 +156,12 @@ fn inner_attributes(input: ParseStream) -> Result<(Vec<Attribute>, TokenStream),
     Ok((attributes, input.parse()?))
 }
 
-/// The last word of the attribute's path.
+/// Returns the last word of the attribute's path.
 fn last_word(attribute: &Attribute) -> Option<Ident> {
     attribute.path().segments.last().map(|segment| segment.ident.unraw())
 }
 
-/// The first of these words in the tokens, at any depth.
+/// Returns the first occurrence of these words in the tokens, at any depth.
 fn find(tokens: TokenStream, words: &[&str]) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) if words.iter().any(|word| ident == word) => Some(ident),

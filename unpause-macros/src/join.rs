@@ -1,4 +1,4 @@
-//! `join!` and `try_join!`: reads the futures and writes the future that polls them.
+//! `join!` and `try_join!`: parses the futures, and writes a future that polls them.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
@@ -12,9 +12,9 @@ use crate::select::{biased, library, named};
 /// The macro that is expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// All outputs.
+    /// `join!`, which returns all outputs.
     Join,
-    /// All values, or the first error.
+    /// `try_join!`, which returns all values, or the first error.
     TryJoin,
 }
 
@@ -44,7 +44,7 @@ impl Parse for Join {
     }
 }
 
-/// The expansion of the macro with the input `input`.
+/// Returns the expansion of the macro with the input `input`.
 pub(crate) fn expand(input: TokenStream, kind: Kind) -> TokenStream {
     match syn::parse2::<Join>(input) {
         Ok(join) => join.expansion(kind),
@@ -59,9 +59,10 @@ impl Join {
         let count = futures.len();
         let names = named("future", count);
         let made = futures.iter();
-        // An expression that is no future, or has no result, is reported where it is.
+        // These spans report an expression that is not a future, or has no `Result`, at its own
+        // position.
         let places: Vec<Span> = futures.iter().map(|made| ours.located_at(made.span())).collect();
-        // Reversed, so that the first is dropped first.
+        // In reverse order, so that the first future is dropped first.
         let pinned = names.iter().zip(&places).rev().map(|(name, place)| {
             let later = match kind {
                 Kind::Join => quote_spanned!(*place=> join_later),

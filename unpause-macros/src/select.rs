@@ -1,6 +1,6 @@
-//! `select!`: reads the branches and writes the future that polls them.
+//! `select!`: parses the branches, and writes a future that polls them.
 //!
-//! The grammar is tokio's. The futures are dropped before a handler begins, in the order in which they are written.
+//! The grammar is tokio's. The futures are dropped in source order before a handler begins.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
@@ -17,7 +17,7 @@ struct Select {
     otherwise: Option<Expr>,
 }
 
-/// `pattern = future, if condition => handler`
+/// A branch: `pattern = future, if condition => handler`.
 struct Branch {
     pattern: Pat,
     future: Expr,
@@ -25,7 +25,7 @@ struct Branch {
     handler: Expr,
 }
 
-/// The expansion of `select!` with the input `input`.
+/// Returns the expansion of `select!` with the input `input`.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     match syn::parse2::<Select>(input) {
         Ok(select) => select.expansion(),
@@ -33,14 +33,14 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     }
 }
 
-/// The path of the library in parentheses.
+/// Parses the library path in parentheses.
 pub(crate) fn library(input: ParseStream<'_>) -> Result<TokenStream> {
     let library;
     parenthesized!(library in input);
     library.parse()
 }
 
-/// Reads `biased;`.
+/// Parses `biased;`.
 pub(crate) fn biased(input: ParseStream<'_>) -> Result<bool> {
     let ahead = input.fork();
     let is_biased = ahead.call(Ident::parse_any).is_ok_and(|word| word == "biased");
@@ -72,7 +72,7 @@ impl Parse for Select {
     }
 }
 
-/// Reads `else => handler`, which comes last.
+/// Parses `else => handler`, which comes last.
 fn otherwise(input: ParseStream<'_>) -> Result<Expr> {
     let word: Token![else] = input.parse()?;
     if !input.peek(Token![=>]) {
@@ -112,7 +112,7 @@ impl Parse for Branch {
     }
 }
 
-/// Reads `, if condition`.
+/// Parses `, if condition`.
 fn condition(input: ParseStream<'_>) -> Result<Option<Expr>> {
     if input.peek(Token![if]) {
         return Err(
@@ -131,7 +131,7 @@ fn condition(input: ParseStream<'_>) -> Result<Option<Expr>> {
     input.parse().map(Some)
 }
 
-/// Reads a handler and the comma after it, which a block and the last branch need not have.
+/// Parses a handler and the comma after it. The comma is optional after a block and after the last branch.
 fn handler(input: ParseStream<'_>) -> Result<Expr> {
     let (handler, is_block) = match input.peek(token::Brace) {
         true => (Expr::Block(input.parse()?), true),
@@ -148,7 +148,7 @@ fn handler(input: ParseStream<'_>) -> Result<Expr> {
 impl Select {
     fn expansion(self) -> TokenStream {
         let Select { library, biased, branches, otherwise } = self;
-        // Hygienic: the names below differ from the handlers' names.
+        // This span is hygienic, so the names below cannot clash with names in handlers.
         let ours = Span::mixed_site();
         if branches.is_empty() {
             return otherwise.to_token_stream();
@@ -156,7 +156,7 @@ impl Select {
         let count = branches.len();
         let at: Vec<usize> = (0..count).collect();
         let futures: Vec<Ident> = named("future", count);
-        // Items have no hygiene: a name that no handler uses.
+        // Items have no hygiene, so this is a name that no handler uses.
         let selected = Ident::new("__SimSelected", ours);
         let variants: Vec<Ident> = named("Branch", count);
         let types: Vec<Ident> = named("Output", count);
@@ -176,7 +176,7 @@ impl Select {
             })
         });
         let made = branches.iter().map(|branch| &branch.future);
-        // Reversed, so that the first is dropped first.
+        // In reverse order, so that the first future is dropped first.
         let pinned = futures.iter().rev().map(|future| {
             quote_spanned! {ours=>
                 let mut #future = ::core::pin::pin!(::core::future::IntoFuture::into_future(#future));
@@ -240,12 +240,12 @@ impl Select {
     }
 }
 
-/// Names with numbers.
+/// Returns identifiers with numbers.
 pub(crate) fn named(name: &str, count: usize) -> Vec<Ident> {
     (0..count).map(|at| format_ident!("{name}{at}", span = Span::mixed_site())).collect()
 }
 
-/// A pattern of the same shape that binds nothing: it is matched without moving the value.
+/// Returns a pattern of the same shape without bindings, so that a match does not move the value.
 fn shape(pattern: &Pat) -> Pat {
     let copy = pattern.to_token_stream();
     let mut shape = Pat::parse_multi_with_leading_vert.parse2(copy).expect("it is a pattern");
@@ -255,7 +255,8 @@ fn shape(pattern: &Pat) -> Pat {
 
 /// Replaces the bindings of a pattern by wildcards.
 ///
-/// An identifier may be a binding or a constant, such as `None`: by its first letter, as the compiler's lints want it.
+/// An identifier may be a binding or a constant, such as `None`. The first letter decides, according to the naming
+/// rules of the compiler's lints.
 fn forget_bindings(pattern: &mut Pat) {
     match pattern {
         Pat::Ident(binding) if is_constant(binding) => {}

@@ -1,6 +1,6 @@
-//! The names of the strategies, which the library has: a test compares them with its registries.
+//! The names of the library's strategies. A test compares them with the library's registries.
 
-/// A strategy: its name, and the numbers that may follow it after a colon.
+/// A strategy: its name, and the range of numbers that may follow the name after a colon.
 type Known = (&'static str, Option<(u32, u32)>);
 
 /// The strategies that sample runs.

@@ -1,8 +1,8 @@
-//! Suggests the known word closest to an unknown one.
+//! Suggests the known word closest to an unknown word.
 
 use unpause_words::closest;
 
-/// Words of other tools for an argument of this one.
+/// Words of other tools, each with the corresponding argument of this attribute.
 const SYNONYMS: [(&str, &str); 17] = [
     ("iterations", "seeds"),
     ("iters", "seeds"),
@@ -23,8 +23,8 @@ const SYNONYMS: [(&str, &str); 17] = [
     ("path", "crate"),
 ];
 
-/// Returns the word of `known` that `word` was probably meant to be: the [closest]. Without one,
-/// the meaning of the word in another tool.
+/// Returns the word of `known` that `word` probably means: the [closest] word, or else the
+/// equivalent of a word of another tool.
 pub(crate) fn suggest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let synonym = || {
         let word = word.to_lowercase();

@@ -1,5 +1,5 @@
-//! `#[tokio::test]`: tokio's arguments are passed on, for tests that run on tokio; the others are
-//! the arguments of `#[sim::test]`.
+//! `#[tokio::test]`: tokio's arguments are used for tests that run on tokio. All other arguments are arguments of
+//! `#[sim::test]`.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::quote;
@@ -8,16 +8,17 @@ use syn::{Error, LitBool, LitInt, LitStr};
 
 use crate::expand;
 
-/// The seeds of a test that names none: a suite written for tokio has many tests, and expects one run of each.
+/// The number of seeds of a test without seeds. It is small, because a suite written for tokio has many tests, and
+/// expects one run of each test.
 const SEEDS: u64 = 100;
 
-/// Arguments that name the runs of a test.
+/// Arguments that select the runs of a test.
 const RUNS: [&str; 4] = ["seeds", "seed", "replay", "strategy"];
 
 /// The flavors of tokio's attribute.
 const FLAVORS: [&str; 3] = ["current_thread", "multi_thread", "local"];
 
-/// The expansion of the attribute with the tokens `attribute` on the item `item`.
+/// Returns the expansion of the attribute with the tokens `attribute` on the item `item`.
 pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Vec::new();
     let mut library = quote!(::tokio);
@@ -61,7 +62,7 @@ struct Runtime {
     start_paused: bool,
 }
 
-/// The parts between commas; none is empty.
+/// Returns the non-empty parts between commas.
 fn parts(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
     let mut parts = vec![Vec::new()];
     for token in tokens {
@@ -76,15 +77,15 @@ fn parts(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
 
 /// One argument.
 enum Taken {
-    /// Of tokio.
+    /// An argument of tokio.
     Tokio,
-    /// `crate`, with this path.
+    /// The argument `crate`, with this path.
     Library(TokenStream),
-    /// Of `#[sim::test]`, with this name; empty for something that is no name.
+    /// An argument of `#[sim::test]`, with this name; empty if the part does not start with a name.
     Other(String),
 }
 
-/// Takes an argument: one of tokio's into `runtime`.
+/// Parses an argument. An argument of tokio is stored in `runtime`.
 fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
     let TokenTree::Ident(name) = &part[0] else { return Ok(Taken::Other(String::new())) };
     let text = name.to_string();
@@ -107,7 +108,7 @@ fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
             runtime.flavor = Some(flavor);
             Ok(Taken::Tokio)
         }
-        // Only tokio's unstable builds have it.
+        // Only tokio's unstable builds support it.
         "unhandled_panic" => parse::<LitStr>(value()?, name.span(), "a text").map(|_| Taken::Tokio),
         "worker_threads" => {
             runtime.worker_threads = Some(parse(value()?, name.span(), "a number")?);
@@ -120,7 +121,7 @@ fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
         }
         "crate" => {
             let value = value()?;
-            // A path in a text is tokio's form.
+            // tokio's form is a path in a string.
             match syn::parse2::<LitStr>(value.clone()) {
                 Ok(text) => {
                     let path = text.parse::<syn::Path>()?;
@@ -133,7 +134,8 @@ fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
     }
 }
 
-/// The value of an argument as a literal of this type; a group without delimiters, from a macro, is looked into.
+/// Parses the value of an argument as a literal of this type. Also looks into a group without delimiters, which comes
+/// from a macro.
 fn parse<T: syn::parse::Parse>(value: TokenStream, name: Span, form: &str) -> Result<T, Error> {
     let mut tokens = value.clone().into_iter();
     match (tokens.next(), tokens.next()) {

@@ -9,7 +9,7 @@ use crate::form::form;
 use crate::strategies::{SEARCHES, STRATEGIES};
 use crate::suggest::suggest;
 
-/// A whole number from `min` to `max`, both included.
+/// Parses an integer from `min` to `max`, inclusive.
 pub(crate) fn integer(name: &str, value: &TokenStream, min: u64, max: u64) -> Result<u64, Error> {
     let error = |message: String| Err(Error::new_spanned(value, message));
     let literal = match syn::parse2::<Lit>(value.clone()) {
@@ -31,7 +31,7 @@ pub(crate) fn integer(name: &str, value: &TokenStream, min: u64, max: u64) -> Re
     }
 }
 
-/// A string.
+/// Parses a string.
 fn string(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     match syn::parse2::<Lit>(value.clone()) {
         Ok(Lit::Str(literal)) if literal.suffix().is_empty() => Ok(literal),
@@ -42,7 +42,7 @@ fn string(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     }
 }
 
-/// A string that is not empty.
+/// Parses a non-empty string.
 pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     let literal = string(name, value)?;
     if literal.value().trim().is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     Ok(literal)
 }
 
-/// A duration, such as `"5s"`, in milliseconds.
+/// Parses a duration, such as `"5s"`, and returns milliseconds.
 pub(crate) fn milliseconds(name: &str, value: &TokenStream) -> Result<u64, Error> {
     let text = string(name, value)?.value();
     duration::milliseconds(&text).ok_or_else(|| {
@@ -60,7 +60,7 @@ pub(crate) fn milliseconds(name: &str, value: &TokenStream) -> Result<u64, Error
     })
 }
 
-/// The name of a strategy of the library.
+/// Parses the name of a strategy of the library.
 pub(crate) fn strategy(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     let found = text(name, value)?;
     match unknown_strategy(&found.value()) {
@@ -69,7 +69,7 @@ pub(crate) fn strategy(name: &str, value: &TokenStream) -> Result<LitStr, Error>
     }
 }
 
-/// Returns the error text about a name that no strategy has; `None` if one has it.
+/// Returns the error text for an unknown strategy; `None` if the strategy exists.
 fn unknown_strategy(text: &str) -> Option<String> {
     let known = || STRATEGIES.iter().chain(&SEARCHES);
     let (name, number) = match text.split_once(':') {
@@ -95,7 +95,7 @@ fn unknown_strategy(text: &str) -> Option<String> {
     }
 }
 
-/// A path to a module or crate.
+/// Parses a path to a module or crate.
 pub(crate) fn path(name: &str, value: &TokenStream) -> Result<Path, Error> {
     Path::parse_mod_style.parse2(value.clone()).map_err(|_| {
         let message = format!("`{name}` needs a path without quotes: write {}", form(name));
@@ -103,7 +103,7 @@ pub(crate) fn path(name: &str, value: &TokenStream) -> Result<Path, Error> {
     })
 }
 
-/// A string that is one of `known`.
+/// Parses a string that must be in `known`.
 pub(crate) fn one_of(
     name: &str,
     tokens: &TokenStream,
@@ -121,7 +121,7 @@ pub(crate) fn one_of(
     Err(Error::new(found.span(), message))
 }
 
-/// A string that is one of `known`, or `<counted>:<number from 1>`.
+/// Parses a string that must be in `known`, or have the form `<counted>:<number from 1>`.
 pub(crate) fn one_of_or_counted(
     name: &str,
     tokens: &TokenStream,
@@ -145,10 +145,10 @@ pub(crate) fn one_of_or_counted(
     }
 }
 
-/// The words of `chances`, which the library reads.
+/// The words of `chances`, which the library interprets.
 const CHANCES: [&str; 3] = ["timers", "spurious", "weak"];
 
-/// A string of words of [`CHANCES`] with commas between them, or `none`.
+/// Parses a string of comma-separated words from [`CHANCES`], or `none`.
 pub(crate) fn some_of(name: &str, tokens: &TokenStream) -> Result<LitStr, Error> {
     let known = &CHANCES;
     let found = text(name, tokens)?;

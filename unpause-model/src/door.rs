@@ -1,10 +1,10 @@
-//! The door to the engine, which `cargo unpause test --any` links into the program.
+//! The interface to the engine, which `cargo unpause test --any` links into the program.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The functions of the engine; null if the program has none. The engine's shim has the same layouts.
+/// The functions of the engine; null if the program contains no engine. The engine's shim has the same type layouts.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name of a symbol")]
 pub(crate) static unpause_model_door: AtomicPtr<Door> = AtomicPtr::new(null_mut());
@@ -16,7 +16,7 @@ pub(crate) struct Door {
     fail: unsafe extern "C" fn(),
 }
 
-/// A text in the memory of its sender.
+/// A text in the memory of the side that created it.
 #[repr(C)]
 #[derive(Debug)]
 struct Text {
@@ -24,7 +24,7 @@ struct Text {
     length: usize,
 }
 
-/// A model, as the engine is asked for it.
+/// A request to the engine to run a model.
 #[repr(C)]
 #[derive(Debug)]
 struct Asked {
@@ -36,30 +36,30 @@ struct Asked {
     receiver: *mut c_void,
 }
 
-/// A run of the model.
+/// A function that executes one run of the model.
 type Once<'a> = &'a dyn Fn() -> Result<(), Option<String>>;
 
-/// The door, if the program has the engine.
+/// Returns the interface, if the program contains the engine.
 pub(crate) fn open() -> Option<&'static Door> {
-    // SAFETY: null or a static of the engine's shim.
+    // SAFETY: the pointer is null or points to a static of the engine's shim.
     unsafe { unpause_model_door.load(Ordering::Relaxed).as_ref() }
 }
 
-/// Returns `true` if the threads of models are stepped by the engine.
+/// Returns `true` if the engine steps the threads of models.
 pub fn is_stepped() -> bool {
     open().is_some()
 }
 
-/// Fails the run by the last panic of the current thread, if the engine steps it. Otherwise nothing happens.
+/// Fails the run with the last panic of the current thread, if the engine steps this thread. Otherwise does nothing.
 pub fn fail() {
     if let Some(door) = open() {
-        // SAFETY: a function of the engine, which any thread of a run may call.
+        // SAFETY: this is a function of the engine that any thread of a run may call.
         unsafe { (door.fail)() }
     }
 }
 
 impl Door {
-    /// Has the engine make the runs. Returns their number, or the message of the failure, if a run fails.
+    /// Makes the engine execute the runs. Returns their number, or the failure message if a run fails.
     pub(crate) fn check(
         &self,
         plan: &str,
@@ -81,13 +81,14 @@ impl Door {
 
 /// Runs the model once, on a simulated thread. Returns 0 for success, 1 with an error, 2 for a panic.
 extern "C" fn body(data: *const c_void, error: *mut Text) -> u32 {
-    // SAFETY: the data of `check`, which waits; the engine has room for the text.
+    // SAFETY: `data` points to a local of `check`, which waits for the end of the runs. The engine provides memory for
+    // the text.
     let (once, error) = unsafe { (&*data.cast::<Once<'_>>(), &mut *error) };
     match once() {
         Ok(()) => 0,
         Err(None) => 2,
         Err(Some(message)) => {
-            // Its memory ends with the run.
+            // Leaked, because the engine frees the memory of the run at its end.
             let message = message.leak();
             *error = Text { at: message.as_ptr(), length: message.len() };
             1
@@ -95,9 +96,10 @@ extern "C" fn body(data: *const c_void, error: *mut Text) -> u32 {
     }
 }
 
-/// Takes the end of the model.
+/// Receives the result of the model.
 extern "C" fn end(receiver: *mut c_void, kind: u32, text: Text, runs: u64) {
-    // SAFETY: the receiver of `check`, which waits; the text lives during the call and is UTF-8.
+    // SAFETY: `receiver` points to a local of `check`, which waits for the end of the runs. The text is valid during
+    // the call.
     let (ended, text) = unsafe {
         let bytes = std::slice::from_raw_parts(text.at, text.length);
         (&mut *receiver.cast::<Result<u64, String>>(), String::from_utf8_lossy(bytes).into_owned())

@@ -1,4 +1,4 @@
-//! Records about a run: threads that nobody joins, actions at the end of the run, and the number of objects that must
+//! Records of a run: threads that are never joined, actions at the end of the run, and the number of objects that must
 //! not outlive the run.
 
 use std::cell::Cell;
@@ -15,7 +15,7 @@ pub enum Kind {
     Allocations,
 }
 
-/// The kinds, and the message of a run that leaves one behind.
+/// The kinds, each with the message for a run that leaves such an object behind.
 const KINDS: [(Kind, &str); 2] = [
     (Kind::References, "Arc leaked: a reference still exists at the end of the run"),
     (Kind::Allocations, "Allocation leaked: it still exists at the end of the run"),
@@ -29,7 +29,7 @@ struct Kept {
     at_end: Vec<Action>,
 }
 
-// The engine gives a static its first value when a run begins. On real threads one model runs at a time.
+// The engine resets a static to its initial value when a run begins. On real threads, only one model runs at a time.
 static KEPT: Mutex<Kept> = Mutex::new(Kept {
     counts: [0; KINDS.len()],
     numbers: 0,
@@ -47,37 +47,38 @@ fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a number to the objects of a kind: 1 for a new one, -1 for one that is gone.
+/// Adds `change` to the number of objects of a kind: 1 for a new object, -1 for a dropped object.
 pub fn count(kind: Kind, change: isize) {
     kept().counts[kind as usize] += change;
 }
 
-/// A number that the run has not given yet: 1 at first. It is no step of the run.
+/// Returns a new number of the run, starting at 1. The call is not a step of the run.
 pub fn number() -> usize {
     let mut kept = kept();
     kept.numbers += 1;
     kept.numbers
 }
 
-/// Says that the current thread makes a value of a thread-local. The values of the first thread of a run are dropped
-/// after the run's end, and may own objects, so an object that is left is not a failure then.
+/// Records that the current thread creates a value of a thread-local. The thread-local values of a run's first thread
+/// are dropped after the end of the run, and may own objects. So if the first thread has such values, a remaining
+/// object is not a failure.
 pub fn local() {
     if FIRST.get() {
         kept().first_has_local = true;
     }
 }
 
-/// Leaves a thread that nobody joins to the end of the run, which waits for it: `join` does.
+/// Registers a thread that is never joined. The end of the run calls `join` to wait for the thread.
 pub fn detach(join: impl FnOnce() + Send + 'static) {
     kept().detached.push(Box::new(join));
 }
 
-/// Has `act` called at the end of the run, when all threads have ended: to drop values of statics, for example.
+/// Calls `act` at the end of the run, when all threads have ended, for example to drop values of statics.
 pub fn at_end(act: impl FnOnce() + Send + 'static) {
     kept().at_end.push(Box::new(act));
 }
 
-/// Forgets an earlier run. The current thread is the first of the next one.
+/// Clears the records of an earlier run. The current thread becomes the first thread of the next run.
 pub(crate) fn begin() {
     FIRST.set(true);
     let mut kept = kept();
@@ -91,9 +92,9 @@ pub(crate) fn begin() {
 /// Ends a run whose body has returned.
 ///
 /// # Errors
-/// If an object has outlived it: the message.
+/// Returns a message if an object has outlived the run.
 pub(crate) fn end() -> Result<(), String> {
-    // Each may leave others.
+    // Each action may register further actions.
     while let Some(act) = next() {
         act();
     }
@@ -106,7 +107,7 @@ pub(crate) fn end() -> Result<(), String> {
     left.map_or(Ok(()), |(_, message)| Err((*message).to_owned()))
 }
 
-/// The next action of the end: threads first.
+/// Returns the next action of the end of the run. Threads come first.
 fn next() -> Option<Action> {
     let mut kept = kept();
     kept.detached.pop().or_else(|| kept.at_end.pop())

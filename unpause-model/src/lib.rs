@@ -1,8 +1,8 @@
-//! Models: a test gives a closure, and many runs of the closure are made, each under another schedule.
+//! Models: a test passes a closure, which is run many times, each time under another schedule.
 //!
-//! This is the base of crates that give the names of other tools, such as `unpause-loom`. It depends on nothing: under
-//! `cargo unpause test --any` the program is linked with the engine, which opens a door to it here. Without that
-//! command a model runs on real threads some times, and says so once.
+//! This is the base of crates that provide the names of other tools, such as `unpause-loom`. It has no dependencies:
+//! `cargo unpause test --any` links the program with the engine, which registers itself here. Without that command, a
+//! model runs several times on real threads, and prints a note once.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,7 +19,7 @@
 //! });
 //! ```
 //!
-//! The code of this crate is not instrumented, so its records about a run are no shared memory of the run.
+//! The code of this crate is not instrumented, so its records of a run do not count as shared memory of the run.
 
 mod door;
 mod kept;
@@ -30,39 +30,40 @@ use std::panic::{self, AssertUnwindSafe};
 pub use self::door::{fail, is_stepped};
 pub use self::kept::{Kind, at_end, count, detach, local, number};
 
-/// A model: how its runs are made.
+/// The settings for the runs of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a> {
-    /// The settings of the runs by the engine, a line for each phase: variables of unpause such as
-    /// `SIM_STRATEGY=exhaustive`, with blanks between them. The next phase is made if no run of this one fails. The
-    /// first word of a line may be a condition: `unproved`, if the phase before was no proof, or `weak`, if a search
-    /// has taken orders weaker than `SeqCst` for it.
+    /// The settings for runs under the engine, one line per phase. A line contains unpause variables such as
+    /// `SIM_STRATEGY=exhaustive`, separated by spaces. The next phase runs if no run of this phase fails. The first
+    /// word of a line may be a condition. `unproved` means: only if the previous phase was not a proof. `weak` means:
+    /// only if a search treated orders weaker than `SeqCst` as `SeqCst`.
     pub plan: &'a str,
     /// The name of the tool whose names the test uses, for messages.
     pub tool: &'a str,
 }
 
 impl Model<'_> {
-    /// Makes the runs of `body`, and returns their number. The thread that calls it waits. Values that `body`
-    /// captures outlive the runs.
+    /// Executes the runs of `body`, and returns their number. The calling thread waits. Values captured by `body`
+    /// outlive the runs.
     ///
     /// # Panics
-    /// If a run fails: with the message of its panic, or with a line about the failure.
+    /// If a run fails. The message is the run's panic message, or a line about the failure.
     pub fn check<F>(&self, body: F) -> u64
     where
         F: Fn() + Send + Sync + 'static,
     {
         match self.try_check(&|| body(), size_of::<F>() > 0) {
             Ok(runs) => runs,
-            // The screen has told all, so the hook is not called.
+            // The screen has already shown everything, so the panic hook is not called.
             Err(message) => panic::resume_unwind(Box::new(message)),
         }
     }
 
-    /// The same for a body whose type is not known. If it `has_captured` memory, that memory outlives the runs.
+    /// Like `check`, for a body of unknown type. `has_captured` is `true` if the body captures memory, which outlives
+    /// the runs.
     ///
     /// # Errors
-    /// If a run fails: the message of its panic, or a line about the failure.
+    /// Returns the panic message of a failing run, or a line about the failure.
     pub fn try_check(&self, body: &(dyn Fn() + Sync), has_captured: bool) -> Result<u64, String> {
         let once = || once(body);
         match door::open() {
@@ -75,7 +76,7 @@ impl Model<'_> {
 /// Runs the body of a model once, with all threads that it leaves behind.
 ///
 /// # Errors
-/// Why the run has failed. `None` if it has panicked, which its panic hook has told.
+/// Returns the reason why the run failed, or `None` if it panicked and the panic hook has already reported the panic.
 fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
     kept::begin();
     let run = || {
@@ -86,7 +87,7 @@ fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
         Ok(ended) => ended.map_err(Some),
         Err(payload) => {
             let message = message(&*payload);
-            // Its memory ends with the run.
+            // Not dropped, because the payload's memory is freed with the run.
             std::mem::forget(payload);
             Err(match is_stepped() {
                 true => None,
@@ -96,7 +97,7 @@ fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
     }
 }
 
-/// The text of a panic.
+/// Returns the text of a panic.
 fn message(payload: &(dyn std::any::Any + Send)) -> String {
     match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
         (Some(message), _) => (*message).to_owned(),

@@ -1,4 +1,4 @@
-//! Models on real threads, where there is no engine.
+//! Models on real threads, without the engine.
 
 use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 const RUNS: u32 = 100;
 /// The time after which no further run begins.
 const TIME: Duration = Duration::from_secs(1);
-/// The time after which a run does not end any more.
+/// The time after which a run counts as never ending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a model some times. Returns the number of runs, or the message of the failure, if a run fails.
+/// Runs a model several times. Returns the number of runs, or the failure message if a run fails.
 pub(crate) fn check(
     tool: &str,
     once: &(dyn Fn() -> Result<(), Option<String>> + Sync),
@@ -23,7 +23,7 @@ pub(crate) fn check(
              `cargo unpause test --any` tries its interleavings."
         );
     });
-    // The records about a run are of one model.
+    // The records of a run can belong to only one model at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
@@ -38,7 +38,7 @@ pub(crate) fn check(
     Ok(RUNS.into())
 }
 
-/// Runs a model on a thread of its own, so that a run that never ends is a failure.
+/// Runs a model on a separate thread, so that a run that never ends is detected as a failure.
 fn run(once: &(dyn Fn() -> Result<(), Option<String>> + Sync)) -> Option<String> {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -48,7 +48,7 @@ fn run(once: &(dyn Fn() -> Result<(), Option<String>> + Sync)) -> Option<String>
         match receiver.recv_timeout(PATIENCE) {
             Ok(ended) => ended.err().map(Option::unwrap_or_default),
             Err(_) => {
-                // The thread cannot be ended.
+                // The thread cannot be stopped, so the process exits.
                 eprintln!(
                     "error: a run on real threads has not ended for {} s: a deadlock or an endless loop. `cargo unpause test --any` shows it.",
                     PATIENCE.as_secs()

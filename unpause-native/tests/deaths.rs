@@ -1,4 +1,4 @@
-//! Threads that would end the process, or never come back.
+//! Threads that would end the process, or never return.
 #![cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use unpause_native::{Death, Execution, Request, interrupt};
 
-/// The stack of 2 MiB is full before this ends.
+/// Recurses so deep that it overflows a stack of 2 MiB.
 fn recur(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
     if depth == 0 { 0 } else { recur(depth - 1) + frame[7] }
@@ -30,11 +30,11 @@ fn a_thread_that_ends_the_process_has_died() {
     assert_eq!(death, Death::Exit { function: "exit", code: 7 });
     let (death, _) = died(|| _ = std::hint::black_box(recur(u64::MAX)));
     assert_eq!(death, Death::StackOverflow { size: 2 << 20 });
-    // SAFETY: there is none.
+    // SAFETY: the access is invalid, because its fault is the subject of the test.
     let (death, _) =
         died(|| unsafe { _ = std::ptr::without_provenance::<u64>(4096).read_volatile() });
     assert!(matches!(death, Death::Signal { signal: 11, address: Some(4096), .. }), "{death:?}");
-    // SAFETY: a number.
+    // SAFETY: the argument is a number.
     let (death, _) = died(|| unsafe { _ = libc::raise(libc::SIGTERM) });
     assert_eq!(death, Death::Signal { signal: 15, address: None, raised: true });
 }
@@ -48,7 +48,7 @@ fn a_thread_that_does_not_come_back_is_interrupted() {
     }))
     .expect("there are symbols");
     let interrupted = std::thread::spawn(|| {
-        // Not before the thread goes on.
+        // Retries until the thread runs.
         (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             interrupt(&|| true) == Some(true)

@@ -1,4 +1,4 @@
-//! Programs of std on simulated threads, stepped by a scheduler of ten lines.
+//! std programs on simulated threads, stepped by a minimal scheduler.
 #![cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use unpause_native::{Ended, Execution, Request, inside, note_panic, outside};
 
 unsafe extern "C" {
-    /// The call that the compiler makes of a `fetch_add`: this test is not instrumented.
+    /// The call that the compiler inserts for a `fetch_add`. This test calls it itself, because it is not instrumented.
     fn __tsan_atomic64_fetch_add(address: *const AtomicU64, operand: u64, order: i32) -> u64;
     fn __tsan_atomic64_load(address: *const AtomicU64, order: i32) -> u64;
     fn __tsan_atomic64_store(address: *const AtomicU64, value: u64, order: i32);
@@ -29,7 +29,7 @@ fn store(atomic: &AtomicU64, value: u64) {
     unsafe { __tsan_atomic64_store(atomic, value, 5) }
 }
 
-/// The result of a run: its end, none for a deadlock; the virtual time that it took; the requests by thread.
+/// The result of a run: its end (`None` for a deadlock), its virtual time, and its requests by thread.
 #[derive(PartialEq, Debug)]
 struct Ran {
     ended: Option<Ended>,
@@ -37,7 +37,7 @@ struct Ran {
     requests: Vec<(usize, String)>,
 }
 
-/// Runs `body`. The threads that can go on take turns as `seed` says.
+/// Runs `body`. `seed` determines the order in which enabled threads take turns.
 fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
     let mut execution = Execution::begin(Box::new(body)).expect("there are symbols");
     let begin = execution.now();
@@ -109,7 +109,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
     Ran { ended: execution.ended(), took, requests }
 }
 
-/// Runs `body` to its end and returns its result.
+/// Runs `body` to completion and returns its result.
 fn result<R: Clone + Send + 'static>(seed: u64, body: impl FnOnce() -> R + Send + 'static) -> R {
     let found = Arc::new(Mutex::new(None));
     let slot = found.clone();
@@ -324,7 +324,7 @@ fn a_run_does_not_grow_with_its_number() {
 
 #[test]
 fn a_variable_and_a_directory_of_a_run_end_with_it() {
-    /// The variables in the order of `environ`, and the directory.
+    /// Returns the variables in the order of `environ`, and the directory.
     fn state() -> (Vec<(String, String)>, std::path::PathBuf) {
         (std::env::vars().collect(), std::env::current_dir().unwrap())
     }
@@ -343,7 +343,7 @@ fn a_variable_and_a_directory_of_a_run_end_with_it() {
             unsafe {
                 std::env::set_var(NAMES[0], format!("value {seed}"));
                 std::env::remove_var(NAMES[1]);
-                // More than libc's array has room for.
+                // These are more variables than libc's array has room for.
                 (0..200).for_each(|nth| std::env::set_var(format!("{}{nth}", NAMES[2]), "more"));
                 std::env::set_var(NAMES[2], "new");
             }
@@ -352,7 +352,7 @@ fn a_variable_and_a_directory_of_a_run_end_with_it() {
         };
         assert_eq!(run(seed, changes).ended, Some(Ended::Returned));
         assert_eq!(state(), before);
-        // A run with other memory.
+        // A run with other memory contents.
         let filled = run(seed, || drop(vec![u64::MAX; 4096]));
         assert_eq!(filled.ended, Some(Ended::Returned));
         assert_eq!(state(), before);
@@ -363,15 +363,15 @@ fn a_variable_and_a_directory_of_a_run_end_with_it() {
 fn a_thread_that_the_system_refuses_is_an_error_of_its_spawn() {
     let spawn = |size: usize| std::thread::Builder::new().stack_size(size).spawn(|| 7);
     assert!(result(1, move || spawn(1 << 60).is_err()));
-    // The next thread begins as ever.
+    // The next thread starts normally.
     assert_eq!(result(1, move || spawn(1 << 20).unwrap().join().unwrap()), 7);
 }
 
-/// A static that is of no Rust crate: runs share it with threads of the system, like those of std.
+/// A static outside of all Rust crates. Like std's statics, runs share it with OS threads.
 #[unsafe(no_mangle)]
 static UNPAUSE_SHARED_WORD: AtomicU32 = AtomicU32::new(0);
 
-/// The system call `futex` with the shared word, its value and a count of 1.
+/// Performs the system call `futex` on the shared word, with its value and a count of 1.
 fn futex(operation: i32) -> i64 {
     let (word, value) = (&raw const UNPAUSE_SHARED_WORD, i32::from(operation == libc::FUTEX_WAKE));
     let operation = operation | libc::FUTEX_PRIVATE_FLAG;

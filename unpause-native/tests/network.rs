@@ -1,4 +1,4 @@
-//! The network of a run beside the kernel's: the same calls have the same results.
+//! The network of a run compared with the kernel's network: the same calls have the same results.
 #![cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use unpause_native::{Effect, Ended, Execution, Request, outside};
 
-/// Numbers from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,7 +24,7 @@ impl Numbers {
     }
 }
 
-/// The result of a call: a number, or the error as a negative one.
+/// Returns the result of a call: a number, or a negative error code.
 fn called(result: impl Into<i64>) -> i64 {
     match result.into() {
         // SAFETY: libc gives each thread an `errno`.
@@ -33,7 +33,7 @@ fn called(result: impl Into<i64>) -> i64 {
     }
 }
 
-/// Two ends of a new TCP connection, which do not wait.
+/// Returns the two nonblocking ends of a new TCP connection.
 fn tcp_pair() -> [c_int; 2] {
     // SAFETY: calls with valid memory.
     unsafe {
@@ -62,8 +62,8 @@ fn tcp_pair() -> [c_int; 2] {
     }
 }
 
-/// Random calls on two ends of a connection, an event, and an epoll file that watches them. Returns the results, with
-/// the name of each call. Pauses before each.
+/// Performs random calls on two ends of a connection, an event, and an epoll file that watches them. Returns the
+/// results with the names of the calls. Pauses before each call.
 fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
     let mut numbers = Numbers(seed);
     let mut results = Vec::new();
@@ -81,7 +81,7 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
         }
         files[2] = libc::eventfd(0, libc::EFD_NONBLOCK);
     }
-    // SAFETY: no memory.
+    // SAFETY: the call accesses no memory.
     let epoll = unsafe { libc::epoll_create1(0) };
     assert!(epoll >= 0 && files.iter().all(|file| *file >= 0));
     for _ in 0..25 {
@@ -92,7 +92,7 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
         let file = files[at];
         let mut buffer = [7u8; 16];
         let size = if at == 2 { 8 } else { 1 + numbers.below(8) as usize };
-        // SAFETY: calls with valid memory. A descriptor that is closed is -1.
+        // SAFETY: the calls get valid memory. A closed descriptor is -1.
         let result = unsafe {
             match numbers.below(12) {
                 0..3 => ("read", called(libc::read(file, buffer.as_mut_ptr().cast(), size) as i64)),
@@ -143,12 +143,12 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
         results.push(("of file", at as i64));
         results.push(result);
     }
-    // SAFETY: no memory.
+    // SAFETY: the calls access no memory.
     files.into_iter().chain([epoll]).for_each(|file| _ = unsafe { libc::close(file) });
     results
 }
 
-/// The results of the program in a run.
+/// Returns the results of the program in a run.
 fn in_run(seed: u64) -> Vec<(&'static str, i64)> {
     let results = Arc::new(Mutex::new(Vec::new()));
     let slot = results.clone();
@@ -177,7 +177,7 @@ fn a_run_answers_as_the_kernel_does() {
     for seed in 0..4000 {
         let (mut real, simulated) = (program(seed, Duration::ZERO), in_run(seed));
         if real != simulated {
-            // The kernel's loopback takes time.
+            // The kernel's loopback needs time.
             real = program(seed, Duration::from_millis(2));
         }
         if real != simulated {

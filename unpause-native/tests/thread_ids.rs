@@ -1,4 +1,4 @@
-//! Ids of threads, in a program of its own: a thread of the system that begins during a run takes an id of the run.
+//! Thread ids. A separate test program, because an OS thread that begins during a run takes an id of the run.
 #![cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -41,7 +41,7 @@ fn threads_of_a_run_have_the_same_ids_in_each_run() {
         of_system.push(thread::spawn(|| thread::current().id()).join().unwrap());
         assert_eq!(ids_of_run(), first);
     }
-    // Those of the system go on.
+    // The ids of OS threads continue.
     let mut distinct = of_system.clone();
     distinct.dedup();
     assert_eq!(distinct.len(), 20);

@@ -1,12 +1,12 @@
 //! Ordered maps, sets and sorts that cost little to compile.
 //!
-//! Each pair of types in a [`BTreeMap`](std::collections::BTreeMap) makes the compiler generate a B-tree anew, some
-//! fifty functions, and each closure in a call of [`sort_by`](slice::sort_by) makes it generate a sort anew. A library
-//! with a hundred of both pays for them with half of its compile time, and whoever tests with it pays too. Here
-//! searches and sorts are compiled once in each crate: they know positions, and ask a closure behind a reference about
-//! the elements. They are `#[inline]`, so that each crate optimizes them as far as itself.
+//! For each pair of types in a [`BTreeMap`](std::collections::BTreeMap), the compiler generates another B-tree of some
+//! fifty functions. For each closure in a call of [`sort_by`](slice::sort_by), it generates another sort. In a library
+//! with a hundred of both, they take half of the compile time, also for users who test with the library. Here, searches
+//! and sorts are compiled only once per crate. They work on positions, and call a closure behind a reference to compare
+//! elements. They are `#[inline]`, so that each crate optimizes them at its own level.
 //!
-//! This crate has no dependencies. It is a part of [unpause](https://docs.rs/unpause). Its items may change in any
+//! This crate has no dependencies. It is a part of [unpause](https://docs.rs/unpause), and its items may change in any
 //! version.
 
 #![forbid(unsafe_code)]

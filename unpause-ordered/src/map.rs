@@ -1,4 +1,4 @@
-//! [`Map`].
+//! The ordered map, [`Map`].
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -12,15 +12,14 @@ pub use iter::Iter;
 
 mod iter;
 
-/// More entries than these are split into two pieces.
+/// The maximum number of entries in a piece. A fuller piece is split in two.
 const MOST: usize = 512;
 
-/// A map in the order of its keys.
+/// A map sorted by key.
 ///
-/// As a [`BTreeMap`](std::collections::BTreeMap), but compiled in a tenth of the time. The entries are in pieces of at
-/// most 512, each of them sorted, one after the other. A look-up is two binary searches. An insertion moves the entries
-/// behind it in its piece, so a map that grows in the order of its keys moves none. A map that was emptied keeps the
-/// memory of its first piece.
+/// Like a [`BTreeMap`](std::collections::BTreeMap), but compiled in a tenth of the time. The entries are stored in
+/// sorted pieces of at most 512 entries. A lookup is two binary searches. An insertion moves the later entries of its
+/// piece, so a map that grows in key order moves no entries. An emptied map keeps the memory of its first piece.
 ///
 /// ```
 /// let mut ages = unpause_ordered::Map::new();
@@ -31,14 +30,14 @@ const MOST: usize = 512;
 /// ```
 pub struct Map<K, V> {
     first: Piece<K, V>,
-    /// The pieces behind the first, none of them empty. A small map has one allocation.
+    /// The pieces after the first, all non-empty. A small map needs only one allocation.
     more: Vec<Piece<K, V>>,
     len: usize,
 }
 
 type Piece<K, V> = Vec<(K, V)>;
 
-/// A position: of a piece, and in it.
+/// The position of an entry: the index of its piece, and the index in that piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct At {
     piece: usize,
@@ -46,70 +45,70 @@ struct At {
 }
 
 impl<K, V> Map<K, V> {
-    /// An empty map. Allocates nothing.
+    /// Creates an empty map. Does not allocate.
     pub const fn new() -> Map<K, V> {
         Map { first: Vec::new(), more: Vec::new(), len: 0 }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns `true` if it has no entry.
+    /// Returns `true` if the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Removes all entries, and keeps memory for the next ones.
+    /// Removes all entries, and keeps memory for later entries.
     pub fn clear(&mut self) {
         self.first.clear();
         self.more.clear();
         self.len = 0;
     }
 
-    /// All entries, in order.
+    /// Returns all entries, in order.
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter::new(&self.first, &self.more)
     }
 
-    /// All keys, in order.
+    /// Returns all keys, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + Clone {
         self.iter().map(|(key, _)| key)
     }
 
-    /// All values, in the order of their keys.
+    /// Returns all values, in the order of their keys.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + Clone {
         self.iter().map(|(_, value)| value)
     }
 
-    /// All entries in order, with values that can be changed.
+    /// Returns all entries in order, with mutable values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         let more = self.more.iter_mut().flatten();
         self.first.iter_mut().chain(more).map(|(key, value)| (&*key, value))
     }
 
-    /// All values in the order of their keys, to be changed.
+    /// Returns all values in the order of their keys, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.iter_mut().map(|(_, value)| value)
     }
 
-    /// All values, in the order of their keys.
+    /// Returns all values, in the order of their keys.
     pub fn into_values(self) -> impl Iterator<Item = V> {
         self.into_iter().map(|(_, value)| value)
     }
 
-    /// The entry with the least key.
+    /// Returns the entry with the smallest key.
     pub fn first(&self) -> Option<(&K, &V)> {
         self.first.first().map(|(key, value)| (key, value))
     }
 
-    /// The entry with the greatest key.
+    /// Returns the entry with the greatest key.
     pub fn last(&self) -> Option<(&K, &V)> {
         self.more.last().unwrap_or(&self.first).last().map(|(key, value)| (key, value))
     }
 
-    /// Removes the entry with the least key. Moves the entries of its piece.
+    /// Removes the entry with the smallest key. Moves the other entries of its piece.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         (!self.is_empty()).then(|| self.take(At { piece: 0, entry: 0 }))
     }
@@ -121,7 +120,7 @@ impl<K, V> Map<K, V> {
         Some(self.take(At { piece, entry }))
     }
 
-    /// Keeps the entries for which `keep` says so. Cost: O(n).
+    /// Keeps the entries for which `keep` returns `true`. Cost: O(n).
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for piece in std::iter::once(&mut self.first).chain(&mut self.more) {
             piece.retain_mut(|(key, value)| keep(key, value));
@@ -149,7 +148,7 @@ impl<K, V> Map<K, V> {
         &mut self.piece_mut(at.piece)[at.entry]
     }
 
-    /// If the first piece is empty, the next becomes the first.
+    /// Makes the next piece the first piece, if the first piece is empty.
     fn fill_first(&mut self) {
         if self.first.is_empty() && !self.more.is_empty() {
             self.first = self.more.remove(0);
@@ -169,11 +168,11 @@ impl<K, V> Map<K, V> {
         taken
     }
 
-    /// Puts an entry where it belongs, and says where it is.
+    /// Inserts an entry at its position, and returns the final position.
     fn put(&mut self, mut at: At, key: K, value: V) -> At {
         if self.piece(at.piece).len() == MOST {
             let piece = self.piece_mut(at.piece);
-            // A map that grows at its end has full pieces.
+            // If the map grows at its end, the full piece stays whole, so pieces remain full.
             let from = if at.entry == MOST { MOST } else { MOST / 2 };
             let rest = piece.split_off(from);
             self.more.insert(at.piece, rest);
@@ -188,7 +187,7 @@ impl<K, V> Map<K, V> {
 }
 
 impl<K: Ord, V> Map<K, V> {
-    /// Where a key is, or else where it belongs.
+    /// Returns the position of a key, or else the position at which to insert the key.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<At, At>
     where
         K: Borrow<Q>,
@@ -199,7 +198,7 @@ impl<K: Ord, V> Map<K, V> {
     fn locate(&self, compare: &mut dyn FnMut(&K) -> Ordering) -> Result<At, At> {
         let mut piece = 0;
         if !self.more.is_empty() {
-            // The first piece whose last key is not before the key, or the last piece.
+            // The first piece with a last key not less than the key, or the last piece.
             piece = match search(self.more.len(), &mut |number| {
                 compare(&self.piece(number)[self.piece(number).len() - 1].0)
             }) {
@@ -211,7 +210,7 @@ impl<K: Ord, V> Map<K, V> {
         search(entries.len(), &mut |entry| compare(&entries[entry].0)).map(at).map_err(at)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -220,7 +219,7 @@ impl<K: Ord, V> Map<K, V> {
         Some(&self.piece(at.piece)[at.entry].1)
     }
 
-    /// The value of a key, to be changed.
+    /// Returns the value of a key, mutably.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -237,7 +236,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).is_ok()
     }
 
-    /// Gives a key a value, and returns the value that it had.
+    /// Sets the value of a key, and returns the previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.entry_at(at).1, value)),
@@ -248,7 +247,7 @@ impl<K: Ord, V> Map<K, V> {
         }
     }
 
-    /// Removes a key with its value.
+    /// Removes a key, and returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -257,13 +256,13 @@ impl<K: Ord, V> Map<K, V> {
         Some(self.take(at).1)
     }
 
-    /// The place of a key, with a value or without.
+    /// Returns the entry of a key, with a value or without.
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         let found = self.find(&key);
         Entry { map: self, key, found }
     }
 
-    /// The entries whose keys are in a range, in order.
+    /// Returns the entries with keys in a range, in order.
     pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, K, V>
     where
         K: Borrow<Q>,
@@ -282,7 +281,7 @@ impl<K: Ord, V> Map<K, V> {
         )
     }
 
-    /// The positions of the first entry in a range and behind the last one.
+    /// Returns the position of the first entry in a range, and the position after the last entry.
     fn bounds<Q: Ord + ?Sized>(&self, start: Bound<&Q>, end: Bound<&Q>) -> (At, At)
     where
         K: Borrow<Q>,
@@ -308,7 +307,7 @@ impl<K: Ord, V> Map<K, V> {
     }
 }
 
-/// The place of a key in a [`Map`].
+/// The entry of a key in a [`Map`].
 pub struct Entry<'a, K, V> {
     map: &'a mut Map<K, V>,
     key: K,
@@ -316,17 +315,17 @@ pub struct Entry<'a, K, V> {
 }
 
 impl<'a, K: Ord, V> Entry<'a, K, V> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// The value, which is `value` if there is none yet.
+    /// Returns the value. If there is none, inserts `value` first.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, which `make` makes if there is none yet.
+    /// Returns the value. If there is none, inserts the result of `make` first.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let at = match self.found {
             Ok(at) => at,
@@ -335,7 +334,7 @@ impl<'a, K: Ord, V> Entry<'a, K, V> {
         &mut self.map.entry_at(at).1
     }
 
-    /// The value, which is the type's default if there is none yet.
+    /// Returns the value. If there is none, inserts the type's default first.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -445,7 +444,7 @@ impl<K, V> IntoIterator for Map<K, V> {
     type Item = (K, V);
     type IntoIter = std::vec::IntoIter<(K, V)>;
 
-    /// Brings the entries into one list: O(n), if there are several pieces.
+    /// Collects the entries into one list: O(n) if there are several pieces.
     fn into_iter(self) -> std::vec::IntoIter<(K, V)> {
         let mut all = self.first;
         for piece in self.more {

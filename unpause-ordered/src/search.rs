@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// Where an element is in a sorted list of `length`, or else where it belongs.
+/// Returns the position of an element in a sorted list of `length` elements, or else the position at which to insert
+/// it.
 ///
-/// `compare` says if the element at a position is before or behind the wanted element. The last position is asked
-/// first: most elements arrive in order.
+/// `compare` compares the element at a position with the wanted element. The last position is compared first, because
+/// most elements arrive in order.
 #[inline]
 pub(crate) fn search(
     length: usize,

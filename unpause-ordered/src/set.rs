@@ -1,4 +1,4 @@
-//! [`Set`].
+//! The ordered set, [`Set`].
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -8,9 +8,9 @@ use std::ops::RangeBounds;
 
 use crate::Map;
 
-/// A set in the order of its members.
+/// A sorted set.
 ///
-/// As a [`BTreeSet`](std::collections::BTreeSet), with the costs of a [`Map`].
+/// Like a [`BTreeSet`](std::collections::BTreeSet), with the costs of a [`Map`].
 ///
 /// ```
 /// let mut ports = unpause_ordered::Set::new();
@@ -22,42 +22,42 @@ use crate::Map;
 pub struct Set<T>(Map<T, ()>);
 
 impl<T> Set<T> {
-    /// An empty set. Allocates nothing.
+    /// Creates an empty set. Does not allocate.
     pub const fn new() -> Set<T> {
         Set(Map::new())
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if it has no member.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Removes all members, and keeps memory for the next ones.
+    /// Removes all members, and keeps memory for later members.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// All members, in order.
+    /// Returns all members, in order.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self.0.iter())
     }
 
-    /// The least member.
+    /// Returns the smallest member.
     pub fn first(&self) -> Option<&T> {
         self.0.first().map(|(member, ())| member)
     }
 
-    /// The greatest member.
+    /// Returns the greatest member.
     pub fn last(&self) -> Option<&T> {
         self.0.last().map(|(member, ())| member)
     }
 
-    /// Removes the least member.
+    /// Removes the smallest member.
     pub fn pop_first(&mut self) -> Option<T> {
         self.0.pop_first().map(|(member, ())| member)
     }
@@ -67,19 +67,19 @@ impl<T> Set<T> {
         self.0.pop_last().map(|(member, ())| member)
     }
 
-    /// Keeps the members for which `keep` says so. Cost: O(n).
+    /// Keeps the members for which `keep` returns `true`. Cost: O(n).
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|member, ()| keep(member));
     }
 }
 
 impl<T: Ord> Set<T> {
-    /// Adds a member, and says whether it is new.
+    /// Adds a member. Returns `true` if it is new.
     pub fn insert(&mut self, member: T) -> bool {
         self.0.insert(member, ()).is_none()
     }
 
-    /// Removes a member, and says whether it was one.
+    /// Removes a member. Returns `true` if it was in the set.
     pub fn remove<Q: Ord + ?Sized>(&mut self, member: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -87,7 +87,7 @@ impl<T: Ord> Set<T> {
         self.0.remove(member).is_some()
     }
 
-    /// Returns `true` if it is a member.
+    /// Returns `true` if the set contains `member`.
     pub fn contains<Q: Ord + ?Sized>(&self, member: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -95,7 +95,7 @@ impl<T: Ord> Set<T> {
         self.0.contains_key(member)
     }
 
-    /// The member that is equal to `member`.
+    /// Returns the member that is equal to `member`.
     pub fn get<Q: Ord + ?Sized>(&self, member: &Q) -> Option<&T>
     where
         T: Borrow<Q>,
@@ -103,7 +103,7 @@ impl<T: Ord> Set<T> {
         self.range((std::ops::Bound::Included(member), std::ops::Bound::Included(member))).next()
     }
 
-    /// The members in a range, in order.
+    /// Returns the members in a range, in order.
     pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, T>
     where
         T: Borrow<Q>,
@@ -111,18 +111,18 @@ impl<T: Ord> Set<T> {
         Iter(self.0.range(range))
     }
 
-    /// Returns `true` if all members are members of `other`. Cost: a look-up for each.
+    /// Returns `true` if all members are members of `other`. Cost: one lookup per member.
     pub fn is_subset(&self, other: &Set<T>) -> bool {
         self.len() <= other.len() && self.iter().all(|member| other.contains(member))
     }
 
-    /// The members that `other` does not have, in order. Cost: a look-up for each.
+    /// Returns the members that are not in `other`, in order. Cost: one lookup per member.
     pub fn difference(&self, other: &Set<T>) -> impl Iterator<Item = &T> {
         self.iter().filter(|member| !other.contains(*member))
     }
 }
 
-/// The members of a [`Set`] or of a range of it, in order.
+/// The members of a [`Set`] or of a range of the set, in order.
 pub struct Iter<'a, T>(crate::Iter<'a, T, ()>);
 
 impl<'a, T> Iterator for Iter<'a, T> {
@@ -224,7 +224,7 @@ impl<T> IntoIterator for Set<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
-    /// Brings the members into one list: O(n).
+    /// Collects the members into one list: O(n).
     fn into_iter(self) -> std::vec::IntoIter<T> {
         self.0.into_iter().map(|(member, ())| member).collect::<Vec<T>>().into_iter()
     }

@@ -1,14 +1,14 @@
-//! Sorts, of which one is compiled for each type of key.
+//! Sort functions, of which only one is compiled per key type.
 
 use std::cmp::Ordering;
 
-/// So many elements are sorted by insertion.
+/// The maximum number of elements sorted by insertion.
 const FEW: usize = 16;
 
 /// Sorts by the order of the type, stably.
 ///
-/// For numbers `sort_unstable` of the standard library is quicker and already compiled. Cost: O(n log n) comparisons
-/// through a reference, and a list of n numbers if there are more than sixteen.
+/// For numbers, std's `sort_unstable` is faster and already compiled. Cost: O(n log n) comparisons through a reference,
+/// and a list of n numbers if there are more than sixteen elements.
 ///
 /// # Panics
 ///
@@ -27,7 +27,7 @@ pub fn sort<T: Ord>(items: &mut [T]) {
 ///
 /// # Panics
 ///
-/// If there are 2³² elements or more, and if `compare` does.
+/// If there are 2³² elements or more, or if `compare` panics.
 ///
 /// ```
 /// let mut words = vec!["ccc", "a", "bb"];
@@ -36,7 +36,7 @@ pub fn sort<T: Ord>(items: &mut [T]) {
 /// ```
 pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     if items.len() <= FEW {
-        // By insertion, and without a list of positions.
+        // Insertion sort needs no list of positions.
         for end in 1..items.len() {
             for at in (1..=end).rev() {
                 if compare(&items[at - 1], &items[at]).is_le() {
@@ -55,7 +55,7 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
 ///
 /// # Panics
 ///
-/// If there are 2³² elements or more, and if `key` does.
+/// If there are 2³² elements or more, or if `key` panics.
 ///
 /// ```
 /// let mut calls = vec![(2, "b"), (1, "c"), (2, "a")];
@@ -66,13 +66,13 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts by a number, stably. The number is computed once for each element, if there are more than a few.
+/// Sorts by a number, stably. The number is computed once per element, if there are more than sixteen elements.
 ///
-/// As fast as the sort of the standard library: the numbers are sorted without a call through a reference.
+/// As fast as std's sort, because the numbers are sorted without calls through a reference.
 ///
 /// # Panics
 ///
-/// If there are 2³² elements or more, and if `number` does.
+/// If there are 2³² elements or more, or if `number` panics.
 ///
 /// ```
 /// let mut calls = vec![(2, "b"), (1, "c"), (2, "a")];
@@ -87,7 +87,7 @@ pub fn sort_by_number<T>(items: &mut [T], number: impl Fn(&T) -> u64) {
     arrange(order, &mut |a, b| items.swap(a, b));
 }
 
-/// The positions in sorted order.
+/// Returns the positions in sorted order.
 #[inline]
 fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     let mut order = positions(length);
@@ -95,11 +95,11 @@ fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     order
 }
 
-/// The positions `0..length` in the order of their numbers. Of equal numbers, the first position comes first.
+/// Returns the positions `0..length`, sorted by their numbers. For equal numbers, the lower position comes first.
 ///
 /// # Panics
 ///
-/// If there are 2³² positions or more, and if `number` does.
+/// If there are 2³² positions or more, or if `number` panics.
 ///
 /// ```
 /// let times = [30, 10, 20];
@@ -122,7 +122,7 @@ fn positions(length: usize) -> Vec<u32> {
     (0..end).collect()
 }
 
-/// Brings the element at `order[i]` to `i`, for each `i`, by swaps: along each cycle of the permutation.
+/// Moves the element at `order[i]` to `i`, for each `i`, by swaps along each cycle of the permutation.
 #[inline]
 fn arrange(mut order: Vec<u32>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {

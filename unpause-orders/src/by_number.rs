@@ -1,9 +1,9 @@
-//! Tables by number.
+//! Hash tables with numbers as keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by number.
+/// A hash table with numbers as keys.
 pub type ByNumber<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number.

@@ -1,22 +1,22 @@
 //! Vector clocks: for each thread, the number of its events that happen before a moment.
 
-/// A vector clock. A thread beyond its end has the number 0.
+/// A vector clock. A thread beyond the end of the clock has the number 0.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Clock {
     ticks: Vec<u32>,
-    /// The number of the last sequentially consistent fence that happens before; 0 for none. The machine counts fences
-    /// in the order S, so the fences before this one come before it in S.
+    /// The number of the last sequentially consistent fence that happens before the moment; 0 if there is no such
+    /// fence. The machine numbers fences in the order S, so fences with lower numbers precede this fence in S.
     pub(crate) fence: u32,
 }
 
 impl Clock {
-    /// The number of events of a thread.
+    /// Returns the number of events of a thread.
     #[inline]
     pub fn get(&self, thread: usize) -> u32 {
         self.ticks.get(thread).copied().unwrap_or(0)
     }
 
-    /// Adds an event of a thread. Returns its number.
+    /// Adds an event of a thread, and returns the number of the event.
     #[inline]
     pub fn tick(&mut self, thread: usize) -> u32 {
         if self.ticks.len() <= thread {
@@ -26,7 +26,7 @@ impl Clock {
         self.ticks[thread]
     }
 
-    /// Adds what another clock has.
+    /// Joins with another clock: takes the maximum for each thread.
     #[inline]
     pub fn join(&mut self, other: &Clock) {
         if self.ticks.len() < other.ticks.len() {
@@ -38,7 +38,7 @@ impl Clock {
         self.fence = self.fence.max(other.fence);
     }
 
-    /// Becomes equal to another clock, without a new allocation.
+    /// Sets this clock equal to another clock, without a new allocation.
     #[inline]
     pub fn set(&mut self, other: &Clock) {
         self.ticks.clear();
@@ -46,7 +46,7 @@ impl Clock {
         self.fence = other.fence;
     }
 
-    /// Becomes 0 for all threads.
+    /// Sets this clock to 0 for all threads.
     pub fn clear(&mut self) {
         self.ticks.clear();
         self.fence = 0;

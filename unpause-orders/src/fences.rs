@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use crate::clock::Clock;
 
-/// The number of fences that are kept.
+/// The maximum number of stored fences.
 pub(crate) const FENCES_KEPT: usize = 1024;
 
 /// A sequentially consistent fence.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
-    /// Its position in S.
+    /// The position of the fence in S.
     pub(crate) position: u32,
-    /// All that happens before it, or before a fence that precedes it in S.
+    /// The clock of all events that happen before this fence, or before a fence that precedes it in S.
     pub(crate) known: Clock,
 }
 
-/// The fences of a run. Each has a number, from 1. The oldest fences are dropped.
+/// The fences of a run. Fences are numbered from 1. The oldest fences are dropped.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Fences {
     kept: VecDeque<Fence>,
@@ -25,12 +25,12 @@ pub(crate) struct Fences {
 }
 
 impl Fences {
-    /// Adds a fence of a thread with this clock. Returns its number.
+    /// Adds a fence of a thread with this clock, and returns the number of the fence.
     pub(crate) fn add(&mut self, position: u32, clock: &Clock) -> u32 {
         let mut known = Clock::default();
         if self.kept.len() == FENCES_KEPT {
             self.dropped += 1;
-            // For its allocation.
+            // Reuses the allocation of the dropped fence.
             known = self.kept.pop_front().map_or(known, |fence| fence.known);
         }
         known.set(self.last().map_or(clock, |last| &last.known));
@@ -39,25 +39,25 @@ impl Fences {
         self.dropped + self.kept.len() as u32
     }
 
-    /// The last fence.
+    /// Returns the last fence.
     pub(crate) fn last(&self) -> Option<&Fence> {
         self.kept.back()
     }
 
-    /// The fence of a number; `None` for 0. A dropped fence is replaced by the oldest kept fence, which knows more: a
-    /// choice may be lost, and none is added.
+    /// Returns the fence with a number; `None` for 0. A dropped fence is replaced by the oldest stored fence, which has
+    /// a later clock. So a choice may be lost, but no choice is added.
     pub(crate) fn get(&self, number: u32) -> Option<&Fence> {
         let at = number.checked_sub(1)?.saturating_sub(self.dropped);
         self.kept.get(at as usize)
     }
 
-    /// Forgets all fences.
+    /// Removes all fences.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.dropped = 0;
     }
 
-    /// The number of fences that are kept.
+    /// Returns the number of stored fences.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.kept.len()

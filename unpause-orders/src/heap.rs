@@ -1,4 +1,4 @@
-//! Memory that is used again: its words begin anew.
+//! Reused memory, whose words start afresh.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use crate::machine::Orders;
 use crate::rules::Rule;
 use crate::word::Word;
 
-/// The bits of an address within a page of the table of words.
+/// The bits of an address within a page of the word table.
 const PAGE: u32 = 12;
 
-/// The pages of the words that may have some of these bytes. A word that begins in the page before may reach into the
-/// first one.
+/// Returns the pages of the words that may overlap these bytes. A word that begins in the previous page may reach into
+/// the first page.
 fn pages(address: usize, size: usize) -> Range<usize> {
     address.saturating_sub(7) >> PAGE..(address + size).div_ceil(1 << PAGE)
 }
 
 impl Orders {
-    /// Adds a word whose memory no other word has. Returns its index.
+    /// Adds a word that overlaps no other word, and returns its index.
     pub(crate) fn add(&mut self, word: Word) -> usize {
         let address = word.address;
         let at = match self.unused.pop() {
@@ -34,7 +34,7 @@ impl Orders {
         at as usize
     }
 
-    /// Forgets the words that have some of these bytes. Returns `true` if there were any.
+    /// Removes the words that overlap these bytes. Returns `true` if there were any.
     pub(crate) fn forget(&mut self, address: usize, size: usize) -> bool {
         let Orders { words, by_address, by_page, unused, spare, .. } = self;
         let before = unused.len();
@@ -56,7 +56,8 @@ impl Orders {
         unused.len() > before
     }
 
-    /// Instrumented code writes these bytes, at most eight of them, by a plain access: not by an effect that is unseen.
+    /// Records that instrumented code writes these bytes (at most eight) by a plain access. Without this record, the
+    /// new value would count as an effect of code that is not instrumented (see `Rule::Unseen`).
     pub fn written(&mut self, address: usize, size: usize) {
         let Orders { words, by_page, .. } = self;
         for page in pages(address, size) {
@@ -67,8 +68,8 @@ impl Orders {
         }
     }
 
-    /// Compiled code of std has written an atomic before instrumented code has used it, and all that has happened
-    /// happens before that.
+    /// Records that std's compiled code wrote an atomic before instrumented code first used it. All earlier events
+    /// count as happening before that write.
     pub fn begun_unseen(&mut self, address: usize, size: u8, value: u64) {
         if !self.by_address.contains_key(&address) {
             let at = self.renew(address, size, value);
@@ -76,7 +77,7 @@ impl Orders {
         }
     }
 
-    /// A thread frees memory.
+    /// Records that a thread frees memory.
     pub fn freed(&mut self, thread: usize, address: usize) {
         if self.is_weak() {
             self.known(thread).clock.tick(thread);
@@ -85,7 +86,7 @@ impl Orders {
         }
     }
 
-    /// A thread gets memory, which another thread may have freed: that happens before.
+    /// Records that a thread allocates memory. If another thread has freed it, that happens before the allocation.
     pub fn allocated(&mut self, thread: usize, address: usize, size: usize) {
         if !self.has(Rule::Allocations) {
             return;

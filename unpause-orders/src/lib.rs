@@ -1,10 +1,11 @@
-//! Memory orders: the stores that a load may see, the places of a store in modification order, and vector clocks.
+//! Memory orders: the stores that a load may read, the possible places of a store in modification order, and vector
+//! clocks.
 //!
-//! [`Orders`] has the stores and clocks of one run. Both doors of unpause use it: the runtime of plain threads, whose
-//! words have addresses, and runs of tasks, whose words have numbers. It decides nothing: it tells how many stores an
-//! operation may choose, and does the operation on the chosen one.
+//! [`Orders`] contains the stores and clocks of one run. Both doors of unpause use it: the runtime of plain threads,
+//! with addresses of words, and runs of tasks, with numbers of words. It makes no decisions: it returns the number of
+//! stores that an operation may choose, and performs the operation on the chosen store.
 //!
-//! This crate is a part of [unpause](https://docs.rs/unpause). Its items may change in any version.
+//! This crate is a part of [unpause](https://docs.rs/unpause), and its items may change in any version.
 
 #![forbid(unsafe_code)]
 

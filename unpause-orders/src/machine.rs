@@ -1,29 +1,30 @@
-//! Memory orders: the stores that a load may see, the places of a store in modification order, and vector clocks.
+//! Memory orders: the stores that a load may read, the possible places of a store in modification order, and vector
+//! clocks.
 //!
-//! The *modification order* of a word is the order of its stores on which all threads agree. Memory has the newest
-//! store of each word, and [`Orders`] keeps the older stores. An operation on the newest store is done in memory as
-//! ever. A load that sees an older store, and a store that precedes a newer one, leave memory as it is. Plain accesses,
-//! the kernel and code without instrumentation are not recorded here. They see the newest value, and C++20 always
-//! allows that.
+//! The *modification order* of a word is the order of its stores on which all threads agree. Memory contains the newest
+//! store of each word, and [`Orders`] keeps the older stores. An operation on the newest store is performed in memory,
+//! as usual. A load of an older store leaves memory unchanged, and so does a store that precedes a newer store. Plain
+//! accesses and accesses of the kernel or of uninstrumented code are not recorded here. They see the newest value,
+//! which C++20 always allows.
 //!
-//! Effects that are not recorded count as ordered. Memory may have a value without a recorded store. The value is
-//! visible to all threads. A thread that acquires it is ordered after all earlier events. Such an effect hides
-//! behaviours and never adds one.
+//! Effects that are not recorded count as ordered. If memory contains a value without a recorded store, the value is
+//! visible to all threads. A thread that acquires this value is ordered after all earlier events. Such an effect may
+//! hide behaviours, but never adds any.
 //!
 //! # Model
 //!
-//! C++20 as the reference of Rust has it, without consume, and without cycles of program order and reads-from: a load
-//! sees no store that has not happened yet, although C++20 allows it for relaxed operations ("load buffering"). S, the
-//! order of sequentially consistent operations, is the order of execution. So the last operation in S can close a cycle
-//! only through the store that it chooses. C++20's rules about S ([atomics.order] 4) become two lower bounds for that
-//! store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests compare all schedules
-//! and all choices of small programs with the axioms.
+//! The model is C++20, as in the Rust reference, but without consume, and without cycles of program order and
+//! reads-from. So a load never reads a store that has not happened yet, although C++20 allows this for relaxed
+//! operations ("load buffering"). S, the order of sequentially consistent operations, is the order of execution. So the
+//! last operation in S can close a cycle only through its chosen store. C++20's rules about S ([atomics.order] 4)
+//! become two lower bounds for that store: see [`Orders::floor`]. This loses some allowed outcomes, but adds no
+//! outcomes. The tests compare all schedules and all choices of small programs with the axioms.
 //!
 //! # Data
 //!
 //! Each atomic operation and each fence is an event: one *tick* of its thread. It acquires first, then ticks, then
-//! releases. A store keeps a message, the clock that it publishes. A [`Clock`] costs one number for each thread; a word
-//! has at most [`KEPT`] stores, and the oldest store is dropped. That only removes choices.
+//! releases. A store has a message, which is the clock that it publishes. A [`Clock`] needs one number per thread. A
+//! word has at most [`KEPT`] stores, and the oldest store is dropped. This only removes choices.
 
 use crate::by_number::ByNumber;
 use crate::clock::Clock;
@@ -32,26 +33,26 @@ use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
 use crate::rules::{Rule, Rules};
 use crate::word::{NOT_IN_S, Store, Word};
 
-/// The number of stores of a word that are kept.
+/// The maximum number of stores kept per word.
 pub const KEPT: usize = 16;
 
 /// The clocks of a thread.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Known {
-    /// All that happens before the next event of the thread.
+    /// The events that happen before the next event of the thread.
     pub(crate) clock: Clock,
-    /// The clock that an acquire fence joins: messages of relaxed loads.
+    /// The clock that an acquire fence joins: the messages of earlier relaxed loads.
     pending: Clock,
     /// The clock that a relaxed store publishes: the clock at the last release fence.
     released: Clock,
-    /// True if the last event was a sequentially consistent read-modify-write.
+    /// `true` if the last event was a sequentially consistent read-modify-write.
     is_strong: bool,
 }
 
-/// The places that an operation was offered last.
+/// The places last offered to an operation.
 #[derive(Clone, Copy, Default, Debug)]
 struct Offer {
-    /// The number of events before it.
+    /// The number of events before the operation.
     step: u32,
     thread: usize,
     word: usize,
@@ -65,14 +66,14 @@ pub struct Orders {
     pub(crate) threads: Vec<Known>,
     pub(crate) words: Vec<Word>,
     pub(crate) by_address: ByNumber<u32>,
-    /// The words that begin in a page.
+    /// The words that begin in each page.
     pub(crate) by_page: ByNumber<Vec<u32>>,
-    /// Words that are forgotten, for new ones.
+    /// Indices of removed words, for reuse.
     pub(crate) unused: Vec<u32>,
-    /// Stores that were dropped, for their allocations.
+    /// Dropped stores, kept for reuse of their allocations.
     pub(crate) spare: Vec<Store>,
     pub(crate) fences: Fences,
-    /// The clocks that calls of the system have published, by object.
+    /// The clocks that system calls have published, by object.
     published: ByNumber<Clock>,
     /// The clocks of threads that have freed memory, by address.
     pub(crate) freed: ByNumber<Clock>,
@@ -80,9 +81,9 @@ pub struct Orders {
     s: u32,
     /// The number of events.
     step: u32,
-    /// All threads know the stores up to this event.
+    /// The stores up to this event are visible to all threads.
     settled: u32,
-    /// For the operation that follows.
+    /// The offer for the next operation.
     offer: Offer,
 }
 
@@ -110,7 +111,7 @@ impl Default for Orders {
 }
 
 impl Orders {
-    /// Forgets the run, and keeps allocations for the next one.
+    /// Resets the state for the next run, and keeps allocations.
     pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
@@ -130,17 +131,17 @@ impl Orders {
         (self.s, self.step, self.settled, self.offer) = (0, 0, 0, Offer::default());
     }
 
-    /// Makes each store take effect after the stores that were executed before it, from now on.
+    /// From now on, makes each store follow all earlier executed stores in modification order.
     pub fn forbid_moves(&mut self) {
         self.rules.moves = false;
     }
 
-    /// Returns `true` if the run has a rule.
+    /// Returns `true` if a rule applies to the run.
     pub fn has(&self, rule: Rule) -> bool {
         self.rules.left_out != Some(rule)
     }
 
-    /// Returns `true` if a load may see another store than the newest one.
+    /// Returns `true` if a load may read a store other than the newest store.
     pub fn is_weak(&self) -> bool {
         self.rules.is_weak()
     }
@@ -152,12 +153,12 @@ impl Orders {
         &mut self.threads[thread]
     }
 
-    /// The clock of a thread. An access that is no event happens before the next event of its thread.
+    /// Returns the clock of a thread. An access that is not an event happens before the next event of its thread.
     pub fn clock(&mut self, thread: usize) -> &Clock {
         &self.known(thread).clock
     }
 
-    /// A thread begins, spawned by another one.
+    /// Records that a thread spawned a child thread.
     pub fn spawned(&mut self, parent: usize, child: usize) {
         let clock = &mut self.known(parent).clock;
         clock.tick(parent);
@@ -168,7 +169,7 @@ impl Orders {
         released.clear();
     }
 
-    /// A thread has waited for the end of another one.
+    /// Records that a thread has waited for the end of another thread.
     pub fn joined(&mut self, thread: usize, other: usize) {
         let clock = &mut self.known(other).clock;
         clock.tick(other);
@@ -176,8 +177,8 @@ impl Orders {
         self.known(thread).clock.join(&clock);
     }
 
-    /// A thread publishes what it knows by a call of the system, on the object with this key. In runs with weak
-    /// memory: the race detector counts no such call.
+    /// Records that a thread publishes its clock by a system call on the object with this key. Only in runs with weak
+    /// memory, because the race detector does not count such calls.
     pub fn publish(&mut self, thread: usize, key: usize) {
         if self.is_weak() && self.has(Rule::Calls) {
             self.known(thread);
@@ -187,7 +188,7 @@ impl Orders {
         }
     }
 
-    /// A thread gets to know what others have published on the object with this key.
+    /// Records that a thread acquires the clocks that other threads have published on the object with this key.
     pub fn receive(&mut self, thread: usize, key: usize) {
         self.known(thread);
         if let Some(published) = self.published.get(&key) {
@@ -195,21 +196,21 @@ impl Orders {
         }
     }
 
-    /// Makes all stores visible to all threads, because time passes. Nothing else is ordered by it.
+    /// Makes all stores visible to all threads, because time passes. This adds no other order.
     pub fn settle(&mut self) {
         if self.has(Rule::Time) {
             self.settled = self.step;
         }
     }
 
-    /// All that has happened.
+    /// Returns the clock of all past events.
     pub(crate) fn everything(&self) -> Clock {
         let mut clock = Clock::default();
         self.threads.iter().for_each(|thread| clock.join(&thread.clock));
         clock
     }
 
-    /// A fence of a thread.
+    /// Executes a fence of a thread.
     pub fn fence(&mut self, thread: usize, order: u8) {
         self.step += 1;
         let Known { clock, pending, is_strong, .. } = self.known(thread);
@@ -229,26 +230,27 @@ impl Orders {
         }
     }
 
-    /// A sequentially consistent fence of the compiler alone. Directly behind a sequentially consistent
-    /// read-modify-write it is one of the processor too: programs write a cheaper `mfence` of x86-64 so.
+    /// Executes a sequentially consistent compiler fence. Directly after a sequentially consistent read-modify-write,
+    /// it also counts as a processor fence, because programs use this pair as a cheaper `mfence` on x86-64.
     pub fn signal_fence(&mut self, thread: usize) {
         if self.known(thread).is_strong && self.has(Rule::SignalFences) {
             self.fence(thread, SEQ_CST);
         }
     }
 
-    /// A call of `membarrier` by a thread: a sequentially consistent fence of each thread.
+    /// Executes a `membarrier` call of a thread: a sequentially consistent fence in each thread.
     pub fn fence_of_all(&mut self, thread: usize) {
         if !self.has(Rule::Membarrier) {
             return;
         }
-        // The first and the last fence make the call come before and behind the fences of all other threads.
+        // The first fence orders the call before the fences of the other threads, and the last fence orders it after
+        // them.
         self.fence(thread, SEQ_CST);
         (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
         self.fence(thread, SEQ_CST);
     }
 
-    /// The word of an operation that finds `memory` in memory.
+    /// Returns the index of the word of an operation that finds `memory` in memory.
     #[inline]
     fn word(&mut self, operation: &impl Operation, memory: u64) -> usize {
         if let Some(at) = self.by_address.get(&operation.address()) {
@@ -261,14 +263,14 @@ impl Orders {
         self.renew(operation.address(), operation.size(), memory)
     }
 
-    /// Begins a word again, or for the first time, with a value that no recorded store has left.
+    /// Starts or restarts a word with a value that does not come from a recorded store.
     #[cold]
     pub(crate) fn renew(&mut self, address: usize, size: u8, memory: u64) -> usize {
         let mut store = Store::known_to_all(memory, self.step);
         let known = self.by_address.get(&address).map(|at| &self.words[*at as usize]);
         let written = known.filter(|word| word.size == size && word.is_written);
         if let Some(word) = written {
-            // A plain write publishes nothing by itself.
+            // A plain write publishes no clock of its own, so the previous message remains.
             store.message.set(&word.stores[word.newest()].message);
         }
         let is_written = written.is_some();
@@ -278,7 +280,7 @@ impl Orders {
         self.add(Word { address, size, is_written: false, stores: vec![store] })
     }
 
-    /// The places of the stores that an operation may choose, the newest first, and their number.
+    /// Returns the places of the stores that an operation may choose, newest first, and the number of places.
     fn places(
         &self,
         thread: usize,
@@ -311,10 +313,12 @@ impl Orders {
         places
     }
 
-    /// The first store in modification order that a thread may see. `in_s`: by an operation that is now last in S.
+    /// Returns the first store in modification order that a thread may see. `in_s` is `true` for an operation that is
+    /// now last in S.
     ///
-    /// An operation in S sees no store before one that is in S, by itself or by a load of it. It sees no store before
-    /// one that a fence in S knows. Any other operation has this bound by the last fence that happens before it.
+    /// An operation in S sees no store older than a store that is in S itself or was loaded in S. It also sees no store
+    /// older than a store that happens before a fence in S. For any other operation, the last fence that happens before
+    /// it gives this second bound.
     fn floor(&self, thread: usize, word: &Word, in_s: bool) -> usize {
         let clock = &self.threads[thread].clock;
         let fence = match in_s {
@@ -331,7 +335,7 @@ impl Orders {
         word.stores.iter().rposition(is_bound).unwrap_or(0)
     }
 
-    /// The number of stores that an operation may choose, if it finds `memory` in memory.
+    /// Returns the number of stores that an operation may choose if it finds `memory` in memory.
     pub fn candidates(&mut self, thread: usize, operation: &impl Operation, memory: u64) -> usize {
         if operation.size() == 0 {
             return 1;
@@ -345,8 +349,8 @@ impl Orders {
         number
     }
 
-    /// Does an operation that finds `memory` in memory, on one of its [candidates](Self::candidates): 0 is the newest
-    /// store, which every operation may choose. A fence, of size 0, only orders.
+    /// Performs an operation that finds `memory` in memory, on one of its [candidates](Self::candidates). Candidate 0
+    /// is the newest store, which every operation may choose. A fence, with size 0, only orders.
     #[inline]
     pub fn perform(
         &mut self,
@@ -394,7 +398,7 @@ impl Orders {
         made.begin((thread, tick), new, *step);
         made.message.set(if releases(order) { clock } else { released });
         if reads {
-            // A read-modify-write continues the release sequences that it reads from.
+            // A read-modify-write continues the release sequences of the store that it reads.
             made.message.join(&store.message);
             store.is_taken = true;
         }

@@ -1,6 +1,7 @@
-//! Operations on words, as the machine sees them.
+//! Operations on words, in the form that the machine requires.
 
-/// Sequentially consistent, as the C ABI numbers memory orders: 0 relaxed, 2 acquire, 3 release, 4 both.
+/// The number of the order `SeqCst` in the C ABI. The other orders are: 0 relaxed, 2 acquire, 3 release, 4 acquire and
+/// release.
 pub const SEQ_CST: u8 = 5;
 
 /// Returns `true` if a load, read-modify-write or fence of this memory order acquires.
@@ -15,32 +16,33 @@ pub fn releases(order: u8) -> bool {
 
 /// An operation on a word, or a fence.
 pub trait Operation {
-    /// The address of the word. Words do not overlap.
+    /// Returns the address of the word. Words do not overlap.
     fn address(&self) -> usize;
 
-    /// The number of bytes of the word: 1 to 8; 0 for a fence.
+    /// Returns the number of bytes of the word: 1 to 8, or 0 for a fence.
     fn size(&self) -> u8;
 
     /// Returns `true` if the operation reads the word.
     fn reads(&self) -> bool;
 
-    /// Returns `true` if the operation can end without a store: a load, a compare-exchange.
+    /// Returns `true` if the operation may perform no store, like a load or a compare-exchange.
     fn may_only_read(&self) -> bool;
 
-    /// The memory order that the operation asks for if it writes, or if it does not.
+    /// Returns the memory order of the operation, for the case that it writes or does not write.
     fn order_if(&self, writes: bool) -> u8;
 
-    /// The value that the operation leaves in place of `old`; `None` if it writes nothing.
+    /// Returns the value that replaces `old`, or `None` if the operation writes nothing.
     fn written_over(&self, old: u64) -> Option<u64>;
 }
 
 /// The result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// The value that it has seen; for a store, the value that it follows in modification order.
+    /// The value that the operation read; for a store, the value that the store follows in modification order.
     pub old: u64,
-    /// The value that it has left.
+    /// The value after the operation.
     pub new: u64,
-    /// True if memory takes part. If not, the operation has seen an old value, or it precedes a newer store.
+    /// `true` if the operation takes effect in memory. If `false`, the operation read an old value, or its store
+    /// precedes a newer store.
     pub in_memory: bool,
 }

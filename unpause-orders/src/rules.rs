@@ -1,35 +1,36 @@
-//! The freedom of a run, and the rules that keep false alarms out of it.
+//! The freedom of a run in memory orders, and the rules that prevent false alarms.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::machine::KEPT;
 
-/// The number of times that a thread sees the same old store. Loops that wait for a newer value end by that.
+/// The maximum number of times that a thread reads the same old store. The limit ends loops that wait for a newer
+/// value.
 const REPEATS: u16 = 3;
 
-/// The freedom of a run.
+/// The freedom of a run in memory orders.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The number of stores of a word that are kept, up to [`KEPT`].
+    /// The maximum number of stores kept per word, at most [`KEPT`].
     pub(crate) kept: usize,
-    /// True if a store may precede stores that were executed earlier.
+    /// `true` if a store may precede earlier executed stores in modification order.
     pub(crate) moves: bool,
-    /// The number of times that a thread sees the same old store.
+    /// The maximum number of times that a thread reads the same old store.
     pub(crate) repeats: u16,
-    /// The rule that the run leaves out.
+    /// The rule that does not apply to the run, if any.
     pub(crate) left_out: Option<Rule>,
 }
 
 impl Rules {
-    /// The newest store only. The clocks are the clocks of the orders in the source.
+    /// Loads read only the newest store. The clocks still follow the memory orders in the source.
     pub const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
 
-    /// Returns `true` if a load may see another store than the newest one.
+    /// Returns `true` if a load may read a store other than the newest store.
     pub fn is_weak(&self) -> bool {
         self.kept > 1
     }
 
-    /// All stores that C++20 allows.
+    /// Returns rules that allow all stores that C++20 allows.
     pub fn weak() -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
@@ -37,27 +38,27 @@ impl Rules {
     }
 }
 
-/// A rule of runs with weak memory. Without it a right program can fail.
+/// A rule of runs with weak memory. Without the rule, a correct program can fail.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// A value that no recorded store has left is visible to all threads, and orders its reader.
+    /// A value that does not come from a recorded store is visible to all threads, and orders its reader.
     Unseen,
-    /// Memory that is allocated begins anew.
+    /// Newly allocated memory starts afresh.
     Allocations,
-    /// Operations of std's primitives and of locks see the newest store.
+    /// Operations of std's primitives and of locks read the newest store.
     Primitives,
-    /// A fence of the compiler directly behind a read-modify-write is one of the processor.
+    /// A compiler fence directly after a read-modify-write counts as a processor fence.
     SignalFences,
-    /// A call of `membarrier` is a fence of each thread.
+    /// A call of `membarrier` is a fence in each thread.
     Membarrier,
-    /// An instruction in assembly is a fence.
+    /// A synchronising instruction in assembly is a fence.
     Instructions,
-    /// A wake of a futex, and a call on a socket, happen before their ends in other threads.
+    /// A futex wake or a socket call happens before the end of the matching call in another thread.
     Calls,
-    /// A thread sees the same old store a few times only.
+    /// A thread reads the same old store only a few times.
     Fairness,
-    /// All stores are visible when time has passed.
+    /// All stores become visible when time has passed.
     Time,
 }
 
@@ -75,17 +76,17 @@ impl Rule {
         Rule::Time,
     ];
 
-    /// The rule that runs leave out.
+    /// Returns the rule that does not apply to runs, if any.
     pub fn left_out() -> Option<Rule> {
         let number = LEFT_OUT.load(Ordering::Relaxed);
         Rule::ALL.get(usize::from(number).wrapping_sub(1)).copied()
     }
 
-    /// Makes the runs to come leave a rule out, or none. For tests of the rules.
+    /// Disables a rule for future runs, or enables all rules. For tests of the rules.
     pub fn leave_out(rule: Option<Rule>) {
         LEFT_OUT.store(rule.map_or(0, |rule| rule as u8 + 1), Ordering::Relaxed);
     }
 }
 
-/// The number of the rule that is left out, counted from 1; 0 for none.
+/// The number of the disabled rule, counted from 1; 0 if no rule is disabled.
 static LEFT_OUT: AtomicU8 = AtomicU8::new(0);

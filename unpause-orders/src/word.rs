@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 
-/// The position in S of a store that has none.
+/// The position in S of a store that is not in S.
 pub(crate) const NOT_IN_S: u32 = u32::MAX;
 
 /// The loads of a store by one thread.
@@ -11,7 +11,7 @@ struct Reader {
     thread: u16,
     /// The number of loads.
     times: u16,
-    /// The first load, as a tick of the thread.
+    /// The thread's tick at its first load.
     first: u32,
 }
 
@@ -19,7 +19,7 @@ struct Reader {
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     thread: u16,
-    /// The store, as a tick of the thread; 0 for a value that all threads know.
+    /// The thread's tick at the store; 0 for a value that is known to all threads.
     tick: u32,
     pub(crate) value: u64,
     /// The number of the operation in the run.
@@ -27,14 +27,14 @@ pub(crate) struct Store {
     /// The clock that an acquire of this store joins.
     pub(crate) message: Clock,
     readers: Vec<Reader>,
-    /// The first position in S of the store or of a load of it.
+    /// The lowest position in S of the store or of its loads.
     pub(crate) first: u32,
-    /// True if a read-modify-write has read it: no other store may directly follow it.
+    /// `true` if a read-modify-write has read this store, so that no other store may directly follow it.
     pub(crate) is_taken: bool,
 }
 
 impl Store {
-    /// A value that all threads know.
+    /// Creates a value that is known to all threads.
     pub(crate) fn known_to_all(value: u64, step: u32) -> Store {
         Store {
             thread: 0,
@@ -48,28 +48,28 @@ impl Store {
         }
     }
 
-    /// Becomes another store, without readers and with the message of this one.
+    /// Turns this value into another store, which keeps the message and has no readers.
     pub(crate) fn begin(&mut self, (thread, tick): (usize, u32), value: u64, step: u32) {
         (self.thread, self.tick, self.value, self.step) = (thread as u16, tick, value, step);
         (self.first, self.is_taken) = (NOT_IN_S, false);
         self.readers.clear();
     }
 
-    /// Returns `true` if the store, or a load of it, happens before the moment of a clock: the thread of the clock then
-    /// sees no store that precedes it.
+    /// Returns `true` if the store, or a load of it, happens before the moment of a clock: the thread of the clock can
+    /// then no longer read an earlier store.
     #[inline]
     pub(crate) fn is_known(&self, clock: &Clock) -> bool {
         let is_before = |reader: &Reader| reader.first <= clock.get(reader.thread.into());
         self.tick <= clock.get(self.thread.into()) || self.readers.iter().any(is_before)
     }
 
-    /// The number of times that a thread has seen this store.
+    /// Returns the number of times that a thread has read this store.
     pub(crate) fn times_seen(&self, thread: usize) -> u16 {
         let reader = self.readers.iter().find(|reader| usize::from(reader.thread) == thread);
         reader.map_or(0, |reader| reader.times)
     }
 
-    /// Records a load of a thread, which is this tick of it.
+    /// Records a load of a thread at this tick.
     #[inline]
     pub(crate) fn seen_by(&mut self, thread: usize, tick: u32) {
         match self.readers.iter_mut().find(|reader| usize::from(reader.thread) == thread) {
@@ -83,21 +83,22 @@ impl Store {
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     pub(crate) address: usize,
-    /// The number of bytes.
+    /// The size in bytes.
     pub(crate) size: u8,
-    /// True if instrumented code has written the memory by a plain access since the newest store.
+    /// `true` if instrumented code has written the memory by a plain access since the newest store.
     pub(crate) is_written: bool,
-    /// In modification order, and not empty. The value of the last one was in memory after the last operation.
+    /// The stores in modification order, never empty. After the last operation, memory contained the value of the last
+    /// store.
     pub(crate) stores: Vec<Store>,
 }
 
 impl Word {
-    /// Returns `true` if the two have a byte in common.
+    /// Returns `true` if the word has a byte in common with this range.
     pub(crate) fn overlaps(&self, address: usize, size: usize) -> bool {
         self.address < address + size && address < self.address + usize::from(self.size)
     }
 
-    /// The index of the newest store.
+    /// Returns the index of the newest store.
     #[inline]
     pub(crate) fn newest(&self) -> usize {
         self.stores.len() - 1

@@ -1,23 +1,23 @@
-//! One run of concurrent code as data, and what is computed from it.
+//! Data of one run of concurrent code, and functions over this data.
 //!
-//! These modules know no thread, no clock and no feature of the build: they are functions from data to data. They are a
-//! part of [unpause](https://docs.rs/unpause), which makes the runs and re-exports what its users need. Items that
+//! These modules use no threads, clocks or build features: they are functions from data to data. The crate is a part of
+//! [unpause](https://docs.rs/unpause), which executes the runs and re-exports the items that its users need. Items that
 //! unpause does not re-export are hidden here and may change in any version.
 
 #![forbid(unsafe_code)]
-// Items of private modules that the library needs are re-exported.
+// The library re-exports items of private modules.
 #![allow(unreachable_pub)]
-// Hidden modules tell of their parts.
+// The docs of hidden modules link to their private parts.
 #![allow(rustdoc::private_intra_doc_links)]
 
-/// The folder of this crate's sources, as places of functions have it.
+/// The folder of this crate's sources, in the form that places of functions have.
 #[doc(hidden)]
 pub const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 
 // L0: data of a run
 pub mod run;
 
-// L1: siblings, which do not know each other
+// L1: independent modules, which do not use each other
 pub mod census;
 #[doc(hidden)]
 pub mod disk;

@@ -1,11 +1,11 @@
-//! The functions that tests call.
+//! The functions for tests to call.
 
 use std::path::Path;
 
 use crate::runner::{Config, Runner};
 use crate::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, UrwRandomScheduler};
 
-/// Makes 100 runs.
+/// Runs `body` 100 times with the default strategy.
 ///
 /// # Panics
 /// If a run fails.
@@ -16,7 +16,7 @@ where
     check_random(body, 100);
 }
 
-/// Makes this number of runs of the default strategy.
+/// Runs `body` this many times with the default strategy.
 ///
 /// # Panics
 /// If a run fails.
@@ -27,7 +27,7 @@ where
     Runner::new(RandomScheduler::new(iterations), Config::new()).run(body);
 }
 
-/// The same, from this seed on.
+/// Runs `body` this many times with the default strategy, starting at this seed.
 ///
 /// # Panics
 /// If a run fails.
@@ -38,7 +38,7 @@ where
     Runner::new(RandomScheduler::new_from_seed(seed, iterations), Config::new()).run(body);
 }
 
-/// Makes this number of runs of the strategy `urw`.
+/// Runs `body` this many times with the strategy `urw`.
 ///
 /// # Panics
 /// If a run fails.
@@ -49,7 +49,7 @@ where
     Runner::new(UrwRandomScheduler::new(iterations), Config::new()).run(body);
 }
 
-/// Makes this number of runs of the strategy `pct`, for bugs of this depth. A larger depth than 8 is 8.
+/// Runs `body` this many times with the strategy `pct`, for bugs of this depth. A depth above 8 counts as 8.
 ///
 /// # Panics
 /// If a run fails.
@@ -60,7 +60,7 @@ where
     Runner::new(PctScheduler::new(depth, iterations), Config::new()).run(body);
 }
 
-/// Searches all runs, or this number of them.
+/// Explores all runs, or at most this many runs.
 ///
 /// # Panics
 /// If a run fails.
@@ -71,8 +71,8 @@ where
     Runner::new(DfsScheduler::new(max_iterations, false), Config::new()).run(body);
 }
 
-/// Makes runs of the default strategy. Each run that fails is repeated, and so are others, so what differs when a run
-/// is repeated is found.
+/// Runs `body` with the default strategy. Each failing run and some other runs are repeated, so nondeterminism of the
+/// body is found.
 ///
 /// # Panics
 /// If a run fails.
@@ -83,14 +83,14 @@ where
     check_random(body, max_iterations);
 }
 
-/// The refusal of a schedule.
+/// The message that refuses a schedule.
 pub(crate) const REFUSED: &str = "a schedule of shuttle means nothing to unpause, which has other runs. Run the test with \
     `check_random`; its screen has the command that replays a failing run";
 
-/// Refused: a schedule of shuttle means nothing here.
+/// Refuses to replay, because a shuttle schedule has no meaning here.
 ///
 /// # Panics
-/// Always, with what to do.
+/// Always. The message contains the remedy.
 pub fn replay<F>(_body: F, _schedule: &str)
 where
     F: Fn() + Send + Sync + 'static,
@@ -98,10 +98,10 @@ where
     panic!("{REFUSED}");
 }
 
-/// Refused: a schedule of shuttle means nothing here.
+/// Refuses to replay, because a shuttle schedule has no meaning here.
 ///
 /// # Panics
-/// Always, with what to do.
+/// Always. The message contains the remedy.
 pub fn replay_from_file<F, P>(_body: F, _path: P)
 where
     F: Fn() + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The current task, and the labels of tasks.
+//! The current task and task labels.
 
 use std::fmt;
 use std::ops::Deref;
@@ -35,17 +35,17 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// The current thread or task.
+/// Returns the current thread or task.
 pub fn me() -> TaskId {
     TaskId(threads::number())
 }
 
-/// The current thread or task.
+/// Returns the current thread or task.
 pub fn get_current_task() -> Option<TaskId> {
     Some(me())
 }
 
-/// The current thread or task.
+/// Returns the current thread or task.
 pub fn try_get_current_task() -> Option<TaskId> {
     Some(me())
 }
@@ -58,12 +58,12 @@ where
     labels::with(task, act)
 }
 
-/// The label of a type.
+/// Returns the label of a type.
 pub fn get_label_for_task<T: Clone + fmt::Debug + 'static>(task: TaskId) -> Option<T> {
     labels::with(task, |labels| labels.get().cloned())
 }
 
-/// Sets the label of a type. Returns the previous one.
+/// Sets the label of a type. Returns the previous label.
 pub fn set_label_for_task<T: Clone + fmt::Debug + 'static>(task: TaskId, value: T) -> Option<T> {
     labels::with(task, |labels| labels.insert(value))
 }
@@ -73,24 +73,24 @@ pub fn remove_label_for_task<T: Clone + fmt::Debug + 'static>(task: TaskId) -> O
     labels::with(task, |labels| labels.remove())
 }
 
-/// The name of a task. A thread that a `Builder` has named has this name for itself.
+/// Returns the name of a task. A thread named by a `Builder` also has that name, but only as seen by the thread itself.
 pub fn get_name_for_task(task: TaskId) -> Option<TaskName> {
     let own = || thread::current().name().filter(|_| task == me()).map(TaskName::from);
     get_label_for_task(task).or_else(own)
 }
 
-/// Sets the name of a task. Returns the previous one.
+/// Sets the name of a task. Returns the previous name.
 pub fn set_name_for_task(task: TaskId, name: impl Into<TaskName>) -> Option<TaskName> {
     set_label_for_task::<TaskName>(task, name.into())
 }
 
-/// shuttle's vector clock without its feature `vector-clocks`: it has no entries. unpause's screens show what happened
-/// before what.
+/// shuttle's vector clock as without the feature `vector-clocks`: it has no entries. unpause's screens show the
+/// happens-before order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VectorClock(());
 
 impl VectorClock {
-    /// 0.
+    /// Returns 0.
     pub fn get(&self, _task: usize) -> u32 {
         0
     }
@@ -104,12 +104,12 @@ impl Deref for VectorClock {
     }
 }
 
-/// A clock without entries.
+/// Returns a clock without entries.
 pub fn clock() -> VectorClock {
     VectorClock(())
 }
 
-/// A clock without entries.
+/// Returns a clock without entries.
 pub fn clock_for(_task: TaskId) -> VectorClock {
     VectorClock(())
 }

@@ -1,3 +1,3 @@
-//! shuttle's `hint`: std's.
+//! shuttle's `hint`, which is std's.
 
 pub use std::hint::*;

@@ -1,6 +1,6 @@
-//! Labels of tasks: a value for each type. A new task has the labels of the task that spawns it.
+//! Task labels: one value per type. A new task inherits the labels of the spawning task.
 //!
-//! A program without labels makes no step because of them: a thread-local of each task says whether it has any.
+//! A program without labels takes no additional steps, because a thread-local of each task records if it has labels.
 
 use std::any::{Any, TypeId};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::current::{TaskId, me};
 
-/// Values of a task, one for each type.
+/// The labels of a task: one value per type.
 #[derive(Clone, Default)]
 pub struct Labels(Vec<(TypeId, Box<dyn Label>)>);
 
@@ -30,7 +30,7 @@ impl Clone for Box<dyn Label> {
 }
 
 impl Labels {
-    /// No labels.
+    /// Creates an empty set of labels.
     pub fn new() -> Labels {
         Labels::default()
     }
@@ -39,32 +39,32 @@ impl Labels {
         self.0.iter().position(|(kind, _)| *kind == TypeId::of::<T>())
     }
 
-    /// Sets the label of a type. Returns the previous one.
+    /// Sets the label of a type. Returns the previous label.
     pub fn insert<T: Clone + 'static>(&mut self, value: T) -> Option<T> {
         let previous = self.remove::<T>();
         self.0.push((TypeId::of::<T>(), Box::new(value)));
         previous
     }
 
-    /// The label of a type.
+    /// Returns the label of a type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         let label: &dyn Any = &*self.0[self.at::<T>()?].1;
         label.downcast_ref()
     }
 
-    /// The label of a type, to change it.
+    /// Returns the label of a type, mutably.
     pub fn get_mut<T: 'static>(&mut self) -> Option<&mut T> {
         let at = self.at::<T>()?;
         let label: &mut dyn Any = &mut *self.0[at].1;
         label.downcast_mut()
     }
 
-    /// The label of a type. A task without it gets `value`.
+    /// Returns the label of a type. If there is none, sets it to `value` first.
     pub fn get_or_insert<T: Clone + 'static>(&mut self, value: T) -> &mut T {
         self.get_or_insert_with(|| value)
     }
 
-    /// The label of a type. A task without it gets what `make` returns.
+    /// Returns the label of a type. If there is none, sets it to the result of `make` first.
     pub fn get_or_insert_with<T: Clone + 'static, F: FnOnce() -> T>(&mut self, make: F) -> &mut T {
         if self.at::<T>().is_none() {
             self.insert(make());
@@ -75,12 +75,12 @@ impl Labels {
         }
     }
 
-    /// The label of a type. A task without it gets the type's default.
+    /// Returns the label of a type. If there is none, sets it to the type's default first.
     pub fn get_or_insert_default<T: Default + Clone + 'static>(&mut self) -> &mut T {
         self.get_or_insert_with(T::default)
     }
 
-    /// Takes the labels of another task, in the place of those of the same types.
+    /// Adds the labels of another task. They replace labels of the same types.
     pub fn extend(&mut self, other: Labels) {
         self.0.retain(|(kind, _)| other.0.iter().all(|(of_other, _)| of_other != kind));
         self.0.extend(other.0);
@@ -102,7 +102,7 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// The number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -148,7 +148,7 @@ impl fmt::Debug for TaskName {
     }
 }
 
-/// A label that changes the labels of each task that its task spawns.
+/// A label with a function that changes the labels of every spawned child task.
 #[derive(Clone)]
 #[allow(clippy::type_complexity, reason = "shuttle's")]
 pub struct ChildLabelFn(pub Arc<dyn Fn(TaskId, &mut Labels) + 'static>);
@@ -159,15 +159,15 @@ impl fmt::Debug for ChildLabelFn {
     }
 }
 
-/// Labels that move to other threads, whatever their types.
+/// Labels of any types that move to other threads.
 pub(crate) struct Moved(Labels);
 
-// SAFETY: shuttle's labels need not be `Send`, because it runs all tasks of a test on one thread of the system, one at
-// a time. So does the engine. On real threads it is the test that promises it.
+// SAFETY: shuttle's labels need not be `Send`, because shuttle runs all tasks of a test on one OS thread, one at a
+// time. The engine does the same. On real threads, the test must guarantee that this is sound.
 unsafe impl Send for Moved {}
 
-/// The labels of tasks that have some. The engine makes the list empty when a run begins. On real threads a task of a
-/// later run may have the same number, so [`clear`] does it.
+/// The labels of all tasks with labels. The engine empties the list when a run begins. On real threads, [`clear`]
+/// empties it, because a task of a later run may have the same number.
 static LABELS: Mutex<Vec<(TaskId, Moved)>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -179,7 +179,7 @@ fn all() -> MutexGuard<'static, Vec<(TaskId, Moved)>> {
     LABELS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets the labels of an earlier run, on real threads. The engine does it by itself.
+/// Removes the labels of an earlier run on real threads. Under the engine this is not needed.
 pub(crate) fn clear() {
     HAS.set(false);
     if !unpause_model::is_stepped() {
@@ -200,12 +200,12 @@ pub(crate) fn with<R>(task: TaskId, act: impl FnOnce(&mut Labels) -> R) -> R {
     act(&mut all[at].1.0)
 }
 
-/// The labels for a task that the current one spawns. `None` if it has none.
+/// Returns the labels that a spawned task inherits from the current task. `None` if the current task has no labels.
 pub(crate) fn inherited() -> Option<Moved> {
     HAS.get().then(|| Moved(with(me(), |labels| labels.clone())))
 }
 
-/// Gives the current task its first labels.
+/// Sets the initial labels of the current task.
 pub(crate) fn begin(labels: Option<Moved>) {
     let Some(Moved(mut labels)) = labels else { return };
     if let Some(ChildLabelFn(change)) = labels.get().cloned() {

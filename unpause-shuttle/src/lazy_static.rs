@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// A static whose value is made at its first use in a run. The engine gives statics their first values when a run
-/// begins; on real threads the value stays.
+/// A static with a value that is created at its first use in a run. The engine resets statics to their initial values
+/// when a run begins. On real threads, the value is kept.
 #[derive(Debug)]
 pub struct Lazy<T: Sync> {
     value: OnceLock<T>,
@@ -16,7 +16,7 @@ impl<T: Sync> Lazy<T> {
         Lazy { value: OnceLock::new(), make }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get(&'static self) -> &'static T {
         self.value.get_or_init(self.make)
     }
@@ -28,7 +28,7 @@ pub trait LazyStatic {
     fn initialize(lazy: &Self);
 }
 
-/// Makes the value of a static, if it does not exist.
+/// Creates the value of a static, unless it exists.
 pub fn initialize<T: LazyStatic>(lazy: &T) {
     LazyStatic::initialize(lazy);
 }

@@ -1,4 +1,4 @@
-//! shuttle's names over std. Tests that were written for [shuttle] 0.9 run under the scheduler of unpause, unchanged:
+//! shuttle's names on top of std. Tests written for [shuttle] 0.9 run unchanged under the scheduler of unpause:
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -9,18 +9,18 @@
 //! cargo unpause test --any
 //! ```
 //!
-//! Under this command [`check_random`] and its kind make the runs under unpause: [`check_dfs`] is its exhaustive
-//! search, the others are its strategies. A failure is shrunk, shown, kept and replayed like each failure of unpause.
-//! Without the command the closure runs on real threads some times, and a note says so.
+//! Under this command, [`check_random`] and the other check functions run the test under unpause. [`check_dfs`] is the
+//! exhaustive search; the other functions select strategies. A failure is shrunk, shown, kept and replayed like any
+//! failure of unpause. Without the command, the closure runs several times on real threads, and a note says so.
 //!
 //! | shuttle | here |
 //! |---|---|
 //! | `check_random`, `check` | runs of the default strategy, `portfolio` |
 //! | `check_pct`, `check_urw` | the strategies `pct` and `urw` |
-//! | `check_dfs` | `exhaustive`, which makes one run for each class of equal interleavings |
+//! | `check_dfs` | `exhaustive`, which runs one interleaving per class of equivalent interleavings |
 //! | `replay`, `replay_from_file` | refused: a run of unpause is replayed by the command on its screen |
 //! | `sync`, `thread`, `hint` | std's |
-//! | `future` | tasks as threads that poll |
+//! | `future` | tasks, implemented as threads that poll |
 //! | `rand` | rand 0.8, with random bytes of the run |
 //! | `thread_local!`, `lazy_static!` | new in each run |
 //!

@@ -1,6 +1,6 @@
-//! shuttle's macros. A run of the engine begins with new thread-locals, and with statics as they were at first.
+//! shuttle's macros. A run of the engine starts with new thread-locals, and with the initial values of statics.
 
-/// `std::thread_local!`, in runs.
+/// std's `thread_local!`. Each run has new values.
 #[macro_export]
 macro_rules! thread_local {
     ($($tokens:tt)*) => {
@@ -8,7 +8,8 @@ macro_rules! thread_local {
     };
 }
 
-/// The `lazy_static!` of the crate of this name: the value is made once in each run, and dropped at its end.
+/// The `lazy_static!` of the crate `lazy_static`. The value is created once in each run, and dropped at the end of the
+/// run.
 #[macro_export]
 macro_rules! lazy_static {
     ($(#[$attribute:meta])* static ref $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {

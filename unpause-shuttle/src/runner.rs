@@ -12,23 +12,23 @@ use crate::scheduler::Scheduler;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Has no effect: threads have the stacks of std.
+    /// Has no effect, because threads have std's stacks.
     pub stack_size: usize,
-    /// Has no effect: the trace of a failure is kept, and the screen names it.
+    /// Has no effect, because the trace of a failure is always kept, and the screen names its file.
     pub failure_persistence: FailurePersistence,
-    /// The limit of the steps of a run.
+    /// The step limit of a run.
     pub max_steps: MaxSteps,
-    /// The time of all runs.
+    /// The time limit of all runs together.
     pub max_time: Option<Duration>,
     /// Has no effect.
     pub silence_warnings: bool,
     /// Has no effect.
     pub record_steps_in_span: bool,
-    /// Has no effect: a run that fails ends with its threads.
+    /// Has no effect, because a failing run ends all its threads.
     pub ungraceful_shutdown_config: UngracefulShutdownConfig,
 }
 
-/// The end of a failing run, in shuttle. Here it has no effect.
+/// shuttle's handling of the end of a failing run. It has no effect here.
 #[derive(Clone, Copy, Default, Debug)]
 #[non_exhaustive]
 pub struct UngracefulShutdownConfig {
@@ -39,49 +39,49 @@ pub struct UngracefulShutdownConfig {
 }
 
 impl UngracefulShutdownConfig {
-    /// The defaults.
+    /// Returns the default settings.
     pub fn new() -> UngracefulShutdownConfig {
         UngracefulShutdownConfig::default()
     }
 }
 
-/// The end of the functions of tasks, in shuttle. Here it has no effect.
+/// shuttle's handling of task functions at the end of a run. It has no effect here.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ContinuationFunctionBehavior {
-    /// They are dropped.
+    /// The functions are dropped.
     Drop,
-    /// They are leaked.
+    /// The functions are leaked.
     #[default]
     Leak,
 }
 
-/// The place where shuttle leaves a failing schedule.
+/// The place where shuttle stores a failing schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FailurePersistence {
-    /// Nothing.
+    /// The schedule is not stored.
     None,
-    /// Prints it.
+    /// The schedule is printed.
     Print,
-    /// Writes it to a file.
+    /// The schedule is written to a file.
     File(Option<PathBuf>),
 }
 
-/// The limit of the steps of a run.
+/// The step limit of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MaxSteps {
-    /// No limit: unpause's default.
+    /// No explicit limit: unpause's default limit applies.
     None,
     /// A run with more steps fails.
     FailAfter(usize),
-    /// A run with more steps ends, in shuttle. Here it fails.
+    /// A run with more steps ends in shuttle, but fails here.
     ContinueAfter(usize),
 }
 
 impl Config {
-    /// The defaults.
+    /// Returns the default settings.
     pub fn new() -> Config {
         Config {
             stack_size: 0xf000,
@@ -94,7 +94,7 @@ impl Config {
         }
     }
 
-    /// The settings of unpause, each with a blank before it.
+    /// Returns the corresponding unpause settings, each preceded by a space.
     fn settings(&self) -> String {
         let steps = match self.max_steps {
             MaxSteps::None => String::new(),
@@ -113,7 +113,7 @@ impl Default for Config {
     }
 }
 
-/// Makes the runs of a test.
+/// Executes the runs of a test.
 #[derive(Debug)]
 pub struct Runner<S: ?Sized> {
     config: Config,
@@ -121,12 +121,12 @@ pub struct Runner<S: ?Sized> {
 }
 
 impl<S: Scheduler + 'static> Runner<S> {
-    /// A runner of this scheduler.
+    /// Creates a runner with this scheduler.
     pub fn new(scheduler: S, config: Config) -> Runner<S> {
         Runner { config, scheduler: Box::new(scheduler) }
     }
 
-    /// Makes the runs. Returns their number.
+    /// Executes the runs, and returns their number.
     ///
     /// # Panics
     /// If a run fails.
@@ -139,7 +139,8 @@ impl<S: Scheduler + 'static> Runner<S> {
     }
 }
 
-/// Runners that make their runs one after another: each uses the cores of the machine by itself.
+/// A group of runners, executed one after another, because each runner already uses all cores of
+/// the machine.
 #[derive(Debug)]
 pub struct PortfolioRunner {
     config: Config,
@@ -147,7 +148,7 @@ pub struct PortfolioRunner {
 }
 
 impl PortfolioRunner {
-    /// A runner without schedulers.
+    /// Creates a runner without schedulers.
     pub fn new(_stop_on_first_failure: bool, config: Config) -> PortfolioRunner {
         PortfolioRunner { config, plans: Vec::new() }
     }
@@ -157,7 +158,7 @@ impl PortfolioRunner {
         self.plans.push(scheduler.settings() + &self.config.settings());
     }
 
-    /// Makes the runs of each scheduler.
+    /// Executes the runs of each scheduler.
     ///
     /// # Panics
     /// If a run fails.
@@ -169,7 +170,7 @@ impl PortfolioRunner {
     }
 }
 
-/// Makes the runs of a plan. Returns their number.
+/// Executes the runs of a plan, and returns their number.
 fn check(plan: &str, body: &(dyn Fn() + Sync), has_captured: bool) -> usize {
     let body = || {
         crate::thread::begin();
@@ -178,12 +179,12 @@ fn check(plan: &str, body: &(dyn Fn() + Sync), has_captured: bool) -> usize {
     match (Model { plan, tool: "unpause-shuttle" }).try_check(&body, has_captured) {
         Ok(runs) => runs as usize,
         Err(message) => {
-            // shuttle's words, which tests expect.
+            // shuttle's wording, which tests expect.
             let message = match message.strip_prefix("deadlock: ") {
                 Some(tasks) => format!("deadlock! blocked tasks: [{tasks}]"),
                 None => message,
             };
-            // The screen has told all, so the hook is not called.
+            // The screen has already shown everything, so the panic hook is not called.
             resume_unwind(Box::new(message))
         }
     }

@@ -1,4 +1,4 @@
-//! The schedulers of shuttle, as settings of unpause.
+//! shuttle's schedulers, expressed as settings of unpause.
 
 use std::fmt::Debug;
 use std::io;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 pub use crate::current::TaskId;
 
-/// A scheduler: the strategy and the runs.
+/// A scheduler: the strategy, and the number of runs.
 pub trait Scheduler: Debug {
-    /// The settings of unpause, with blanks between them.
+    /// Returns the settings of unpause, separated by spaces.
     #[doc(hidden)]
     fn settings(&self) -> String;
 }
@@ -19,7 +19,7 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
 }
 
-/// The setting of this number of runs from a seed on.
+/// Returns the setting for this number of runs, starting at a seed.
 fn seeds(first: u64, runs: usize) -> String {
     format!("SIM_SEEDS={first}..{}", first.saturating_add(runs.max(1) as u64))
 }
@@ -29,12 +29,12 @@ fn seeds(first: u64, runs: usize) -> String {
 pub struct RandomScheduler(String);
 
 impl RandomScheduler {
-    /// This number of runs.
+    /// Creates a scheduler for this number of runs.
     pub fn new(max_iterations: usize) -> Self {
         RandomScheduler::new_from_seed(0, max_iterations)
     }
 
-    /// This number of runs, from a seed on.
+    /// Creates a scheduler for this number of runs, starting at a seed.
     pub fn new_from_seed(seed: u64, max_iterations: usize) -> Self {
         RandomScheduler(seeds(seed, max_iterations))
     }
@@ -51,12 +51,12 @@ impl Scheduler for RandomScheduler {
 pub struct UrwRandomScheduler(String);
 
 impl UrwRandomScheduler {
-    /// This number of runs.
+    /// Creates a scheduler for this number of runs.
     pub fn new(max_iterations: usize) -> Self {
         UrwRandomScheduler::new_from_seed(0, max_iterations)
     }
 
-    /// This number of runs, from a seed on.
+    /// Creates a scheduler for this number of runs, starting at a seed.
     pub fn new_from_seed(seed: u64, max_iterations: usize) -> Self {
         UrwRandomScheduler(format!("SIM_STRATEGY=urw {}", seeds(seed, max_iterations)))
     }
@@ -68,7 +68,7 @@ impl Scheduler for UrwRandomScheduler {
     }
 }
 
-/// The largest depth of unpause's `pct`.
+/// The maximum depth of unpause's `pct`.
 const DEEPEST: usize = 8;
 
 /// Runs of the strategy `pct`.
@@ -76,12 +76,13 @@ const DEEPEST: usize = 8;
 pub struct PctScheduler(String);
 
 impl PctScheduler {
-    /// This number of runs, for bugs of this depth. A larger depth than 8 is 8.
+    /// Creates a scheduler for this number of runs, for bugs of this depth. A depth above 8 counts
+    /// as 8.
     pub fn new(max_depth: usize, max_iterations: usize) -> Self {
         PctScheduler::new_from_seed(0, max_depth, max_iterations)
     }
 
-    /// The same, from a seed on.
+    /// Like `new`, starting at a seed.
     ///
     /// # Panics
     /// If the depth is 0.
@@ -98,12 +99,13 @@ impl Scheduler for PctScheduler {
     }
 }
 
-/// A search.
+/// The exhaustive search.
 #[derive(Clone, Debug)]
 pub struct DfsScheduler(String);
 
 impl DfsScheduler {
-    /// All runs, or this number of them. Random numbers are always allowed.
+    /// Creates a search of all runs, or of at most this many runs. Random numbers are always
+    /// allowed.
     pub fn new(max_iterations: Option<usize>, _allow_random_data: bool) -> Self {
         let runs = max_iterations.map_or(String::new(), |runs| format!(" {}", seeds(0, runs)));
         DfsScheduler(format!("SIM_STRATEGY=exhaustive{runs}"))
@@ -116,12 +118,13 @@ impl Scheduler for DfsScheduler {
     }
 }
 
-/// Runs without preemptions.
+/// Runs seeds with the default strategy, like a test without a scheduler. Unlike shuttle's scheduler it does not take
+/// turns between the tasks.
 #[derive(Clone, Debug)]
 pub struct RoundRobinScheduler(String);
 
 impl RoundRobinScheduler {
-    /// This number of runs.
+    /// Creates a scheduler for this number of runs.
     pub fn new(max_iterations: usize) -> Self {
         RoundRobinScheduler(seeds(0, max_iterations))
     }
@@ -133,12 +136,13 @@ impl Scheduler for RoundRobinScheduler {
     }
 }
 
-/// The runs of another scheduler: unpause always repeats some runs.
+/// Runs another scheduler unchanged. It needs no check of its own, because unpause always repeats some runs to find
+/// uncontrolled nondeterminism.
 #[derive(Clone, Debug)]
 pub struct UncontrolledNondeterminismCheckScheduler<S>(S);
 
 impl<S: Scheduler> UncontrolledNondeterminismCheckScheduler<S> {
-    /// The runs of `scheduler`.
+    /// Creates a scheduler for the runs of `scheduler`.
     pub fn new(scheduler: S) -> Self {
         UncontrolledNondeterminismCheckScheduler(scheduler)
     }
@@ -150,26 +154,26 @@ impl<S: Scheduler> Scheduler for UncontrolledNondeterminismCheckScheduler<S> {
     }
 }
 
-/// Refused: a schedule of shuttle means nothing here.
+/// Refused, because a shuttle schedule has no meaning here.
 #[derive(Clone, Debug)]
 pub struct ReplayScheduler(());
 
 impl ReplayScheduler {
-    /// Refused.
+    /// Refuses the schedule.
     ///
     /// # Panics
-    /// Always, with what to do.
+    /// Always. The message contains the remedy.
     pub fn new_from_encoded(_schedule: &str) -> Self {
         panic!("{}", crate::check::REFUSED);
     }
 
-    /// Refused.
+    /// Refuses the schedule.
     ///
     /// # Errors
     /// Never.
     ///
     /// # Panics
-    /// Always, with what to do.
+    /// Always. The message contains the remedy.
     pub fn new_from_file<P: AsRef<Path>>(_path: P) -> io::Result<Self> {
         panic!("{}", crate::check::REFUSED);
     }

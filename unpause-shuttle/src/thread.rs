@@ -18,13 +18,13 @@ thread_local! {
     static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Makes the current thread the first of its run.
+/// Makes the current thread the first thread of its run.
 pub(crate) fn begin() {
     NUMBER.set(Some(0));
     labels::clear();
 }
 
-/// The number of the current thread. A thread of std gets it here.
+/// Returns the number of the current thread. A thread spawned through std gets its number here.
 pub(crate) fn number() -> usize {
     NUMBER.get().unwrap_or_else(|| {
         let number = unpause_model::number();
@@ -43,7 +43,7 @@ impl From<ThreadId> for usize {
     }
 }
 
-/// A thread.
+/// A thread of a run.
 #[derive(Clone, Debug)]
 pub struct Thread {
     thread: thread::Thread,
@@ -51,12 +51,12 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The name of the thread.
+    /// Returns the name of the thread.
     pub fn name(&self) -> Option<&str> {
         self.thread.name()
     }
 
-    /// The number of the thread in its run.
+    /// Returns the number of the thread in its run.
     pub fn id(&self) -> ThreadId {
         self.id
     }
@@ -67,13 +67,13 @@ impl Thread {
     }
 }
 
-/// The current thread.
+/// Returns the current thread.
 pub fn current() -> Thread {
     Thread { thread: thread::current(), id: ThreadId(number()) }
 }
 
-/// The number of a new thread, and the function that it calls first: the thread has this number, and labels of the
-/// thread that spawns it.
+/// Returns the number of a new thread, and a function for the new thread to call first. The function sets the thread's
+/// number and the labels inherited from the spawning thread.
 pub(crate) fn child() -> (usize, impl FnOnce() + Send + 'static) {
     let (number, labels) = (unpause_model::number(), labels::inherited());
     (number, move || {
@@ -96,7 +96,7 @@ pub(crate) fn failing<T>(body: impl FnOnce() -> T) -> T {
 /// Spawns a thread.
 ///
 /// # Panics
-/// If the system refuses a thread.
+/// If the system cannot create a thread.
 pub fn spawn<F, T>(body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -108,7 +108,7 @@ where
     }
 }
 
-/// The handle of a thread. The run waits for its end, also if this is dropped.
+/// The handle of a thread. The run waits for the end of the thread, even if the handle is dropped.
 #[derive(Debug)]
 pub struct JoinHandle<T: Send + 'static> {
     handle: ManuallyDrop<thread::JoinHandle<T>>,
@@ -116,17 +116,17 @@ pub struct JoinHandle<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> JoinHandle<T> {
-    /// Waits for the end of the thread. Returns its result.
+    /// Waits for the end of the thread, and returns its result.
     ///
     /// # Errors
-    /// If the thread has panicked: its payload.
+    /// Returns the panic payload if the thread has panicked.
     pub fn join(self) -> Result<T> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: taken once, as `self` is not dropped.
+        // SAFETY: taken only once, because `self` is not dropped.
         unsafe { ManuallyDrop::take(&mut this.handle) }.join()
     }
 
-    /// The thread.
+    /// Returns the thread.
     pub fn thread(&self) -> &Thread {
         &self.thread
     }
@@ -139,13 +139,13 @@ impl<T: Send + 'static> JoinHandle<T> {
 
 impl<T: Send + 'static> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        // SAFETY: taken once, as this is the end of `self`.
+        // SAFETY: taken only once, because `self` is dropped now.
         let thread = unsafe { ManuallyDrop::take(&mut self.handle) };
         unpause_model::detach(move || drop(thread.join()));
     }
 }
 
-/// std's builder of threads.
+/// std's thread builder.
 #[derive(Debug)]
 pub struct Builder(thread::Builder);
 
@@ -156,7 +156,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A thread without settings.
+    /// Creates a builder of a thread without settings.
     pub fn new() -> Builder {
         Builder(thread::Builder::new())
     }
@@ -167,8 +167,8 @@ impl Builder {
         Builder(self.0.name(name))
     }
 
-    /// Sets the size of the stack, if it is larger than 1 MiB: sizes that suffice for shuttle's threads do not for
-    /// others.
+    /// Sets the stack size to the maximum of `size` and 1 MiB, because sizes that suffice for shuttle's threads may be
+    /// too small for real threads.
     #[must_use]
     pub fn stack_size(self, size: usize) -> Builder {
         Builder(self.0.stack_size(size.max(1 << 20)))
@@ -177,7 +177,7 @@ impl Builder {
     /// Spawns the thread.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// If the system cannot create a thread.
     pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,

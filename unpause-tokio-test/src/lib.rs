@@ -1,4 +1,4 @@
-//! tokio-test's names. In a run of unpause, the futures that a mock task polls take effect at once; everything else is
+//! tokio-test's names. In a run of unpause, futures polled by a mock task take effect immediately; everything else is
 //! tokio-test's own.
 //!
 //! ```toml
@@ -7,10 +7,10 @@
 //! tokio-test = { package = "unpause-tokio-test", version = "0.1" }
 //! ```
 //!
-//! An operation of a run is a point: its first poll is never ready. A test that polls by hand, with [`task::spawn`],
-//! expects the state of the future instead. So the polls of a mock task are by hand (`sim::task::by_hand`): each
-//! operation is a part of the step in which it is polled, and other tasks come before or after that step. Outside of
-//! runs the mock task is tokio-test's.
+//! An operation in a run is a point, so its first poll is never ready. But a test that polls by hand, with
+//! [`task::spawn`], expects the real state of the future. So a mock task polls by hand (`sim::task::by_hand`): each
+//! operation is a part of the step that polls it, and other tasks run before or after that step. Outside of runs, the
+//! mock task is tokio-test's.
 //!
 //! ```
 //! use sim::tokio::sync::mpsc;
@@ -29,13 +29,13 @@
 //!
 //! # Limits
 //!
-//! - [`io::Builder`](mod@io) is over the tokio that tokio-test names: with `unpause-tokio/patch` that of the run,
-//!   without it a mock that waits needs a runtime.
-//! - [`block_on`] makes a runtime, which a run refuses.
+//! - [`io::Builder`](mod@io) uses the `tokio` that tokio-test depends on. With `unpause-tokio/patch` this is the tokio
+//!   of the run; without the patch, a mock that waits needs a runtime.
+//! - [`block_on`] creates a runtime, which a run refuses.
 
 #![forbid(unsafe_code)]
 
-// All of it. An item that is simulated stands below and goes before that of a glob.
+// Exports everything. A simulated item is defined below, and takes precedence over the same item of a glob.
 pub use real::*;
 
 #[cfg(feature = "sim")]

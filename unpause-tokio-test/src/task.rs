@@ -1,4 +1,4 @@
-//! Mock tasks: they poll a future or a stream by hand, and record that it was woken.
+//! Mock tasks: they poll a future or a stream by hand, and record its wake-ups.
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,7 @@ use sim::task::by_hand;
 /// The maximum number of polls of [`Spawn::poll_until_idle`], as in tokio-test.
 const POLLS_MAX: usize = 150;
 
-/// A mock task for a future or a stream.
+/// Creates a mock task for a future or a stream.
 ///
 /// ```
 /// use tokio_test::{assert_ready_eq, task};
@@ -26,14 +26,14 @@ pub fn spawn<T>(task: T) -> Spawn<T> {
 
 /// A future or a stream, and the mock task that polls it: tokio-test's [`Spawn`](theirs::Spawn).
 ///
-/// In a run its operations take effect at once. As a future or a stream itself it is polled by others, and adds
-/// nothing: in a run its operations then are points.
+/// In a run, the operations of the future take effect immediately. A `Spawn` is also a future or stream itself. Polled
+/// as such by other code, it adds nothing, so its operations in a run are points.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Spawn<T>(theirs::Spawn<T>);
 
 impl<T> Spawn<T> {
-    /// The future or stream.
+    /// Returns the future or stream.
     pub fn into_inner(self) -> T
     where
         T: Unpin,
@@ -41,17 +41,17 @@ impl<T> Spawn<T> {
         self.0.into_inner()
     }
 
-    /// Returns `true` if the waker of the task was called since its last poll.
+    /// Returns `true` if the task has been woken since its last poll.
     pub fn is_woken(&self) -> bool {
         self.0.is_woken()
     }
 
-    /// The number of wakers of the task, itself included.
+    /// Returns the number of wakers of the task, including the task's own waker.
     pub fn waker_ref_count(&self) -> usize {
         self.0.waker_ref_count()
     }
 
-    /// Calls `f` with the context of the task. In a run, what it polls takes effect at once.
+    /// Calls `f` with the context of the task. In a run, operations polled by `f` take effect immediately.
     pub fn enter<F, R>(&mut self, f: F) -> R
     where
         F: FnOnce(&mut Context<'_>, Pin<&mut T>) -> R,
@@ -80,10 +80,10 @@ impl<T: Future> Spawn<T> {
         by_hand(|| self.0.poll())
     }
 
-    /// Polls the future again as long as it is woken in its own poll.
+    /// Polls the future again as long as each poll wakes the task itself.
     ///
     /// # Panics
-    /// If it still is after 150 polls.
+    /// If the task is still woken after 150 polls.
     pub fn poll_until_idle(&mut self) -> Poll<T::Output> {
         for _ in 0..POLLS_MAX {
             let polled = self.poll();

@@ -1,6 +1,6 @@
-//! Values of two kinds: of a run, or tokio's.
+//! Values of two kinds: values of a run, or tokio's values.
 
-/// A value of a run, or tokio's.
+/// A value of a run, or tokio's value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Of<S, R> {
     Run(S),

@@ -1,4 +1,4 @@
-//! Signals: tokio's. In a run none comes.
+//! tokio's signals. In a run, no signal arrives.
 
 use std::io;
 #[cfg(unix)]
@@ -14,10 +14,10 @@ pub use real::signal::windows;
 #[cfg(unix)]
 const REFUSED: &str = "the signals of the process are no part of a run: hand the code under test a future that the test ends";
 
-/// Waits for "ctrl-c". In a run it does not come: to end a server, hand it a future that the test ends.
+/// Waits for "ctrl-c". In a run, this signal never arrives: to stop a server, pass it a future that the test completes.
 ///
 /// # Errors
-/// If the system refuses to listen.
+/// If the system cannot register the listener.
 pub async fn ctrl_c() -> io::Result<()> {
     if in_run() {
         std::future::pending::<()>().await;
@@ -25,7 +25,7 @@ pub async fn ctrl_c() -> io::Result<()> {
     real::signal::ctrl_c().await
 }
 
-/// Signals of Unix.
+/// Unix signals.
 #[cfg(unix)]
 pub mod unix {
     use super::{Location, REFUSED, io, refuse};
@@ -35,7 +35,7 @@ pub mod unix {
     /// Listens for a signal. In a run it fails the run.
     ///
     /// # Errors
-    /// If the system refuses to listen.
+    /// If the system cannot register the listener.
     #[track_caller]
     pub fn signal(kind: SignalKind) -> io::Result<Signal> {
         refuse(REFUSED, Location::caller());

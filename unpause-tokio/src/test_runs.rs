@@ -1,10 +1,11 @@
-//! The expansion of `#[tokio::test]`: runs under the scheduler, or one on tokio.
+//! The expansion of `#[tokio::test]`: many runs under the scheduler, or one run on tokio.
 
 use real::runtime::{Builder, LocalOptions};
 use sim::__private::{Attributes, Site};
 use sim::runner::TestResult;
 
-/// The variable with the tests that run on tokio: parts of their paths, with commas between them.
+/// The environment variable that selects the tests to run on tokio: comma-separated parts of test
+/// paths.
 const REAL: &str = "UNPAUSE_TOKIO_REAL";
 
 /// The runtime of a test that runs on tokio, from the arguments of the attribute.
@@ -28,7 +29,7 @@ where
     let names = std::env::var(REAL).unwrap_or_default();
     if !is_named(&names, site.test) {
         return match tokio.flavor {
-            // Its tasks may be local without a set of the test's own.
+            // The tasks may be local even if the test creates no `LocalSet`.
             Some("local") => sim::__private::test(site, attributes, async || {
                 sim::task::LocalSet::new().run_until(body()).await
             }),
@@ -40,7 +41,7 @@ where
     }
 }
 
-/// Returns `true` if the path of a test has one of these parts.
+/// Returns `true` if the path of a test contains one of these comma-separated parts.
 fn is_named(names: &str, path: &str) -> bool {
     names.split(',').map(str::trim).any(|part| !part.is_empty() && path.contains(part))
 }

@@ -9,91 +9,92 @@ use crate::observed::{Observed, Run, Step};
 use crate::order::{Order, number};
 use crate::relation::{Effect, may_disable};
 
-/// A program whose runs follow from decisions.
+/// A program with runs that are determined by decisions.
 pub trait Program {
-    /// Makes a run for each of these decisions, and shows the runs in this order. A run has these steps, and any others
-    /// if it continues behind them.
+    /// Executes a run for each of these decisions, and shows the runs in this order. A run takes the given steps,
+    /// followed by any further steps.
     ///
     /// # Errors
-    /// If the runs cannot be made, in words.
+    /// If the runs cannot be executed; the error is the reason as text.
     fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String>;
 }
 
 /// The extent of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verified {
-    /// The number of runs of the certificate.
+    /// The number of runs in the certificate.
     pub runs: u64,
-    /// The number of their classes.
+    /// The number of classes of these runs.
     pub classes: u64,
-    /// The number of other runs that were made to see that their classes are there.
+    /// The number of further runs, executed to check that the certificate contains their classes.
     pub asked: u64,
-    /// Of these, the number in which the task could not step.
+    /// The number of these further runs in which the task was not enabled.
     pub disabled: u64,
 }
 
 /// The reason why a certificate is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Gap {
-    /// It has no run.
+    /// The certificate contains no run.
     Empty,
-    /// It has another number of runs than it says.
+    /// The certificate does not contain the number of runs that it claims.
     Incomplete(u64, u64),
-    /// The runs could not be made.
+    /// The runs could not be executed.
     Program(String),
-    /// The run with this number, counted from 1, is not made by its decisions.
+    /// The run with this number, counted from 1, does not result from its decisions.
     NoRun(usize, String),
-    /// A run is not fit for a proof: a failing run, for example.
+    /// A run cannot be a part of a proof, for example because it fails.
     Unfit(usize, String),
-    /// In another order of steps that do not conflict, a step did something else.
+    /// In another order of steps that do not conflict, a step behaved differently.
     Differs(usize, Box<Question>),
     /// A run is missing.
     Missing(usize, Box<Question>),
 }
 
-/// A step before which another one was put.
+/// A change of a run: another step is moved before a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// The number of the step in the run of the certificate, from 0.
+    /// The index of the step in the run of the certificate, from 0.
     pub step: usize,
     /// The task of that step.
     pub task: String,
-    /// The task that went before it, or the same task with another value.
+    /// The task that is moved before this step, or the same task with another drawn value.
     pub first: String,
-    /// The value that was drawn instead, if that is the difference.
+    /// The value drawn instead, if the change is another value.
     pub value: Option<u64>,
-    /// The decisions of the run.
+    /// The decisions of the changed run.
     pub decisions: Decisions,
 }
 
-/// A run of the certificate.
+/// An executed run of the certificate.
 struct Made {
-    /// Its number, from 0.
+    /// The index of the run, from 0.
     nth: usize,
     run: Run,
     order: Order,
 }
 
-/// A run to be made: these steps of a run, and a step of a task behind them.
+/// A run to execute: the kept steps of a certificate run, followed by a step of a task.
 struct Asked {
     of: Rc<Made>,
-    /// The step of the run that is not among them, and is the reason.
+    /// The step of the run that is left out, and is the reason for this new run.
     at: usize,
     kept: Vec<usize>,
     task: usize,
-    /// The values that the last step draws. If the last one is the difference, the task can surely step.
+    /// The values that the last step draws. If the difference is the last value, the task is certainly enabled.
     draws: Vec<u64>,
-    /// The sum of the numbers of the kept steps.
+    /// The sum of the hash numbers of the kept steps.
     before: u128,
 }
 
-/// The maximum number of runs that are made at a time.
+/// The maximum number of runs executed at a time.
 const BATCH: usize = 1 << 14;
 
-/// Verifies a set of runs. Costs some ten runs of the program for each run, and memory for a number for each.
+/// Verifies a set of runs. This costs about ten runs of the program per run of the set, and memory for one number per
+/// run.
 ///
 /// # Errors
-/// The first [`Gap`].
+/// Returns the first [`Gap`].
 ///
 /// ```
 /// use unpause_verify::{Decisions, Observed, Program, Reader, verify};
@@ -135,7 +136,7 @@ pub fn verify(runs: &[Decisions], program: &mut dyn Program) -> Result<Verified,
     Ok(verifier.verified)
 }
 
-/// Makes runs, and calls `judge` with each and its number, until one is refused.
+/// Executes runs, and calls `judge` with each run and its number, until `judge` refuses a run.
 fn make(
     runs: &[Decisions],
     program: &mut dyn Program,
@@ -155,7 +156,8 @@ fn make(
     verdict
 }
 
-/// Makes runs of a certificate, and calls `look` with each and its number. The first one has the number `first`.
+/// Executes the runs of a certificate, and calls `look` with each run and its number. The first run has the number
+/// `first`.
 fn each_run(
     first: usize,
     runs: &[Decisions],
@@ -186,9 +188,9 @@ fn each_run(
 #[derive(Default)]
 struct Verifier {
     classes: HashSet<u128>,
-    /// The questions that were asked.
+    /// The hash numbers of all questions so far.
     known: HashSet<u128>,
-    /// The questions without an answer.
+    /// The questions that are still open.
     asked: Vec<Asked>,
     verified: Verified,
 }
@@ -225,7 +227,7 @@ impl Verifier {
         }
     }
 
-    /// Makes the runs of some questions, and looks up their classes.
+    /// Executes the runs of some questions, and looks up their classes.
     fn answer(&mut self, program: &mut dyn Program) -> Result<(), Gap> {
         let asked: Vec<Asked> = self.asked.drain(..self.asked.len().min(BATCH)).collect();
         let decisions: Vec<Decisions> = asked.iter().map(Asked::decisions).collect();
@@ -255,7 +257,8 @@ impl Verifier {
         })
     }
 
-    /// A task cannot step after these steps. Asks the same without each step that may have disabled it.
+    /// Handles a task that is not enabled after the kept steps. For each step that may have disabled the task, adds the
+    /// question without that step.
     fn ask_without_disablers(&mut self, asked: &Asked) {
         let Asked { of, at, kept, task, .. } = asked;
         let Made { run, order, .. } = &**of;
@@ -280,7 +283,7 @@ impl Verifier {
     }
 }
 
-/// Returns `true` if a task was created in these steps, and did not end in them.
+/// Returns `true` if these steps create a task and do not end it.
 fn is_alive(run: &Run, steps: &[usize], task: usize) -> bool {
     let has = |effect: Effect| steps.iter().any(|at| run.steps[*at].effects.contains(&effect));
     let ends = steps.iter().any(|at| run.steps[*at].task == task && run.steps[*at].ends);

@@ -1,23 +1,23 @@
-//! The decisions of a run: a line of a certificate, and of a file of runs to make.
+//! The decisions of a run: a line of a certificate, or of a file with runs to execute.
 
 use serde_json::{Value as Json, json};
 
-/// The decisions that make a run. Tasks are named by their spawn paths, so they mean the same in every run.
+/// The decisions that determine a run. Tasks are named by spawn paths, which have the same meaning in every run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Decisions {
-    /// The spawn paths of the tasks: `0` is the body of the test, `0.1` its second child.
+    /// The spawn paths of the tasks: `0` is the body of the test, and `0.1` is its second child.
     pub tasks: Vec<String>,
-    /// The task of each step, as a position in `tasks`.
+    /// The task of each step, as an index into `tasks`.
     pub steps: Vec<usize>,
-    /// By task: the values that it drew, in order. A value that is not there is 0.
+    /// For each task, its drawn values, in order. A missing value counts as 0.
     pub draws: Vec<Vec<u64>>,
 }
 
 impl Decisions {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// If the line has no decisions.
+    /// If the line does not contain decisions.
     pub fn read(line: &str) -> Result<Decisions, String> {
         let line = serde_json::from_str(line).ok();
         let read = line.and_then(|line: Json| {
@@ -35,14 +35,14 @@ impl Decisions {
         read.filter(is_known).ok_or_else(|| "not the decisions of a run".to_owned())
     }
 
-    /// The line, without its line feed.
+    /// Returns the line, without the line feed.
     pub fn line(&self) -> String {
         let Decisions { tasks, steps, draws } = self;
         json!({ "tasks": tasks, "steps": steps, "draws": draws }).to_string()
     }
 }
 
-/// A list of numbers.
+/// Returns a JSON list as numbers.
 pub(crate) fn numbers(list: &Json) -> Option<Vec<u64>> {
     list.as_array()?.iter().map(Json::as_u64).collect()
 }

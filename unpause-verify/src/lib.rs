@@ -1,7 +1,7 @@
-//! Verifies that a set of runs has one of each class, without any code of the search that made it.
+//! Verifies that a set of runs contains a run of every class, without using code of the search that computed the set.
 //!
-//! Two runs are of one *class* if they differ only in the order of steps that do not conflict. A certificate has the
-//! decisions of a run of each class. It is accepted if it is *closed*:
+//! Two runs belong to the same *class* if they differ only in the order of steps that do not conflict. A certificate
+//! contains the decisions of one run per class. The verifier accepts it if it is *closed*:
 //!
 //! ```text
 //! for each run of the certificate, each step e of it, and each other task p:
@@ -11,17 +11,17 @@
 //! for each step, each value that it drew, and each other value: likewise, with the other value
 //! ```
 //!
-//! A closed set that is not empty has every class. Suppose a run *F* is of no class in it. Take a run of the set that
-//! has the longest beginning *P* in common with *F*, in the order of conflicting steps. In *F*, a task *p* steps
-//! next. In the run of the set, other steps come before *p* that conflict with that step, or prevent it. Take the
-//! first operation of the step of *p* that such a step *e* conflicts with. The operations before it are the same in
-//! both runs. The set has the run in which *p* goes before *e*, and *P* is at its beginning. There, fewer steps
-//! conflict with that operation, or the first operation with a conflict is a later one. In the end nothing is left
-//! before *p*: a longer beginning.
+//! A non-empty closed set contains every class. Proof: suppose that the class of a run *F* is missing from the set.
+//! Take a run of the set with the longest prefix *P* in common with *F*, in the order of conflicting steps. In *F*, a
+//! task *p* steps after *P*. In the run of the set, other steps that conflict with this step, or disable it, precede
+//! *p*. In the step of *p*, take the first operation that conflicts with such a step *e*. The earlier operations of *p*
+//! are equal in both runs. The set contains the run in which *p* precedes *e*, and *P* is also a prefix of this run. In
+//! this run, fewer steps conflict with that operation, or the first conflicting operation is a later operation. Repeat
+//! this until no such step precedes *p*: the common prefix is then longer, which is a contradiction.
 //!
-//! So the runs that a search left out need no reasons. The verdict rests on the effects that the program declares for
-//! its steps, and not on the use that the search made of them. Each run repeats steps of the certificate in another
-//! order. An effect that is not declared shows if a step does or sees something else there.
+//! So the search need not justify the runs that it left out. The verdict depends on the declared effects of steps, and
+//! not on how the search used them. Each further run repeats steps of the certificate in another order. If a step then
+//! behaves differently, an effect was not declared.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The steps of a run, as the program says them.
+//! The steps of a run, as reported by the program.
 
 use serde_json::Value as Json;
 
@@ -8,55 +8,55 @@ use crate::relation::{Effect, Kind, Operation};
 /// A step of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Its task, as a position among the tasks of the run.
+    /// The task of the step, as an index into the tasks of the run.
     pub task: usize,
-    /// True if it, and all steps after it, come after all steps before it, because the time moved.
+    /// `true` if this step and all later steps must follow all earlier steps, because time advanced.
     pub after_all: bool,
-    /// True if its task ended.
+    /// `true` if the task ended.
     pub ends: bool,
-    /// A number for what it did and saw, and for the values that it drew as far as they make a difference.
+    /// A hash of the step's behavior: its actions, its observed values, and the drawn values that make a difference.
     pub did: u64,
-    /// The values that it drew: value, bound, and 1 if no other value is possible.
+    /// The drawn values: value, bound, and 1 if no other value is possible.
     pub draws: Vec<[u64; 3]>,
-    /// Its effects.
+    /// The effects of the step.
     pub effects: Vec<Effect>,
-    /// The operations that its task, and tasks that it created, wait for after it.
+    /// The pending operations after the step, for its task and for tasks that it created.
     pub guards: Vec<(usize, Effect)>,
 }
 
-/// A run, as the program observed it.
+/// A run, as observed by the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
     /// The spawn paths of the tasks.
     pub tasks: Vec<String>,
-    /// By task: the life of a node that it is in. 0 is none.
+    /// For each task, the node life that it belongs to; 0 if it belongs to no node.
     pub lives: Vec<u64>,
-    /// Its steps.
+    /// The steps of the run.
     pub steps: Vec<Step>,
-    /// The reason why it cannot be part of a proof, if any.
+    /// The reason why the run cannot be part of a proof, if any.
     pub unfit: Option<String>,
 }
 
-/// The answer of a program to decisions.
+/// The result of executing decisions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Observed {
-    /// The run that they make, to its end.
+    /// The complete run that the decisions determine.
     Run(Run),
-    /// The task of this step could not step there.
+    /// The task of this step was not enabled at that point.
     Stopped(usize),
 }
 
-/// Reads the lines of a program.
+/// Parses the output lines of a program.
 #[derive(Debug, Default)]
 pub struct Reader {
     kinds: Vec<Kind>,
 }
 
 impl Reader {
-    /// Reads a line; `None` if it describes a kind of operation.
+    /// Parses a line. Returns `None` if it describes a kind of operation.
     ///
     /// # Errors
-    /// If the line is none of a program.
+    /// If the line is not an output line of a program.
     pub fn read(&mut self, line: &str) -> Result<Option<Observed>, String> {
         let wrong = || "not an observed run".to_owned();
         let line: Json = serde_json::from_str(line).map_err(|_| wrong())?;

@@ -1,4 +1,4 @@
-//! The order of the steps of a run, and what two runs have in common that differ in nothing else.
+//! The order of the steps of a run, and a number that identifies the class of a run.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::observed::{Run, Step};
 use crate::relation::{Effect, conflict};
 
-/// A number for a value, different for different values.
+/// Returns a 128-bit hash of a value. Different values have different hashes.
 pub(crate) fn number(value: impl Hash) -> u128 {
     let half = |salt: u64| {
         let mut hasher = DefaultHasher::new();
@@ -16,7 +16,7 @@ pub(crate) fn number(value: impl Hash) -> u128 {
     half(0) << 64 | half(1)
 }
 
-/// Returns `true` if two steps must keep their order: the first one came before.
+/// Returns `true` if two steps must keep their order, where `first` precedes `second`.
 fn depend(first: &Step, second: &Step) -> bool {
     let is_before = |one: &Effect| {
         *one == Effect::Spawned(second.task)
@@ -25,22 +25,22 @@ fn depend(first: &Step, second: &Step) -> bool {
     first.task == second.task || first.effects.iter().any(is_before)
 }
 
-/// The order of the steps of a run that no swap of neighbours without a conflict changes.
+/// The partial order of a run's steps that stays the same under swaps of adjacent steps without a conflict.
 #[derive(Debug)]
 pub(crate) struct Order {
-    /// By step: the steps that came before it in every such run. Steps that were left out have none.
+    /// For each step, the steps that precede it in every run of the class. Omitted steps have an empty list.
     before: Vec<Vec<bool>>,
-    /// By step: a number for it and all that came before it.
+    /// For each step, a hash of the step and of all steps that precede it.
     pub(crate) numbers: Vec<u128>,
 }
 
 impl Order {
-    /// The order of all steps of a run.
+    /// Returns the order of all steps of a run.
     pub(crate) fn of(run: &Run) -> Order {
         Order::without(run, &vec![false; run.steps.len()])
     }
 
-    /// The order of the steps that are not `lost`.
+    /// Returns the order of the steps that are not `lost`.
     fn without(run: &Run, lost: &[bool]) -> Order {
         let count = run.steps.len();
         let mut before: Vec<Vec<bool>> = Vec::with_capacity(count);
@@ -71,13 +71,13 @@ impl Order {
         Order { before, numbers }
     }
 
-    /// Returns `true` if step `at` is `first`, or came after it in every such run.
+    /// Returns `true` if step `at` is `first`, or follows it in every run of the class.
     pub(crate) fn is_from(&self, first: usize, at: usize) -> bool {
         first == at || self.before[at].get(first).is_some_and(|before| *before)
     }
 
-    /// A number for the class of the run. Two runs of one class differ only in the order of steps without a conflict,
-    /// or in steps that the death of a node takes back.
+    /// Returns a hash of the run's class. Two runs of the same class differ only in the order of steps without a
+    /// conflict, or in steps that a node death undoes.
     pub(crate) fn class(&self, run: &Run) -> u128 {
         let sum =
             |order: &Order| order.numbers.iter().fold(0u128, |sum, own| sum.wrapping_add(*own));
@@ -87,8 +87,8 @@ impl Order {
         }
     }
 
-    /// By step, `true` if a death took it back: its task died, and it came before no step whose effects outlived the
-    /// node. `None` if no node died.
+    /// Returns, for each step, `true` if a node death undid it: its task died, and it precedes no step with effects
+    /// that outlive the node. Returns `None` if no node died.
     fn lost(&self, run: &Run) -> Option<Vec<bool>> {
         let mut lost = None;
         for death in &run.steps {

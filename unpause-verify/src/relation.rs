@@ -1,33 +1,34 @@
 //! The declared relation: pairs of effects that must not be swapped.
 //!
-//! Each kind of operation declares two sets of kinds of the same object. It conflicts with the first ones, and may turn
-//! the guards of the others. The program has these sets; this file draws the conclusions.
+//! Each kind of operation declares two sets of kinds of the same object. It conflicts with the kinds in the first set,
+//! and may change the guards of the kinds in the second set. The program declares these sets, and this module derives
+//! the relation.
 
-/// A kind of operation on one object, as the program declares it.
+/// A kind of operation on one object, as declared by the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
     /// The bit of this kind in the set of kinds of the object.
     pub bit: u64,
-    /// The bits of the kinds that it conflicts with.
+    /// The bits of the conflicting kinds.
     pub conflicts: u64,
-    /// The bits of the kinds whose guard it may turn to true.
+    /// The bits of the kinds that this kind may enable, because it turns their guard to true.
     pub enables: u64,
-    /// The bits of the kinds whose guard it may turn to false.
+    /// The bits of the kinds that this kind may disable, because it turns their guard to false.
     pub disables: u64,
-    /// 1 if it puts messages in, 2 if it takes them, else 0.
+    /// 1 if the operation inserts messages, 2 if it removes messages, else 0.
     pub side: u64,
 }
 
-/// An operation, done or only asked for by a guard.
+/// An operation, executed or only tested by a guard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// The object or the task that it is on.
+    /// The object or the task of the operation.
     pub on: u64,
-    /// Its kind.
+    /// The kind of the operation.
     pub kind: Kind,
-    /// False if its guard alone was read.
+    /// `false` if only the guard of the operation was read.
     pub done: bool,
-    /// The numbers of the messages that it concerns: the first one, and the first one after it.
+    /// The range of message numbers of the operation: the first number, and the number after the last.
     pub span: (u64, u64),
 }
 
@@ -36,7 +37,7 @@ pub struct Operation {
 pub enum Effect {
     /// An operation on an object.
     Object(Operation),
-    /// An operation on a task. Each step has one on its own task.
+    /// An operation on a task. Each step has an operation on its own task.
     Task(Operation),
     /// The creation of a task.
     Spawned(usize),
@@ -46,24 +47,24 @@ pub enum Effect {
     Call {
         /// The number of its history.
         history: u64,
-        /// 0 if it began, 1 if it returned, 2 if the history was checked, 3 if it was shown.
+        /// 0 if the call began, 1 if it returned, 2 if the history was checked, 3 if the history was shown.
         point: u64,
-        /// True if returns and begins conflict.
+        /// `true` if returns and begins of calls conflict.
         strict: bool,
     },
     /// An effect that outlives the life of a node.
     Life {
         /// The number of the life.
         life: u64,
-        /// True for the end of the life.
+        /// `true` for the end of the life.
         ends: bool,
     },
-    /// The numbers of messages that faults have met.
+    /// The counts of messages that faults have affected.
     Counted {
-        /// True if they were read, false if they may have been raised.
+        /// `true` if the counts were read, `false` if they may have been increased.
         reads: bool,
     },
-    /// Something that is no operation of the library.
+    /// An effect outside of the library's operations.
     Unseen,
     /// The end of the run.
     Over,
@@ -91,7 +92,7 @@ fn operations_conflict(one: &Operation, other: &Operation) -> bool {
     one.on == other.on && are_related && !are_apart
 }
 
-/// Returns `true` if an effect may turn the guard of an operation that a task waits for to false.
+/// Returns `true` if an effect may disable a pending operation, because it turns the guard to false.
 pub fn may_disable(effect: &Effect, guard: &Effect) -> bool {
     use Effect::{Object, Task};
     match (effect, guard) {

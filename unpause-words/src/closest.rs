@@ -1,13 +1,13 @@
-//! Finds the known name that a mistyped name means.
+//! Finds the known name that was probably meant by a mistyped name.
 
-/// The number of letters of a mistyped name that count, because files may contain long texts.
+/// The maximum number of letters compared, because files may contain long texts.
 const LETTERS_MAX: usize = 40;
 
-/// Returns the name in `names` that `given` probably means, if any: the first of the names with the fewest slips.
+/// Returns the name in `names` that `given` probably means, if any: the first name with the fewest slips.
 ///
-/// A slip is a letter too many, too few, wrong, or swapped with its neighbour. One slip is allowed for every three
-/// letters of the longer name, and at least one. A name without a letter in common is never returned. Upper and lower
-/// case are the same.
+/// A slip is an additional, missing or wrong letter, or a swap of adjacent letters. One slip is allowed per three
+/// letters of the longer name, but at least one slip. A name without common letters is never returned. The comparison
+/// ignores case.
 ///
 /// ```
 /// use unpause_words::closest;
@@ -30,9 +30,10 @@ fn letters(name: &str) -> Vec<char> {
     name.chars().take(LETTERS_MAX).flat_map(char::to_lowercase).collect()
 }
 
-/// The optimal string alignment distance (Boytsov 2011, section 2.1), in O(|a|·|b|).
+/// Returns the optimal string alignment distance (Boytsov 2011, section 2.1), in O(|a|·|b|).
 fn slips(a: &[char], b: &[char]) -> usize {
-    // Distances of the letters of `a` so far from each beginning of `b`: for this letter of `a` and the two before.
+    // The distances between the current prefix of `a` and each prefix of `b`, for the current letter of `a` and the two
+    // previous letters.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     let (mut previous, mut before_that) = (row.clone(), row.clone());
     for i in 1..=a.len() {
@@ -69,7 +70,7 @@ mod tests {
         }
     }
 
-    /// The definition, by recursion over the last letters.
+    /// Computes the distance by its definition, with recursion over the last letters.
     fn slips_by_definition(a: &[char], b: &[char]) -> usize {
         let (Some((x, a_rest)), Some((y, b_rest))) = (a.split_last(), b.split_last()) else {
             return a.len() + b.len();

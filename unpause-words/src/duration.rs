@@ -1,6 +1,7 @@
-//! Durations as users write them: in an argument of the attribute, a variable or an option of a command.
+//! Durations in the user's notation: in an argument of the attribute, in an environment variable or in a command-line
+//! option.
 //!
-//! The tests of these three ask each of their names with [`RIGHT`] and [`WRONG`].
+//! The tests of these three places check each of their names with [`RIGHT`] and [`WRONG`].
 
 /// The grammar, for messages.
 pub const GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h; a number without a unit is seconds";
@@ -9,7 +10,7 @@ pub const GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h; a number without a u
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("", 1_000)];
 
-/// Returns the milliseconds of a [duration](GRAMMAR). `None` if the text is no duration, or if the number exceeds a
+/// Returns the milliseconds of a [duration](GRAMMAR). `None` if the text is not a duration, or if the number exceeds a
 /// `u64`.
 ///
 /// ```
@@ -25,7 +26,7 @@ pub fn milliseconds(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-/// Texts that are durations, with their milliseconds, for tests.
+/// Valid durations, with their milliseconds, for tests.
 #[doc(hidden)]
 pub const RIGHT: &[(&str, u64)] = &[
     ("0", 0),
@@ -40,7 +41,7 @@ pub const RIGHT: &[(&str, u64)] = &[
     ("18446744073709551615ms", u64::MAX),
 ];
 
-/// Texts that are no durations, for tests.
+/// Invalid durations, for tests.
 #[doc(hidden)]
 pub const WRONG: &[&str] = &[
     "",

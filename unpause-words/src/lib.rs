@@ -1,10 +1,10 @@
-//! Words that users type: durations, and the name that a mistyped name means.
+//! Words typed by users: durations, and the known name closest to a mistyped name.
 //!
-//! The attribute macro, the library and the command line read the same words. A macro crate can only export macros, so
-//! what the three share is a crate below all of them. It has no dependencies, because each build of a test waits for
-//! it. It reads no file and no environment.
+//! The attribute macro, the library and the command line parse the same words. A macro crate can only export macros, so
+//! the shared code is in this crate below all three. The crate has no dependencies, because each build of a test waits
+//! for it. It reads no files and no environment variables.
 //!
-//! This crate is a part of [unpause](https://docs.rs/unpause). Its items may change in any version.
+//! This crate is a part of [unpause](https://docs.rs/unpause), and its items may change in any version.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The verdict on a recorded history as JSON, an object on a line. docs/json.md describes it.
+//! The verdict on a recorded history as JSON, one object per line. docs/json.md describes it.
 
 use serde_json::{Value, json};
 use sim::check::Operation;
@@ -6,7 +6,7 @@ use sim::check::picture::Style;
 use sim::check::verdict::{Anomaly, Edge, Limit, Verdict};
 use unpause_histories::HistoryFinding;
 
-/// The finding about a file.
+/// Returns the finding for a file.
 pub(super) fn finding(file: &str, finding: &HistoryFinding) -> Value {
     let style = Style::default();
     let operation = |(operation, lines): (&Operation<String, String>, &(u64, Option<u64>))| {
@@ -43,12 +43,12 @@ pub(super) fn finding(file: &str, finding: &HistoryFinding) -> Value {
     })
 }
 
-/// The error in a file that was not checked.
+/// Returns the error for a file that could not be checked.
 pub(super) fn error(file: &str, error: &str) -> Value {
     json!({"format": "unpause check", "version": 1, "file": file, "error": error})
 }
 
-/// A verdict, in the form of reports.
+/// Returns a verdict in the form that reports use.
 fn verdict(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Consistent(witness) => {

@@ -9,7 +9,7 @@ use unpause_histories::format_of;
 use super::is_standard_input;
 use crate::Usage;
 
-/// A file to check, or one to skip because it is not a history.
+/// A file to check, or a file to skip because it is not a history.
 pub(super) enum FoundFile {
     History(PathBuf),
     Other(PathBuf),
@@ -19,11 +19,12 @@ pub(super) fn is_folder(path: &Path) -> bool {
     !is_standard_input(path) && path.is_dir()
 }
 
-/// Files to check, in the order of the paths and, within a folder, by name: each file named itself, and the files
-/// in a named folder that `is_history` accepts. Links to folders and names that begin with a point are skipped.
+/// Returns the files to check, in the order of the paths, and sorted by name within a folder. These are the files named
+/// directly, and the files that `is_history` accepts in a named folder. Skips links to folders and names that begin
+/// with a dot.
 ///
 /// # Errors
-/// If a folder cannot be read, or has no history in it.
+/// If a folder cannot be read, or contains no history.
 pub(super) fn all(
     paths: &[PathBuf],
     is_history: impl Fn(&Path) -> bool,
@@ -74,16 +75,16 @@ fn inside(
     Ok(())
 }
 
-/// Returns `true` if a file begins like a history or is named like one. A file that cannot be read counts as one, so
-/// that the error is reported.
+/// Returns `true` if the beginning or the name of a file looks like a history. An unreadable file counts as a history,
+/// so that the error is reported.
 pub(super) fn looks_like_a_history(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut beginning));
     read.is_err() || format_of(&path.to_string_lossy(), &beginning).is_ok()
 }
 
-/// The content of a file as it is now, and its length. Another process may append to it faster than
-/// it is read; the rest is left out. Pipes and the like have no length and are read to their end.
+/// Returns the current content of a file, and its length. Another process may append faster than this process reads, so
+/// later content is left out. Pipes and other files without a length are read to their end.
 pub(super) fn as_it_is_now(file: File) -> std::io::Result<(Box<dyn Read>, Option<u64>)> {
     let metadata = file.metadata()?;
     let length = metadata.len();

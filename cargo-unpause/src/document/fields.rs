@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::part::{self, Maybe, Part, Word, Wrong, objects};
 
-/// An index into [`Document::places`]; `None` if the place is not known.
+/// An index into [`Document::places`]; `None` if the place is unknown.
 pub type PlaceIndex = Option<u64>;
 
 objects! {
@@ -35,13 +35,13 @@ objects! {
     }
     /// The seeds that were requested.
     SeedRange { first: Word, last: Word }
-    /// A setting that is not as by default.
+    /// A setting that differs from its default.
     Setting { name: String, value: String }
     /// The source of the decisions of a run.
     Origin { kind: String, seed: Option<Word>, file: Option<String> }
     /// A fault of a nemesis, by kind.
     FaultCount { kind: String, times: u64, met: u64, text: String }
-    /// The screen as it was printed: lines of pieces, each with its paint.
+    /// The printed screen: lines of pieces, each with its style.
     Screen { width: u64, lines: Vec<Vec<(String, String)>> }
     /// A place in the source.
     Place {
@@ -78,7 +78,7 @@ objects! {
     Shrunk { replays: u64, size: Size, complete: bool }
     /// A proof about preemptions.
     Proof { fewest: u64, complete: bool, runs: u64, saved: u64, longer: Option<u64> }
-    /// Stronger memory orders with which the failure did not come again.
+    /// Stronger memory orders that prevented the failure in repeated runs.
     Strengthening { operations: Vec<Strengthened>, runs: u64 }
     /// An operation with a stronger order.
     Strengthened { op: String, place: PlaceIndex, order: String }
@@ -91,7 +91,7 @@ objects! {
         marks: Vec<u64>,
         no_return: Option<NoReturn>,
     }
-    /// A region that was interrupted.
+    /// A region of lines that other tasks interrupted.
     Interruption { task: u64, region: Region, is_reached: bool, between: Vec<u64> }
     /// Two operations of one task.
     Region { from_op: String, from: PlaceIndex, to_op: String, to: PlaceIndex }
@@ -111,7 +111,7 @@ objects! {
     Chance { after: u64, share: f64, runs: u64 }
     /// A proof that every run with the same first steps fails.
     NoReturn { after: u64, interleavings: u64 }
-    /// A failure: what all have, and one object of the kind's own.
+    /// A failure: the fields of all failures, and one object whose fields depend on the kind.
     Failure {
         kind: String,
         text: String,
@@ -157,31 +157,31 @@ objects! {
         holder: Option<Holder>,
         unpolled: bool,
     }
-    /// The holder of what a task waits for.
+    /// The task that holds the object for which another task waits.
     Holder { task: u64, step: u64, place: PlaceIndex }
     /// An invariant that does not hold.
     Invariant { name: String, task: u64, place: PlaceIndex }
-    /// Too many steps.
+    /// A run with too many steps.
     StepLimit { steps: u64, cycle: Vec<CycleStep> }
     /// A step of a cycle.
     CycleStep { task: u64, candidates: u64, preempts: bool }
-    /// An operation with too many steps of its own.
+    /// An operation whose task needed too many steps.
     Starved { task: u64, steps: u64, place: PlaceIndex }
-    /// A history that its model does not explain.
+    /// A history that no order of its model explains.
     Inconsistent { history: u64, condition: String, verdict: Option<Verdict>, place: PlaceIndex }
     /// A run that differs from its trace.
     Diverged { step: u64, expected: String, found: String }
-    /// Two runs with the same decisions that differ.
+    /// Two different runs with the same decisions.
     NonDeterminism { step: u64, first: String, second: String }
-    /// An end of the process.
+    /// A failure that ended the process.
     Crash { task: u64, cause: String, message: String, place: PlaceIndex }
-    /// A task that did not come back.
+    /// A task that did not return to the scheduler in time.
     Hang { task: u64, last: String, place: PlaceIndex, seconds: u64, unseen: Vec<String> }
     /// A run on real threads that did not end.
     TimeLimit { running: String, seconds: u64 }
     /// Conditions that held in too few runs.
     TooSeldom { conditions: Vec<Condition>, runs: u64, generated: bool }
-    /// A proof that is missing.
+    /// A proof that a test requires and a search did not give.
     Unproven { why: String }
     /// A wrong use of the library.
     Misuse { message: String, place: PlaceIndex }
@@ -305,7 +305,7 @@ objects! {
     Threads { spawns: Vec<Spawn>, holds: Vec<Hold>, own: Vec<u64>, panicked_from: PlaceIndex }
     /// A task of a runtime.
     Spawn { state: u64, place: PlaceIndex }
-    /// A lock that a thread has.
+    /// A lock that a thread holds.
     Hold { lock: u64, event: u64, shared: bool }
     /// A history.
     History {
@@ -354,7 +354,7 @@ objects! {
         drawn: Vec<u64>,
         faults: CommandFaults,
     }
-    /// The steps of a command.
+    /// The steps in which a command ran.
     Ran { task: u64, first_step: u64, last_step: u64 }
     /// The faults of a command.
     CommandFaults { again: bool, crash: Option<u64>, timeout: bool }
@@ -368,13 +368,13 @@ objects! {
         faults: u64,
         trusted: bool,
     }
-    /// A pinned victim of a fault.
+    /// A victim of a fault, pinned to one node.
     Pin { draw: u64, value: Word }
     /// A task that was blocked for ever.
     Stuck { task: u64, text: String }
     /// A task that spins.
     Spin { task: u64, looks: Vec<u64>, times: u64 }
-    /// A move of the time.
+    /// An advance of the virtual time.
     TimeMove { step: u64, nanoseconds: Word, text: String }
     /// The progress of a search.
     Searched {
@@ -398,7 +398,7 @@ objects! {
         audit: Option<Audit>,
         fallback: Option<Fallback>,
     }
-    /// The reason of a search by steps: one of the two.
+    /// The reason for a search by steps: one of two kinds.
     Cause { clash: Option<Clash>, contact: Option<String> }
     /// Two steps that did not commute.
     Clash { steps: Vec<StepText>, shows: String, is_death: bool }
@@ -412,7 +412,7 @@ objects! {
     Share { number: u64, of: u64 }
     /// Sampled runs after a search.
     Audit { runs: u64, missed: Option<String>, failed: bool, unseen: bool, clash: Option<Clash> }
-    /// The search that got the second half of the runs.
+    /// The search that used the second half of the runs.
     Fallback { runs: u64, searched: Box<Searched> }
     /// Coverage.
     Coverage {
@@ -431,7 +431,7 @@ objects! {
     }
     /// An object without contention.
     BlindObject { kind: String, place: PlaceIndex, ordinal: u64 }
-    /// A draw with values that never came.
+    /// A draw with values that no run has drawn.
     BlindDraw { task: String, nth: u64, bound: u64, never: Vec<u64> }
     /// Histories in other orders.
     Closure { runs: u64, orders: u64, open: u64, unconfirmed: u64 }
@@ -446,6 +446,6 @@ objects! {
         conditions: Vec<Condition>,
         distinct_histories: u64,
     }
-    /// The commands of a label.
+    /// The commands with the same label.
     Label { label: String, all: u64, beside: u64 }
 }

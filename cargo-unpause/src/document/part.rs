@@ -4,29 +4,29 @@ use serde_json::{Map, Value, json};
 
 /// A value of a report.
 pub trait Part: Sized {
-    /// Reads it; `None` if its object has no such field.
+    /// Reads the value of a field; `value` is `None` if the object has no such field.
     ///
     /// # Errors
-    /// The problem and its place.
+    /// Returns the problem and its place.
     fn read(value: Option<&Value>) -> Result<Self, Wrong>;
 
-    /// Returns it as JSON; `None` if its object must not have the field.
+    /// Returns the value as JSON, or `None` if its object must not have the field.
     fn write(&self) -> Option<Value>;
 
-    /// Returns its JSON schema. The schemas of structs are added to `structs`, by name.
+    /// Returns the JSON schema of the type. The schemas of structs are added to `structs`, by name.
     fn schema(structs: &mut Map<String, Value>) -> Value;
 
-    /// Returns `true` if its object must have the field.
+    /// Returns `true` if the object must have the field.
     fn is_required() -> bool {
         true
     }
 }
 
-/// A field that is not as it should be.
+/// A wrong or missing field.
 #[derive(Debug)]
 pub struct Wrong {
     pub(super) problem: &'static str,
-    /// The names and indices that lead to the field, from the innermost one on.
+    /// The names and indices of the path to the field, innermost first.
     steps: Vec<String>,
 }
 
@@ -35,13 +35,13 @@ impl Wrong {
         Wrong { problem: if value.is_some() { problem } else { "is missing" }, steps: Vec::new() }
     }
 
-    /// This problem in a field of this name or index.
+    /// Returns this problem, located inside the field with this name or index.
     pub(super) fn within(mut self, step: String) -> Wrong {
         self.steps.push(step);
         self
     }
 
-    /// The path of the field.
+    /// Returns the path of the field.
     pub(super) fn path(&self) -> String {
         let path: String = self.steps.iter().rev().map(String::as_str).collect();
         path.trim_start_matches('.').to_owned()
@@ -126,7 +126,7 @@ impl Part for Word {
     }
 }
 
-/// `null` for `None`.
+/// JSON `null` is `None`.
 impl<T: Part> Part for Option<T> {
     fn read(value: Option<&Value>) -> Result<Option<T>, Wrong> {
         match value {
@@ -201,7 +201,7 @@ impl<T: Part> Part for Vec<T> {
     }
 }
 
-/// A pair is a list of two.
+/// In JSON, a pair is a list of two.
 impl<A: Part, B: Part> Part for (A, B) {
     fn read(value: Option<&Value>) -> Result<(A, B), Wrong> {
         match value.and_then(Value::as_array).map(Vec::as_slice) {
@@ -228,7 +228,8 @@ pub(super) fn object(value: Option<&Value>) -> Result<&Map<String, Value>, Wrong
     value.and_then(Value::as_object).ok_or_else(|| Wrong::new(value, "is no object"))
 }
 
-/// Returns the schema of an object with these fields: name, schema, and whether the object must have the field.
+/// Returns the schema of an object with these fields. Each field has a name, a schema, and `true` if the object must
+/// have the field.
 pub(super) fn schema_of_object(description: &str, fields: &[(&str, Value, bool)]) -> Value {
     let properties: Map<String, Value> =
         fields.iter().map(|(name, schema, _)| ((*name).to_owned(), schema.clone())).collect();
@@ -242,7 +243,7 @@ pub(super) fn schema_of_object(description: &str, fields: &[(&str, Value, bool)]
     })
 }
 
-/// Defines structs, each with its fields in JSON under the same names.
+/// Defines structs whose JSON fields have the same names.
 macro_rules! objects {
     ($($(#[doc = $doc:literal])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {
         $(
@@ -273,7 +274,7 @@ macro_rules! objects {
                 fn schema(structs: &mut serde_json::Map<String, Value>) -> Value {
                     let name = stringify!($name);
                     if !structs.contains_key(name) {
-                        // A struct may contain itself.
+                        // Inserted first, because a struct may contain itself.
                         structs.insert(name.to_owned(), Value::Null);
                         let fields = [$(
                             (stringify!($field), <$type>::schema(structs), <$type>::is_required()),

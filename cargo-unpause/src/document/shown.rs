@@ -7,7 +7,7 @@ use sim::check::picture::screen::{Line, Paint};
 use super::{Document, Place, PlaceIndex, Screen};
 
 impl Screen {
-    /// Returns the screen as text, in colour if requested. Its lines are as wide as they were.
+    /// Returns the screen as text, in colour if requested. The lines keep their original width.
     pub fn text(&self, color: bool) -> String {
         let mut lines = Lines::new(&Style { color, ..Style::default() });
         for pieces in &self.lines {
@@ -21,7 +21,7 @@ impl Screen {
 }
 
 impl Document {
-    /// The place with this index.
+    /// Returns the place with this index.
     pub fn place(&self, index: PlaceIndex) -> Option<&Place> {
         self.places.get(usize::try_from(index?).ok()?)
     }

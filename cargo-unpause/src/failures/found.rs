@@ -1,4 +1,4 @@
-//! The files of failures: below the target folder of the project, and among the kept traces of its packages.
+//! Failure files below the project's target folder, and among the kept traces of its packages.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,10 +9,10 @@ use std::time::SystemTime;
 
 use super::{KEPT, REPORT, TRACE};
 
-/// Folders of failures are at most so deep: `<package>/<test>/<file>`.
+/// The maximum depth of failure files below a folder: `<package>/<test>/<file>`.
 const DEPTH_MAX: usize = 4;
 
-/// The project in the current folder, as far as Cargo knows it.
+/// The project in the current folder, as reported by Cargo.
 pub(crate) struct Project {
     /// Each package with its name and the folder of its manifest.
     pub(crate) packages: Vec<(String, PathBuf)>,
@@ -20,16 +20,17 @@ pub(crate) struct Project {
     pub(crate) failures: PathBuf,
 }
 
-/// The trace of a failure, or its report, if it left no trace.
+/// The trace of a failure, or its report if it has no trace.
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) modified: SystemTime,
-    /// True for a kept trace.
+    /// `true` for a kept trace.
     pub(crate) is_kept: bool,
 }
 
 impl Project {
-    /// The project of the current folder. Without a manifest it has no packages, and its failures are in `target/sim`.
+    /// Returns the project of the current folder. Without a manifest, it has no packages, and its failures are in
+    /// `target/sim`.
     pub(crate) fn here() -> Project {
         let alone = || Project { packages: Vec::new(), failures: PathBuf::from("target/sim") };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -50,7 +51,7 @@ impl Project {
         }
     }
 
-    /// All failures, newest first.
+    /// Returns all failures, newest first.
     pub(crate) fn failures(&self) -> Vec<Found> {
         let mut folders = vec![self.failures.clone()];
         match self.packages.is_empty() {
@@ -61,14 +62,14 @@ impl Project {
     }
 }
 
-/// The path as seen from the current folder, if it is below.
+/// Returns the path relative to the current folder, if it is below that folder.
 fn shorter(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     below.unwrap_or_else(|| path.to_owned())
 }
 
-/// The failures in these folders, newest first. A report beside its trace is not listed.
+/// Returns the failures in these folders, newest first. A report beside its trace is not listed separately.
 pub(crate) fn found_in(folders: &[PathBuf]) -> Vec<Found> {
     let mut files = BTreeSet::new();
     folders.iter().for_each(|folder| walk(folder, DEPTH_MAX, &mut files));

@@ -1,4 +1,4 @@
-//! A failure that was read: its trace, its report, or both.
+//! A failure read from files: its trace, its report, or both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use super::{REPORT, TRACE};
 use crate::Usage;
 use crate::document::Document;
 
-/// A failure in a file. Has a report or a trace.
+/// A failure read from a file. It has a report, a trace, or both.
 pub(crate) struct Loaded {
-    /// The file that was named.
+    /// The file named by the user.
     pub(crate) path: PathBuf,
     pub(crate) report: Option<Document>,
     pub(crate) trace: Option<Trace>,
@@ -24,7 +24,7 @@ impl Loaded {
     /// Reads a trace, with the report beside it, or a report.
     ///
     /// # Errors
-    /// If there is no such file, or it is neither.
+    /// If there is no such file, or it is neither a trace nor a report.
     pub(crate) fn read(path: &Path) -> Result<Loaded, Usage> {
         let name = path.display();
         if path.is_dir() {
@@ -40,7 +40,7 @@ impl Loaded {
         })?;
         let loaded =
             |report, trace, remark| Loaded { path: path.to_owned(), report, trace, remark };
-        // A report is an object; a trace begins with the name of its format.
+        // A report is a JSON object; a trace begins with the name of its format.
         if bytes.trim_ascii_start().starts_with(b"{") {
             let text = String::from_utf8_lossy(&bytes);
             let report = Document::read(&text).map_err(|why| Usage(format!("{name}: {why}")))?;
@@ -68,7 +68,7 @@ impl Loaded {
         }
     }
 
-    /// The test, as `module::name`.
+    /// Returns the path of the test, as `module::name`.
     pub(crate) fn test(&self) -> &str {
         match (&self.report, &self.trace) {
             (Some(report), _) => &report.test,
@@ -77,7 +77,7 @@ impl Loaded {
         }
     }
 
-    /// The name of the package.
+    /// Returns the name of the package.
     pub(crate) fn package(&self) -> &str {
         match (&self.report, &self.trace) {
             (Some(report), _) => &report.package,
@@ -86,14 +86,14 @@ impl Loaded {
         }
     }
 
-    /// The seed of the run, if a run failed.
+    /// Returns the seed of the run, if a run failed.
     pub(crate) fn seed(&self) -> Option<u64> {
         let of_report = self.report.as_ref().and_then(|report| report.finding.as_ref());
         let of_trace = self.trace.as_ref().map(|trace| trace.header.seed.0);
         of_report.map(|finding| finding.run.seed.0).or(of_trace)
     }
 
-    /// The failure in a word or two; `passed` for a test that passed.
+    /// Returns the failure in a word or two, or `passed` for a test that passed.
     pub(crate) fn kind(&self) -> String {
         match (&self.report, &self.trace) {
             (Some(report), _) => match report.finding.as_ref().and_then(|f| f.failure.as_ref()) {
@@ -105,7 +105,7 @@ impl Loaded {
         }
     }
 
-    /// The failure on one line.
+    /// Returns the failure as one line.
     pub(crate) fn text(&self) -> String {
         match (&self.report, &self.trace) {
             (Some(report), _) => match report.finding.as_ref().and_then(|f| f.failure.as_ref()) {
@@ -117,14 +117,14 @@ impl Loaded {
         }
     }
 
-    /// The number of steps of the run.
+    /// Returns the number of steps of the run.
     pub(crate) fn step_count(&self) -> u64 {
         let finding = self.report.as_ref().and_then(|report| report.finding.as_ref());
         let of_trace = self.trace.as_ref().map_or(0, |trace| trace.steps.len() as u64);
         finding.map_or(of_trace, |finding| finding.run.step_count)
     }
 
-    /// The settings that differ from the defaults.
+    /// Returns the settings that differ from the defaults.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         match (&self.report, &self.trace) {
             (Some(report), _) => {
@@ -135,7 +135,7 @@ impl Loaded {
         }
     }
 
-    /// The trace file, if the failure has one.
+    /// Returns the trace file of the failure, if any.
     pub(crate) fn trace_file(&self) -> Option<PathBuf> {
         let beside = self.path.with_extension(TRACE);
         match self.trace.is_some() {
@@ -145,7 +145,7 @@ impl Loaded {
     }
 }
 
-/// Returns `true` if a report is about the run of a trace.
+/// Returns `true` if a report describes the run of a trace.
 fn is_of(report: &Document, trace: &Trace) -> bool {
     report.finding.as_ref().is_some_and(|finding| {
         let run = &finding.run;
@@ -155,7 +155,7 @@ fn is_of(report: &Document, trace: &Trace) -> bool {
     })
 }
 
-/// Returns the kind of a failure, of its text on one line.
+/// Returns the kind of a failure, derived from its one-line text.
 fn kind_of(verdict: &str) -> String {
     let kinds =
         ["panic", "deadlock", "invariant", "step limit", "diverged", "non-determinism", "hang"];

@@ -1,4 +1,4 @@
-//! The steps of a failing run, whichever file they are from.
+//! The steps of a failing run, read from a report or a trace.
 
 use sim::check::picture::screen::{Line, Paint};
 use sim::run::trace::{TraceObject, TraceOp, TraceStep, TraceTask};
@@ -11,15 +11,15 @@ use crate::document::{Document, Run};
 /// A step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StepView {
-    /// Its number, from 0.
+    /// The step number, from 0.
     pub(crate) step: u64,
-    /// The index of its task.
+    /// The index of the step's task.
     pub(crate) task: usize,
-    /// The path of its task.
+    /// The path of the step's task.
     pub(crate) path: String,
     /// The task as screens show it.
     pub(crate) shown: String,
-    /// True if it preempted another task; `None` if that is not known.
+    /// `true` if the step preempted another task; `None` if unknown.
     pub(crate) preempts: Option<bool>,
     pub(crate) operations: Vec<OperationView>,
     /// The drawn values, each with its bound.
@@ -30,14 +30,14 @@ pub(crate) struct StepView {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OperationView {
     pub(crate) text: String,
-    /// The index of its object.
+    /// The index of the object.
     pub(crate) object: Option<usize>,
     pub(crate) place: String,
-    /// The line in the source, if it is known.
+    /// The line in the source, if known.
     pub(crate) source: Option<String>,
 }
 
-/// The steps of a failure. Empty if no run failed.
+/// Returns the steps of a failure. Empty if no run failed.
 pub(crate) fn steps_of(loaded: &Loaded) -> Vec<StepView> {
     let finding =
         loaded.report.as_ref().and_then(|report| Some((report, report.finding.as_ref()?)));
@@ -116,7 +116,7 @@ fn of_trace(loaded: &Loaded) -> Vec<StepView> {
     trace.steps.iter().enumerate().map(step).collect()
 }
 
-/// The objects of a failure: the name on the screen, and the name by the user.
+/// Returns the objects of a failure: each name on the screen, and the name given by the user.
 fn objects_of(loaded: &Loaded) -> Vec<(String, Option<String>)> {
     let finding = loaded.report.as_ref().and_then(|report| report.finding.as_ref());
     if let Some(finding) = finding {
@@ -135,7 +135,7 @@ fn objects_of(loaded: &Loaded) -> Vec<(String, Option<String>)> {
     objects.iter().enumerate().map(name).collect()
 }
 
-/// The index of the object that a user calls so.
+/// Returns the index of the object with the name given by the user.
 pub(crate) fn object_named(loaded: &Loaded, wanted: &str) -> Result<usize, Usage> {
     let objects = objects_of(loaded);
     let is = |(shown, name): &(String, Option<String>)| {
@@ -145,7 +145,7 @@ pub(crate) fn object_named(loaded: &Loaded, wanted: &str) -> Result<usize, Usage
     found.ok_or_else(|| none("object", wanted, objects.iter().map(|(shown, _)| &shown[..])))
 }
 
-/// The index of the task that a user calls so: by its path, its name or both.
+/// Returns the index of the task that the user names by its path, its name or both.
 pub(crate) fn task_named(loaded: &Loaded, wanted: &str) -> Result<usize, Usage> {
     let tasks = tasks_of(loaded);
     let is = |(shown, path): &(String, String)| {
@@ -156,7 +156,7 @@ pub(crate) fn task_named(loaded: &Loaded, wanted: &str) -> Result<usize, Usage> 
     found.ok_or_else(|| none("task", wanted, tasks.iter().map(|(shown, _)| &shown[..])))
 }
 
-/// The tasks of a failure: each as screens show it, and its path.
+/// Returns the tasks of a failure: each task as shown on screens, and its path.
 fn tasks_of(loaded: &Loaded) -> Vec<(String, String)> {
     let finding = loaded.report.as_ref().and_then(|report| report.finding.as_ref());
     if let Some(finding) = finding {
@@ -167,7 +167,7 @@ fn tasks_of(loaded: &Loaded) -> Vec<(String, String)> {
     tasks.map(|task| (shown(task), task.path.to_string())).collect()
 }
 
-/// A task of a trace as screens show it.
+/// Returns a task of a trace as shown on screens.
 fn shown(task: &TraceTask) -> String {
     let path = task.path.to_string();
     match &task.name {
@@ -177,7 +177,7 @@ fn shown(task: &TraceTask) -> String {
     }
 }
 
-/// The error for a name that the run does not have.
+/// Returns the error for a name that the run does not contain.
 fn none<'a>(what: &str, wanted: &str, known: impl Iterator<Item = &'a str> + Clone) -> Usage {
     const KNOWN_MAX: usize = 20;
     let hint = closest(wanted, known.clone());
@@ -191,7 +191,7 @@ fn none<'a>(what: &str, wanted: &str, known: impl Iterator<Item = &'a str> + Clo
     Usage(format!("the run has no {what} {wanted:?}{hint} ({all})"))
 }
 
-/// A step and one of its operations on a line of the screen.
+/// Returns a screen line with a step and one of its operations.
 pub(crate) fn line_of(step: &StepView, operation: Option<&OperationView>, width: usize) -> Line {
     let preempts = if step.preempts == Some(true) { "»" } else { " " };
     let mut line = Line::of(Paint::Faint, &format!("{:>6} {preempts} ", step.step));

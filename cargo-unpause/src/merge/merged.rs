@@ -18,21 +18,21 @@ pub(super) struct Merged<'a> {
     pub(super) passed: u128,
     /// Seeds that neither passed nor failed.
     pub(super) left: Vec<SeedStride>,
-    /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
+    /// The failures by kind and place. Each list is sorted by seed, lowest first.
     pub(super) failures: BTreeMap<(String, String), Vec<Failed>>,
-    /// Counts over the passed runs, except the runs of files whose seeds overlap with others.
+    /// Counts over the passed runs, except the runs of files with seeds that overlap other files.
     pub(super) tally: Tally,
-    /// Open questions, a sentence each.
+    /// Open questions, one sentence each.
     pub(super) unknown: Vec<String>,
-    /// The report of a single run of all seeds; none after a failure, or without coverage and the like.
+    /// The report of a single run of all seeds; `None` after a failure, or if coverage or other counts are missing.
     pub(super) report: Option<Report>,
-    /// The test must fail (`must_fail`) and did.
+    /// `true` if the test must fail (`must_fail`) and failed.
     pub(super) failed_as_it_must: bool,
 }
 
 impl<'a> Merged<'a> {
     /// # Errors
-    /// If the numbers of shards do not go together.
+    /// If the shard counts of the files are incompatible.
     pub(super) fn of(subject: &'a Subject, parts: Vec<ResultsFile>) -> Result<Merged<'a>, String> {
         let Some(modulus) = common(parts.iter().map(|part| part.header.of)) else {
             let test = &subject.test;
@@ -59,7 +59,7 @@ impl<'a> Merged<'a> {
                 failures.entry(alike).or_default().push(failure);
             }
         }
-        // Several files may have the same failure: it counts once.
+        // Several files may contain the same failure, which counts once.
         for alike in failures.values_mut() {
             alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
             alike.dedup_by_key(|failure| (failure.seed, failure.file.clone()));
@@ -89,7 +89,7 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
-    /// Judges conditions over all runs, as a single run does at its end.
+    /// Judges conditions over all runs, like a single process does at its end.
     fn judge(&mut self, others: &[Tally], remedy: &str, ends: &[EndRecord]) {
         if !self.failures.is_empty() {
             let must_fail = &self.subject.must_fail;
@@ -116,7 +116,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// `remedy` names the shards that are needed to decide the conditions that the counts leave open.
+    /// `remedy` names the shards needed to decide the conditions that the counts leave open.
     fn judge_conditions(&mut self, others: &[Tally], remedy: &str) {
         let uncounted = self.passed.saturating_sub(self.tally.runs.into());
         if uncounted == 0 {
@@ -125,7 +125,7 @@ impl<'a> Merged<'a> {
             }
             return;
         }
-        // Some runs are in several files, and the counts do not contain in which of these runs a condition held.
+        // Some runs are in several files, and the counts do not show in which of these runs a condition held.
         let mut conditions = self.tally.conditions();
         for other in others.iter().flat_map(Tally::conditions) {
             if !conditions.iter().any(|known| known.name == other.name) {
@@ -156,7 +156,7 @@ impl<'a> Merged<'a> {
         self.failures.insert((failed.kind.clone(), failed.place.clone()), vec![failed]);
     }
 
-    /// Sets the report of a single run of all seeds.
+    /// Sets the report that a single process with all seeds would print.
     fn report(&mut self, ends: &[EndRecord]) {
         if u128::from(self.tally.runs) != self.passed {
             return;
@@ -190,7 +190,7 @@ impl<'a> Merged<'a> {
         self.report = Some(report).filter(|_| shows);
     }
 
-    /// True if the verdict waits for seeds that were not run.
+    /// Returns `true` if the verdict depends on seeds that were not run.
     pub(super) fn has_left(&self) -> bool {
         self.exit() == Exit::Undecided && !self.left.is_empty()
     }
@@ -205,7 +205,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// Every `of`-th seed from `from` on, the `number`-th part of those from `first` on.
+/// The key of a shard: shard `number` of `of` shards over the seeds from `first` on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct ShardKey {
     first: u64,
@@ -219,15 +219,15 @@ impl ShardKey {
         ShardKey { first: header.first, of: header.of, number: header.shard }
     }
 
-    /// The seeds of a chain of segments.
+    /// Returns the seeds of a chain of segments.
     fn row(&self, segments: &[Segment]) -> SeedStride {
         let count = segments.last().map_or(0, |segment| segment.to);
-        // The first seed of a shard without seeds does not matter.
+        // If a shard has no seeds, its first seed does not matter.
         SeedStride { from: self.first.saturating_add(self.number - 1), of: self.of, count }
     }
 }
 
-/// The number of seeds that each division into shards covers, by first seed and number of shards.
+/// Returns the number of seeds that each division into shards covers, by first seed and number of shards.
 fn divisions(shards: &[(ShardKey, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
     let mut seeds = BTreeMap::new();
     for (shard, segments) in shards {
@@ -236,8 +236,8 @@ fn divisions(shards: &[(ShardKey, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
     seeds
 }
 
-/// The names of shards that a division lacks: of the division that covers the most seeds, if all
-/// files are of the same seeds, `whole`, from the first on.
+/// Returns the names of the missing shards, for the division into shards that covers the most seeds. `whole` is the
+/// first seed and the number of seeds, if all files agree on them.
 fn missing(shards: &[(ShardKey, Vec<Segment>)], whole: Option<(u64, u64)>) -> String {
     const SHOWN: usize = 6;
     let of = divisions(shards).into_iter().max_by_key(|(_, seeds)| *seeds).map(|((_, of), _)| of);
@@ -259,7 +259,7 @@ fn missing(shards: &[(ShardKey, Vec<Segment>)], whole: Option<(u64, u64)>) -> St
     format!("{}{more}", shown.join(", "))
 }
 
-/// Counts over shards that have no seed in common, and the counts of the other shards. Prefers the division into
+/// Returns the counts over shards without common seeds, and the counts of the other shards. Prefers the division into
 /// shards that covers the most seeds.
 fn counted(modulus: u64, mut shards: Vec<(ShardKey, Vec<Segment>)>) -> (Tally, Vec<Tally>) {
     let alike = |shard: &ShardKey| (shard.first, shard.of);
@@ -287,7 +287,7 @@ fn counted(modulus: u64, mut shards: Vec<(ShardKey, Vec<Segment>)>) -> (Tally, V
     (whole, others)
 }
 
-/// Saturates: seeds have 64 bits, but there may be 2^64 of them.
+/// Converts with saturation: seeds have 64 bits, but there may be 2^64 of them.
 pub(super) fn as_u64(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -1,14 +1,14 @@
-//! Sets of seeds that shards have run or were to run, however many seeds those are.
+//! Sets of seeds that shards have run or should run, of any size.
 //!
-//! A shard runs every n-th seed. So for each remainder modulo the least common multiple of all the n
-//! there are a few ranges, and sets are united and compared remainder by remainder.
+//! A shard runs every n-th seed. So a set stores a few ranges per remainder modulo the least common multiple of all n,
+//! and sets are united and compared remainder by remainder.
 
 use std::ops::Range;
 
-/// More remainders than this are no shards that anybody meant.
+/// The maximum number of remainders. More are not a plausible division into shards.
 const REMAINDERS_MAX: u64 = 1_000_000;
 
-/// Every `of`-th seed from `from` on, `count` of them.
+/// A stride of seeds: every `of`-th seed from `from` on, `count` seeds in total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SeedStride {
     pub(super) from: u64,
@@ -25,11 +25,11 @@ impl SeedStride {
 /// A set of seeds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Seeds {
-    /// By remainder, the ranges that its seeds are in: sorted and apart.
+    /// For each remainder, the ranges that contain its seeds, sorted and disjoint.
     ranges: Vec<Vec<Range<u128>>>,
 }
 
-/// A number that all of these divide; `None` if it is beyond what shards need.
+/// Returns a common multiple of `ofs`, or `None` if it is larger than shards need.
 pub(super) fn common(ofs: impl Iterator<Item = u64>) -> Option<u64> {
     let divisor = |mut a: u64, mut b: u64| {
         while b != 0 {
@@ -44,7 +44,7 @@ pub(super) fn common(ofs: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 impl Seeds {
-    /// The seeds that are in one of `parts`, all of whose `of` divide `modulus`.
+    /// Returns the seeds contained in at least one of `parts`. Every `of` must divide `modulus`.
     pub(super) fn union(modulus: u64, parts: impl Iterator<Item = SeedStride>) -> Seeds {
         let mut ranges = vec![Vec::new(); modulus as usize];
         for part in parts {
@@ -62,13 +62,13 @@ impl Seeds {
         Seeds { ranges }
     }
 
-    /// The number of seeds.
+    /// Returns the number of seeds.
     pub(super) fn len(&self) -> u128 {
         let modulus = self.ranges.len() as u128;
         self.ranges.iter().flatten().map(|range| (range.end - range.start).div_ceil(modulus)).sum()
     }
 
-    /// The seeds that are not in `other`.
+    /// Returns the seeds that are not in `other`.
     pub(super) fn without(&self, other: &Seeds) -> Seeds {
         let modulus = self.ranges.len() as u128;
         let mut ranges = vec![Vec::new(); self.ranges.len()];
@@ -86,11 +86,11 @@ impl Seeds {
         Seeds { ranges }
     }
 
-    /// Its seeds as few rows of seeds at the same distance.
+    /// Returns the seeds as a small number of strides.
     pub(super) fn rows(&self) -> Vec<SeedStride> {
         let modulus = self.ranges.len() as u64;
         let all = |ranges: &Vec<Range<u128>>| ranges.len() == 1;
-        // All seeds of a range, if this is one.
+        // If the seeds are one contiguous range, it is a single stride.
         if modulus > 1 && self.ranges.iter().all(all) {
             let (from, count) = (self.ranges.iter().map(|r| r[0].start).min(), self.len());
             let end = self.ranges.iter().map(|r| r[0].end).max();
@@ -115,12 +115,12 @@ impl Seeds {
     }
 }
 
-/// Sorts ranges, cuts them to the seeds of a remainder, and joins adjacent ones.
+/// Sorts ranges, cuts them to the seeds of a remainder, and joins adjacent ranges.
 fn unite(ranges: &mut Vec<Range<u128>>, remainder: u128, modulus: u128) {
     for range in ranges.iter_mut() {
         let first = range.start + (remainder + modulus - range.start % modulus) % modulus;
         let count = range.end.saturating_sub(first).div_ceil(modulus);
-        // From the first seed to just behind the last.
+        // From the first seed to just after the last seed.
         *range = first..if count == 0 { first } else { first + (count - 1) * modulus + 1 };
     }
     ranges.retain(|range| !range.is_empty());

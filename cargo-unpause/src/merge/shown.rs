@@ -10,11 +10,11 @@ use super::merged::{Merged, as_u64};
 use super::seeds::SeedStride;
 use sim::__private::results::{Failed, MustFail, Subject};
 
-/// More rows of seeds that were not run are no help.
+/// The maximum number of lines with seeds that were not run. More lines do not help.
 const ROWS_MAX: usize = 12;
 
 impl Merged<'_> {
-    /// The text. `several` means that other programs have this test, too.
+    /// Returns the text. `several` is `true` if other programs also contain this test.
     pub(super) fn text(&self, several: bool, style: &Style) -> String {
         let Subject { package, target, test, settings, build, binary, .. } = self.subject;
         let mut about = vec![package.clone(), target.clone(), self.subject.strategy()];
@@ -39,7 +39,7 @@ impl Merged<'_> {
                 let _ = writeln!(out, "           {replay}");
             }
         }
-        // A must_fail test is done with its first failure.
+        // A must_fail test is complete with its first failure.
         let left = if self.failed_as_it_must { &[][..] } else { &self.left };
         for row in left.iter().take(ROWS_MAX) {
             let _ = writeln!(out, "  not run  {}", in_words(*row));
@@ -91,7 +91,7 @@ impl Merged<'_> {
     }
 }
 
-/// The origin of equal failures: the first one, and the number of others.
+/// Returns the origin of equal failures: the first failure, and the number of other failures.
 fn whose(alike: &[Failed]) -> String {
     let others = match alike.len() {
         1 => String::new(),
@@ -101,12 +101,12 @@ fn whose(alike: &[Failed]) -> String {
     match (alike[0].seed, &alike[0].file) {
         (Some(seed), _) => format!("seed {seed}{others}: "),
         (None, Some(file)) => format!("{file}{others}: "),
-        // A failure of all runs together, or of a run sampled outside the shard.
+        // A failure of all runs together, or a failure of a run sampled outside the shard.
         (None, None) => String::new(),
     }
 }
 
-/// `250,000 seeds: 3, 7, 11, …, 999,999`.
+/// Formats seeds, for example `250,000 seeds: 3, 7, 11, …, 999,999`.
 fn in_words(row: SeedStride) -> String {
     let seed = |i: u64| grouped(u128::from(row.from) + u128::from(row.of) * u128::from(i));
     let first: Vec<String> = (0..row.count.min(3)).map(seed).collect();
@@ -118,7 +118,7 @@ fn in_words(row: SeedStride) -> String {
     format!("{} {seeds}: {}{last}", grouped(row.count.into()), first.join(", "))
 }
 
-/// A number with commas: `12,345`.
+/// Formats a number with commas: `12,345`.
 pub(crate) fn grouped(number: u128) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -131,7 +131,7 @@ pub(crate) fn grouped(number: u128) -> String {
     out
 }
 
-/// The failure that a test must have, as the value of a file of results.
+/// Returns the required failure of a test, as a value in a results file.
 fn shown_wanted(must_fail: &MustFail) -> Json {
     match must_fail {
         MustFail::No => false.into(),

@@ -1,5 +1,5 @@
-//! A run that is chosen step by step: its test is replayed with the tasks chosen so far, and the report names the tasks
-//! for the next step.
+//! A run chosen step by step. Each replay runs the test with the tasks chosen so far, and its report names the tasks
+//! that can take the next step.
 
 use super::{Stop, run};
 use crate::Usage;
@@ -8,15 +8,15 @@ use crate::invocation::Invocation;
 
 /// The number of draws that are filled in for one replay.
 const DRAWS_MAX: usize = 1_000;
-/// The language of a trace as text.
+/// The prefix that names the language of a text trace.
 const PREFIX: &str = "sim2:";
 
-/// The tasks of the first steps of a run, each with the values that it draws: `0=1/24`, `0.1`.
+/// The tasks of the first steps of a run, each with its drawn values: `0=1/24`, `0.1`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Choices(Vec<String>);
 
 impl Choices {
-    /// Reads a trace in text, with or without the name of its language: `sim2:0,0.0x2`, `0,0.0,0.0`.
+    /// Parses a text trace, with or without its language prefix: `sim2:0,0.0x2`, `0,0.0,0.0`.
     ///
     /// # Errors
     /// If a word is not a step.
@@ -41,7 +41,7 @@ impl Choices {
         Ok(Choices(steps))
     }
 
-    /// The trace in text: equal steps behind each other are written once.
+    /// Returns the text trace. Consecutive equal steps are written once, with their number.
     pub(crate) fn text(&self) -> String {
         let mut words: Vec<String> = Vec::new();
         for steps in self.0.chunk_by(|one, other| one == other) {
@@ -58,7 +58,7 @@ impl Choices {
         self.0.push(task.to_owned());
     }
 
-    /// Takes the last step back, if there is one.
+    /// Removes the last step, if any.
     pub(crate) fn pop(&mut self) {
         self.0.pop();
     }
@@ -70,7 +70,7 @@ impl Choices {
 
 /// The state of a run after its first steps.
 pub(crate) struct After {
-    /// The steps, with values for all draws.
+    /// The chosen steps, with values for all draws.
     pub(crate) choices: Choices,
     pub(crate) report: Document,
     /// The paths of the tasks that can step. Empty if the run has ended.
@@ -80,14 +80,14 @@ pub(crate) struct After {
 /// Replays the test with these steps. A draw without a value is 0.
 ///
 /// # Errors
-/// If the test cannot be run, or the steps are not a run of it.
+/// If the test cannot be run, or the steps are not a possible run of the test.
 pub(crate) fn after(
     invocation: &Invocation,
     mut choices: Choices,
     stop: &Stop,
 ) -> Result<After, Usage> {
     let mut invocation = invocation.clone();
-    // Each replay is one of many, and the explanation takes longer than all of them.
+    // The explanation of a failure takes longer than all replays together, so it is switched off.
     invocation.set("SIM_WHY", "0");
     for _ in 0..DRAWS_MAX {
         invocation.set("SIM_REPLAY", &choices.text());
@@ -122,10 +122,10 @@ pub(crate) fn after(
     Err(Usage("the values drawn by the run cannot be filled in".to_owned()))
 }
 
-/// The report of the test, if it has run.
+/// Returns the report of the test, if the test has run.
 ///
 /// # Errors
-/// If there are several.
+/// If there are several reports.
 fn single(mut reports: Vec<Document>, invocation: &Invocation) -> Result<Option<Document>, Usage> {
     if reports.len() > 1 {
         let names: Vec<&str> = reports.iter().map(|report| &report.test[..]).collect();

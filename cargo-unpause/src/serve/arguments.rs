@@ -21,7 +21,7 @@ pub(super) enum Kind {
     /// A whole number, from 0.
     Number,
     Flag,
-    /// An object of texts and numbers.
+    /// An object with values that are texts or numbers.
     Settings,
 }
 
@@ -42,7 +42,7 @@ impl Argument {
         Argument { name, kind, is_required: false, description }
     }
 
-    /// The JSON schema of the value.
+    /// Returns the JSON schema of the value.
     fn schema(&self) -> Json {
         let mut schema = match self.kind {
             Kind::Text => json!({"type": "string"}),
@@ -77,7 +77,7 @@ impl Argument {
     }
 }
 
-/// The JSON schema of all arguments of a verb.
+/// Returns the JSON schema of all arguments of a verb.
 pub(super) fn schema(arguments: &[&[Argument]]) -> Json {
     let all = || arguments.iter().copied().flatten();
     let properties: Map<String, Json> =
@@ -92,14 +92,14 @@ pub(super) fn schema(arguments: &[&[Argument]]) -> Json {
     })
 }
 
-/// The arguments of a call. All of them were declared, and have their types.
+/// The arguments of a call. Each argument is declared and has its declared type.
 pub(super) struct Arguments(Map<String, Json>);
 
 impl Arguments {
     /// Checks the arguments of a call.
     ///
     /// # Errors
-    /// If there is no such argument, one has another type, or one is missing.
+    /// If an argument is unknown or has the wrong type, or if a required argument is missing.
     pub(super) fn read(
         given: Map<String, Json>,
         declared: &[&[Argument]],
@@ -135,7 +135,7 @@ impl Arguments {
         self.0.get(name).and_then(Json::as_str)
     }
 
-    /// A required text.
+    /// Returns a required text argument.
     pub(super) fn needed(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
@@ -148,7 +148,7 @@ impl Arguments {
         self.0.get(name).and_then(Json::as_bool).unwrap_or(false)
     }
 
-    /// The settings, as variables: `seeds` is `SIM_SEEDS`.
+    /// Returns the settings as environment variables: `seeds` is `SIM_SEEDS`.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let variable = |name: &str| match name.starts_with("SIM_") {
             true => name.to_owned(),

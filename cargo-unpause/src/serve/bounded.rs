@@ -1,14 +1,14 @@
-//! Answers of a bounded size: what an assistant reads has a cost.
+//! Replies of bounded size, because every byte that an assistant reads has a cost.
 
 use serde_json::{Value as Json, json};
 
-/// The size of an answer in bytes.
+/// The maximum size of a reply in bytes.
 pub(super) const BYTES_MAX: usize = 24_000;
 
-/// Shortens the value until it fits: long lists lose their middle, long texts their end. The place of each loss says
-/// how much it was.
+/// Shortens the value until it fits. Long lists lose their middle, and long texts lose their end. A note at each cut
+/// gives the removed amount.
 pub(super) fn bounded(value: Json) -> Json {
-    // The last pair leaves nothing long.
+    // The last pair of limits leaves no long list or text.
     const LIMITS: [(usize, usize); 7] =
         [(400, 8_000), (200, 4_000), (100, 2_000), (50, 1_000), (24, 500), (10, 200), (4, 80)];
     let fits = |value: &Json| value.to_string().len() <= BYTES_MAX;
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(left_out, [10_000 - (steps.len() as u64 - 1)]);
         let text = bounded(json!({"text": "ä".repeat(20_000)}));
         assert!(text["text"].as_str().unwrap().ends_with("bytes more)"), "{text}");
-        // Many fields are not a list.
+        // An object with many fields cannot be shortened like a list.
         let fields: serde_json::Map<String, Json> =
             (0..9_000).map(|n| (n.to_string(), json!(n))).collect();
         assert!(bounded(Json::Object(fields))["error"].is_string());

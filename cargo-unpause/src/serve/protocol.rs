@@ -1,7 +1,8 @@
-//! The Model Context Protocol: JSON-RPC 2.0, one message on a line. This is its part for tools. The verbs are tools.
-//! See the specification of 2025-06-18, "Lifecycle" and "Tools".
+//! The Model Context Protocol: JSON-RPC 2.0, one message per line. This module implements the part for tools; each verb
+//! is a tool. See the specification of 2025-06-18, "Lifecycle" and "Tools".
 //!
-//! The crate `rmcp` needs a later compiler than the other packages, and a runtime of tokio in the command.
+//! The crate `rmcp` is not used, because it needs a newer compiler than the other packages, and a tokio runtime in the
+//! command.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,10 +11,10 @@ use super::verbs::{VERBS, Verb};
 use crate::Usage;
 use crate::rerun::Stop;
 
-/// The versions of the protocol that are spoken, newest first. They are the same for this part of it.
+/// The supported protocol versions, newest first. They do not differ in the part for tools.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The codes of errors in JSON-RPC.
+/// The JSON-RPC error codes.
 mod code {
     pub(super) const PARSE: i32 = -32_700;
     pub(super) const REQUEST: i32 = -32_600;
@@ -21,13 +22,13 @@ mod code {
     pub(super) const PARAMS: i32 = -32_602;
 }
 
-/// A message of the client.
+/// A message from the client.
 pub(super) enum Incoming {
-    /// It has this answer, or needs none.
+    /// A message with this immediate reply, or without any reply.
     Answered(Option<Json>),
-    /// The call of this id is not wanted any more.
+    /// A cancellation of the call with this id.
     Cancelled(Json),
-    /// A call of a verb, with the id of its answer.
+    /// A call of a verb, with the id for its reply.
     Call(Json, Call),
 }
 
@@ -38,7 +39,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The result of the call, in the form of the protocol. An error is a result too: the assistant reads it.
+    /// Runs the call and returns its result in the form of the protocol. An error is also a result, because the
+    /// assistant reads it.
     pub(super) fn answer(self, stop: &Stop) -> Json {
         let ended = self.verb.call(self.arguments, stop);
         let (value, is_error) = match ended {
@@ -64,14 +66,14 @@ pub(super) fn read(line: &str) -> Incoming {
     };
     let method = message.get("method").and_then(Json::as_str);
     let (Some(method), true) = (method, message.get("jsonrpc") == Some(&json!("2.0"))) else {
-        // An answer to a request that was never sent is none of ours.
+        // A response is ignored, because this server never sends requests.
         let is_answer = message.get("result").is_some() || message.get("error").is_some();
         let wrong = error(&Json::Null, code::REQUEST, "no request of JSON-RPC 2.0");
         return Incoming::Answered((!is_answer).then_some(wrong));
     };
     let params = message.get("params").cloned().unwrap_or_else(|| json!({}));
     let Some(id) = message.get("id").filter(|id| id.is_string() || id.is_number()) else {
-        // A notification has no answer.
+        // A notification gets no reply.
         return match (method, params.get("requestId")) {
             ("notifications/cancelled", Some(id)) => Incoming::Cancelled(id.clone()),
             _ => Incoming::Answered(None),
@@ -105,7 +107,7 @@ pub(super) fn read(line: &str) -> Incoming {
     }
 }
 
-/// The answer to the first message: the version of the client, if it is known here.
+/// Returns the reply to the first message, with the client's protocol version if it is supported.
 fn hello(params: &Json) -> Json {
     let wanted = params.get("protocolVersion").and_then(Json::as_str);
     let version = wanted.filter(|wanted| VERSIONS.contains(wanted)).unwrap_or(VERSIONS[0]);
@@ -119,7 +121,7 @@ fn hello(params: &Json) -> Json {
     })
 }
 
-/// The answer to a request.
+/// Returns the reply to a request.
 pub(super) fn result(id: &Json, result: Json) -> Json {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }

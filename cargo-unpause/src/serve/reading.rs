@@ -1,4 +1,4 @@
-//! Verbs that read the files of failures.
+//! Verbs that read failure files.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use crate::rerun::Stop;
 use crate::show::Selection;
 use crate::{Usage, diff, keep as keeping, show as showing};
 
-/// The failure that the argument `file` names.
+/// Loads the failure named by the argument `file`.
 pub(super) fn loaded(arguments: &Arguments) -> Result<Loaded, Usage> {
     Loaded::read(Path::new(arguments.needed("file")))
 }
 
-/// The report of a failure.
+/// Returns the report of a failure.
 ///
 /// # Errors
-/// If there is only a trace.
+/// If the failure has only a trace.
 fn report(loaded: &Loaded) -> Result<&Document, Usage> {
     loaded.report.as_ref().ok_or_else(|| {
         let remark = loaded.remark.as_deref().unwrap_or("there is none");
@@ -78,7 +78,8 @@ pub(super) fn state_at(arguments: &Arguments, _: &Stop) -> Result<Json, Usage> {
     Ok(state(report, run, step))
 }
 
-/// The state after the step: objects with their values, tasks with their last and next operations.
+/// Returns the state after the step: objects with their values, and tasks with their last and next
+/// operations.
 pub(super) fn state(report: &Document, run: &Run, step: u64) -> Json {
     let (before, after) = run.events.split_at(run.events.partition_point(|e| e.step <= step));
     let objects = held_after(run, step);

@@ -11,10 +11,11 @@ use crate::invocation::{Invocation, Tests, check_settings};
 use crate::replay::invocation_of;
 use crate::rerun::{Ended, Stop, run, tail};
 
-/// The end of the output that an answer has if there is no report.
+/// The maximum length of the output excerpt in a reply without a report.
 const OUTPUT_MAX: usize = 6_000;
 
-/// The command for the tests that the arguments name. `exactly` is for one test.
+/// Returns the command for the tests named by the arguments. `exactly` selects one test by its
+/// whole path.
 ///
 /// # Errors
 /// If an argument or a setting is invalid.
@@ -37,7 +38,7 @@ pub(super) fn test(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
     Ok(results(&invocation, run(&invocation, stop)?))
 }
 
-/// The answer for tests that were run.
+/// Returns the reply for tests that were run.
 fn results(invocation: &Invocation, ended: Ended) -> Json {
     let (failed, passed): (Vec<_>, Vec<_>) =
         ended.reports.iter().partition(|report| report.finding.is_some());
@@ -52,7 +53,8 @@ fn results(invocation: &Invocation, ended: Ended) -> Json {
         })
     };
     let bad = |report: &&Document| failed_test(report);
-    // Tests that do not use the library have no report. Their failures are in the output.
+    // Tests that do not use the library write no report. Their failures are visible only in the
+    // output.
     let is_unexplained = ended.code != Some(0) && failed.is_empty();
     json!({
         "command": invocation.text(),
@@ -67,12 +69,12 @@ fn results(invocation: &Invocation, ended: Ended) -> Json {
     })
 }
 
-/// The path of a test in the form that Cargo accepts, without the name of the crate.
+/// Returns the test path in the form that Cargo accepts, without the crate name.
 fn filter(report: &Document) -> &str {
     report.test.split_once("::").map_or(&report.test, |(_, path)| path)
 }
 
-/// A test that failed: the explanation, the screen, and where its files are.
+/// Returns a failed test: the explanation, the screen, and the paths of its files.
 fn failed_test<'a>(report: &'a Document) -> Json {
     let mut value = explained(report);
     let finding = report.finding.as_ref();
@@ -80,7 +82,7 @@ fn failed_test<'a>(report: &'a Document) -> Json {
     debug_assert!(chances.is_some(), "`why` has them");
     value["filter"] = json!(filter(report));
     value["runs"] = json!(report.runs);
-    // A failure that is still there was replayed from its trace.
+    // A failure from an earlier run was replayed from its trace.
     let of = |finding: &'a Finding| finding.trace_file.as_ref().or(finding.from.file.as_ref());
     let file = finding.and_then(of);
     let file = file.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.into()));

@@ -12,7 +12,7 @@ use crate::replay::invocation_of;
 use crate::rerun::Stop;
 use crate::rerun::steps::{After, Choices, after};
 
-/// The number of tasks whose next operations are looked up, by a replay each.
+/// The maximum number of tasks for which the next operations are found, by one replay per task.
 const AHEAD_MAX: usize = 8;
 
 pub(super) fn step(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
@@ -57,7 +57,7 @@ pub(super) fn step(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
     }))
 }
 
-/// The operations of the last step that was chosen.
+/// Returns the operations of the last chosen step.
 fn last_step(reached: &After) -> Json {
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
     let (Some(run), Some(last)) = (run, reached.choices.len().checked_sub(1)) else {

@@ -11,12 +11,12 @@ use crate::rerun::Stop;
 /// A verb.
 pub(super) struct Verb {
     pub(super) name: &'static str,
-    /// Its effect in a line.
+    /// The effect of the verb in one line.
     pub(super) summary: &'static str,
-    /// More for whoever chooses a verb.
+    /// More information for the client that chooses a verb.
     details: &'static str,
     arguments: &'static [&'static [Argument]],
-    /// True if it runs no test and writes nothing.
+    /// `true` if the verb runs no test and writes nothing.
     reads_only: bool,
     run: fn(&Arguments, &Stop) -> Result<Json, Usage>,
 }
@@ -26,7 +26,7 @@ impl Verb {
         (self.run)(&Arguments::read(given, self.arguments)?, stop)
     }
 
-    /// The verb as the protocol describes a tool.
+    /// Returns the verb in the protocol's form of a tool description.
     pub(super) fn described(&self) -> Json {
         json!({
             "name": self.name,
@@ -37,7 +37,7 @@ impl Verb {
     }
 }
 
-/// The tests that a verb runs.
+/// The arguments that name the tests to run.
 const TESTS: &[Argument] = &[
     Argument::optional(
         "test",
@@ -73,14 +73,14 @@ const TESTS: &[Argument] = &[
     ),
 ];
 
-/// The failure that a verb is about.
+/// The argument that names a failure.
 const FILE: &[Argument] = &[Argument::required(
     "file",
     Text,
     "the trace of a failure or the report beside it, as `test` names it in `file`",
 )];
 
-/// The same, where a test may be named in its place.
+/// The argument that names a failure, for verbs that also accept a test in its place.
 const MAYBE_FILE: &[Argument] = &[Argument::optional(
     "file",
     Text,

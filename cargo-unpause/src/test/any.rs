@@ -1,8 +1,9 @@
-//! `--any`: the runtime for test programs that do not depend on it, and the shim that hands it their tests.
+//! `--any`: the runtime for test programs that do not depend on it, and the shim that passes their tests to the
+//! runtime.
 //!
-//! The runtime is one relocatable object. Its own copies of std and of other crates are local to
-//! it, so that they do not clash with the program's copies. The shim is compiled with the user's
-//! compiler and calls the runtime by functions of C, because the two have different copies of std.
+//! The runtime is one relocatable object. The symbols of its copies of std and other crates are local, so that they do
+//! not clash with the program's copies. The shim is compiled with the user's compiler and calls the runtime through C
+//! functions, because shim and runtime have different copies of std.
 
 mod engine;
 
@@ -26,22 +27,21 @@ use crate::usage::Usage;
 
 const SHIM: &str = include_str!("any/shim.rs.txt");
 
-/// The function that the `main` of a test program calls with its tests, and the function that does
-/// the work.
+/// The function that the `main` of a test program calls with its tests, and the function that runs them.
 const MAIN: &str = "test::test_main_static";
 const WORK: &str = "test::test_main";
 
-/// A shim of test programs.
+/// A shim for test programs.
 struct Shim {
-    /// The object file.
+    /// The name of the object file.
     object: &'static str,
-    /// The file with the linker's arguments.
+    /// The name of the file with the linker's arguments.
     arguments: &'static str,
-    /// Flags of the compiler.
+    /// Compiler flags.
     flags: &'static [&'static str],
 }
 
-/// The shim of programs, and the shim of programs whose plain accesses are instrumented.
+/// The shim for programs, and the shim for programs with instrumented plain accesses.
 const SHIMS: [Shim; 2] = [
     Shim { object: "shim.o", arguments: "tests", flags: &[] },
     Shim {
@@ -51,24 +51,24 @@ const SHIMS: [Shim; 2] = [
     },
 ];
 
-/// The variable with the file of undecided tests, a line each.
+/// The environment variable with the path of the file that lists undecided tests, one per line.
 pub(super) const UNDECIDED: &str = "UNPAUSE_UNDECIDED";
 
-/// The linked form of the runtime.
+/// The runtime, ready for linking.
 pub(super) struct Linked {
-    /// A file with arguments for the linker, for programs.
+    /// A file with linker arguments for programs.
     pub(super) programs: PathBuf,
-    /// The same for programs of libtest.
+    /// A file with linker arguments for programs with the libtest harness.
     pub(super) tests: PathBuf,
-    /// A hash of all that they are made of.
+    /// A hash of all inputs.
     pub(super) hash: String,
 }
 
-/// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for
-/// std's functions. With `races` the programs tell the runtime that their plain accesses are instrumented.
+/// Builds the runtime and the shim, once per version and toolchain. `replaced` contains the linker arguments that
+/// replace std functions. With `races`, the programs signal to the runtime that their plain accesses are instrumented.
 ///
 /// # Errors
-/// If a tool of the build fails.
+/// If a build tool fails.
 pub(super) fn build(
     tools: &Tools,
     cache: &Cache,
@@ -115,13 +115,13 @@ pub(super) fn build(
     Ok(linked(&entry?))
 }
 
-/// Joins the members of the static library to one object, in which all but the runtime's own names are local.
+/// Joins the members of the static library into one object. All symbols except the runtime's own names become local.
 fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
     let (exported, weak) = names(bytes).map_err(|error| unreadable(library, &error))?;
     let joined = folder.join("joined.o");
     let mut command = Command::new("ld");
     command.args(["-r", "--gc-sections", "--force-group-allocation", "--strip-debug"]);
-    // The first one in place of a program's entry.
+    // The first name takes the place of a program's entry point.
     command.args(exported.iter().flat_map(|name| ["-u", name]));
     command.arg("-o").arg(&joined).arg("--whole-archive").arg(library);
     tool(&mut command)?;
@@ -137,13 +137,13 @@ fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
         .filter_map(|symbol| symbol.name().ok())
         .filter(|name| !name.is_empty() && !exported.contains(*name) && !name.starts_with('.'))
         .collect();
-    // Without the names of their crates, so that the statics of the runtime differ from the statics
-    // of a tested crate.
+    // The new names do not contain crate names, so the statics of the runtime differ from the statics of a tested
+    // crate.
     let mut renamed = String::new();
     for (number, name) in statics.iter().enumerate() {
         let _ = writeln!(renamed, "{name} unpause_runtime_static_{number}");
     }
-    // `ld` makes weak names of others local if it drops sections.
+    // If `ld` drops sections, it makes weak names of other objects local.
     let of_others = file.symbols().filter(|symbol| symbol.is_undefined());
     let of_others = of_others.filter_map(|symbol| symbol.name().ok());
     let kept = exported.iter().map(String::as_str).chain(of_others);
@@ -162,8 +162,7 @@ fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
     std::fs::remove_file(&joined).map_err(|error| unwritable(&joined, &error))
 }
 
-/// The names that the runtime gives the program, which are functions of C in its own crates, and
-/// the optional names.
+/// Returns the names that the runtime exports to the program (C functions in its own crates), and the weak names.
 fn names(library: &[u8]) -> object::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut exported, mut weak) = (BTreeSet::new(), BTreeSet::new());
     for member in ArchiveFile::parse(library)?.members() {
@@ -186,7 +185,7 @@ fn names(library: &[u8]) -> object::Result<(BTreeSet<String>, BTreeSet<String>)>
     Ok((exported, weak))
 }
 
-/// Compiles a kind of shim.
+/// Compiles one kind of shim.
 fn shim(rustc: &OsString, folder: &Path, kind: &Shim) -> Result<(), Usage> {
     let source = folder.join("shim.rs");
     std::fs::write(&source, SHIM).map_err(|error| unwritable(&source, &error))?;
@@ -205,24 +204,24 @@ fn shim(rustc: &OsString, folder: &Path, kind: &Shim) -> Result<(), Usage> {
     })
 }
 
-/// The symbol of a function.
+/// Returns the symbol of a function.
 fn symbol(names: &[String], path: &str) -> Result<String, Usage> {
     let is_it = |name: &&String| format!("{:#}", rustc_demangle::demangle(name)) == path;
     let missing = || Usage(format!("the test harness of this toolchain has no `{path}`"));
     names.iter().find(is_it).cloned().ok_or_else(missing)
 }
 
-/// Runs a tool of binutils.
+/// Runs a binutils tool.
 fn tool(command: &mut Command) -> Result<(), Usage> {
     output(command).map(drop).map_err(|Usage(text)| {
         Usage(format!("the runtime for --any cannot be joined, which takes `ld` and `objcopy` of GNU binutils: {text}"))
     })
 }
 
-/// Refuses packages that depend on unpause: their tests would have two runtimes.
+/// Refuses packages that depend on unpause, because their tests would contain two runtimes.
 ///
 /// # Errors
-/// With their names.
+/// If there are such packages; the error contains their names.
 pub(super) fn refuse_dependants(cargo: &OsString, arguments: &[OsString]) -> Result<(), Usage> {
     let text = output(Command::new(cargo).args(["metadata", "--format-version=1"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)
@@ -238,7 +237,7 @@ pub(super) fn refuse_dependants(cargo: &OsString, arguments: &[OsString]) -> Res
     )))
 }
 
-/// The selected packages that depend on unpause.
+/// Returns the selected packages that depend on unpause.
 fn dependants(metadata: &serde_json::Value, arguments: &[OsString]) -> Vec<String> {
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     let texts = |value: &serde_json::Value| -> Vec<String> {

@@ -1,27 +1,27 @@
-//! Flags of the user that an instrumented program cannot have: each is replaced by its opposite, and named once.
+//! User flags that conflict with instrumentation: each is replaced by its opposite, and reported once.
 //!
-//! The program must link std and libc so that their functions can be replaced, and it must keep its symbols. With other
-//! flags the linker would report errors.
+//! The program must link std and libc so that their functions can be replaced, and it must keep its symbols. With
+//! conflicting flags, the linker would report errors.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 
-/// The variable with the file to which the flags that do not apply are written, a line each.
+/// The environment variable with the path of the file that lists the flags that do not apply, one per line.
 pub(super) const LEFT_OUT: &str = "UNPAUSE_LEFT_OUT";
 
-/// A codegen option of the compiler that an instrumented crate cannot have.
+/// A codegen option of the compiler that conflicts with instrumentation.
 struct Conflict {
     /// The name of the option.
     option: &'static str,
-    /// `true` for values that do not apply.
+    /// `true` for values that conflict.
     is_met: fn(&str) -> bool,
     /// The flag that turns the option off.
     opposite: &'static str,
-    /// The reason.
+    /// The reason for the conflict.
     why: &'static str,
 }
 
-/// The options. To add one, add its row: the tests build a program with each.
+/// The conflicting options. To add an option, add its row: the tests build a program with each option.
 const CONFLICTS: &[Conflict] = &[
     Conflict {
         option: "lto",
@@ -70,7 +70,7 @@ const STATIC: &str = "functions of libc are replaced, which needs libc as a dyna
 
 /// The arguments of one compiler call, and the flags that do not apply.
 pub(super) struct Resolved {
-    /// The arguments.
+    /// The arguments without the flags that do not apply.
     pub(super) arguments: Vec<OsString>,
     /// The flags that do not apply, each with the reason.
     pub(super) left_out: Vec<String>,
@@ -85,7 +85,7 @@ pub(super) fn resolve(given: &[OsString]) -> Resolved {
     // that use the `dylib` fail with a [note](of_linker).
     let is_dynamic = given.windows(2).any(|pair| pair[0] == "--crate-type" && pair[1] == "dylib");
     while let Some(argument) = rest.next() {
-        // `-C name=value` is two arguments, `-Cname=value` one.
+        // `-C name=value` is two arguments, but `-Cname=value` is one argument.
         let mut whole = argument.clone();
         if argument == "-C" || argument == "--codegen" {
             whole = OsString::from("-C");
@@ -142,7 +142,7 @@ pub(super) fn note(left_out: &[String]) {
     let Some(file) = std::env::var_os(LEFT_OUT).filter(|_| !left_out.is_empty()) else { return };
     let lines: String = left_out.iter().map(|line| format!("{line}\n")).collect();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    // One write, because other compiler calls write to the file, too.
+    // A single write, because other compiler calls write to the file at the same time.
     let _ = opened.and_then(|mut file| file.write_all(lines.as_bytes()));
 }
 
@@ -157,7 +157,7 @@ pub(super) fn remark(lines: &str) -> Option<String> {
         .then(|| format!("note: flags that do not apply to this build:\n{}", list.trim_end()))
 }
 
-/// Returns the note for linker errors, if the compiler's output has any.
+/// Returns the note for linker errors, if the compiler's output contains linker errors.
 pub(super) fn of_linker(output: &str) -> Option<&'static str> {
     let is_met = output.contains("linking with `")
         || output.contains("cannot satisfy dependencies so `std`");

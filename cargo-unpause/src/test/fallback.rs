@@ -1,5 +1,5 @@
 //! The library for instrumented programs that do not contain the runtime, such as the unit tests of a crate without
-//! unpause among its dependencies: each call of instrumented code does its operation at once.
+//! unpause among its dependencies: each call from instrumented code performs its operation immediately.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,10 +13,10 @@ use crate::usage::Usage;
 /// The source of the library.
 const SOURCE: &str = include_str!("fallback/atomics.rs.txt");
 
-/// The file of the library.
+/// The file name of the library.
 const LIBRARY: &str = "fallback.rlib";
 
-/// The arguments of the compiler.
+/// The compiler arguments.
 const FLAGS: &[&str] = &[
     "--edition=2021",
     "--crate-name=unpause_fallback",
@@ -26,7 +26,7 @@ const FLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
-/// Compiles the library with `rustc`, once for each toolchain. Returns its file in the cache.
+/// Compiles the library with `rustc`, once for each toolchain. Returns the library file in the cache.
 pub(super) fn build(rustc: &OsString, cache: &Cache) -> Result<PathBuf, Usage> {
     let mut hasher = DefaultHasher::new();
     let version = output(Command::new(rustc).arg("-vV"))?;
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of the members of a library.
+    /// Returns the names of the members of a library.
     fn members(library: &Path) -> Vec<String> {
         let bytes = std::fs::read(library).unwrap();
         let archive = ArchiveFile::parse(&*bytes).unwrap();

@@ -3,74 +3,75 @@
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 
-/// Flags of the crates that do something at each step of a run: they are compiled for speed, unless the profile gives
-/// them a lower level than the [command](super) does. One unit, because functions of a crate are inlined within a unit
-/// only, and half of the time of a step would be calls between units. Cargo's flags come first, and the last one of a
-/// name counts.
+/// Flags for the crates that run code at each step. They are compiled for speed, unless the profile sets a lower level
+/// than the [command](super) does. There is one codegen unit, because functions of a crate are inlined only within a
+/// unit, and calls between units would take half of the time of a step. Cargo's flags precede these flags, and the last
+/// flag of a name counts.
 pub(super) const SPEED: [&str; 3] =
     ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
-/// The flag for tested crates with a lower level of optimisation. At a lower level, the compiler would take some
-/// generic functions of std from std's binary, where they are not instrumented.
+/// The flag for tested crates with a lower optimisation level. At such a level, the compiler would use some generic std
+/// functions from std's binary, where they are not instrumented.
 pub(super) const OPTIMIZED: &str = "-Copt-level=2";
 
-/// Flags of tested crates below level 3: a short list of LLVM's passes replaces the list of level 2. Level 2 is needed
-/// for the reason of [`OPTIMIZED`] only, and an instrumented crate compiles in about half of the time with these. Small
-/// functions are inlined, values are kept in registers, and a branch on the result of a `compare_exchange_weak` follows
-/// the operation, so that the runtime finds the code for a failure. Passes of a later flag follow these.
+/// Flags for tested crates below level 3. They replace the LLVM passes of level 2 by a short list. Level 2 itself is
+/// needed only for the reason given at [`OPTIMIZED`]. An instrumented crate compiles in about half of the time with the
+/// short list. Small functions are inlined, and values are kept in registers. A branch on the result of a
+/// `compare_exchange_weak` follows the operation, so that the runtime finds the code for a failure. The passes of later
+/// flags run after these.
 pub(super) const SHORT: [&str; 3] = [
     "-Cno-prepopulate-passes",
     "-Cpasses=cgscc(inline,function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,jump-threading,simplifycfg))",
     "-Clto=off",
 ];
 
-/// Flags with the limit of functions that the passes of [`SHORT`] inline, unless the user has set one: LLVM takes each
-/// of them once.
+/// Flags with the size limit for functions that the passes of [`SHORT`] inline. Omitted if the user has set a limit,
+/// because LLVM accepts each of these flags only once.
 const SMALL: [&str; 2] =
     ["-Cllvm-args=-inline-threshold=25", "-Cllvm-args=-inlinehint-threshold=50"];
 
-/// The flag for tested crates without debug information, by a profile of the user's own for example. Locks, channels
-/// and other code of libraries are recognised by the lines of their operations.
+/// The flag for tested crates without debug information, for example because of the user's own profile. Locks, channels
+/// and other library code are recognised by the source lines of their operations.
 pub(super) const WITH_LINES: &str = "-Cdebuginfo=line-tables-only";
 
-/// Flags of all crates: frames can be followed.
+/// Flag for all crates: keeps frame pointers, so that the stack can be walked.
 pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
-/// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
+/// Flags for tested crates: LLVM's pass turns each atomic operation into a call.
 ///
 /// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each
 /// of them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second
-/// pass must not be the first: it would turn a `fetch_or` whose bit is tested into an instruction.
+/// pass must not be the first: it would turn a `fetch_or` with a tested bit into a plain instruction.
 pub(super) const INSTRUMENTATION: [&str; 3] = [
     "-Cpasses=tsan,function(atomic-expand),tsan",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     "-Cllvm-args=-tsan-instrument-memintrinsics=0",
 ];
 
-/// Flags of the crates that are tested for data races: the pass makes each access a call, of all functions, which
-/// another pass marks. The passes are otherwise the passes of [`INSTRUMENTATION`]. Plain accesses are instrumented by
-/// both, and the second call of an access finds what the first call has recorded.
+/// Flags for crates tested for data races: the pass turns every access of every function into a call. Another pass
+/// marks the functions for that. The remaining passes are the passes of [`INSTRUMENTATION`]. Both `tsan` passes
+/// instrument plain accesses, and the second call for an access finds the record of the first call.
 pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
     "-Cpasses=module(function(tsan,atomic-expand),forceattrs,function(tsan))",
     "-Cllvm-args=-force-attribute=sanitize_thread",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
 ];
 
-/// The flag for tested crates that keeps functions with the same code separate. Otherwise a pass of LLVM merges them,
+/// The flag for tested crates that keeps functions with equal code separate. Otherwise an LLVM pass would merge them,
 /// and the place of an operation would be a line of another function.
 pub(super) const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
 
 /// The first version of LLVM with the flag [`SEPARATED`]. An unknown flag is an error.
 const SEPARATES_SINCE: u32 = 22;
 
-/// Returns `true` if a compiler with this `-vV` text takes the flag [`SEPARATED`].
+/// Returns `true` if a compiler with this `-vV` text accepts the flag [`SEPARATED`].
 pub(super) fn separates(version: &str) -> bool {
     let llvm = version.lines().find_map(|line| line.strip_prefix("LLVM version: "));
     let major = llvm.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= SEPARATES_SINCE)
 }
 
-/// Returns the flags of a crate that is tested, after the arguments that Cargo has `given`.
+/// Returns the flags for a tested crate, to follow the arguments `given` by Cargo.
 pub(super) fn of_tested(given: &[OsString], races: bool, separates: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     if level(given) != Some("3") {
@@ -94,13 +95,13 @@ pub(super) fn of_tested(given: &[OsString], races: bool, separates: bool) -> Vec
     flags
 }
 
-/// Hashes all flags: a crate is compiled again if one of them changes.
+/// Hashes all flags, so that a crate is compiled again if a flag changes.
 pub(super) fn hash(hasher: &mut impl Hasher) {
     (OPTIMIZED, SHORT, SMALL, WITH_LINES, FRAMES, INSTRUMENTATION).hash(hasher);
     (INSTRUMENTATION_OF_ALL, SEPARATED, SPEED).hash(hasher);
 }
 
-/// Returns `true` if the compiler writes the lines of functions.
+/// Returns `true` if the arguments request line information.
 fn has_lines(given: &[OsString]) -> bool {
     let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;
@@ -112,13 +113,13 @@ fn has_lines(given: &[OsString]) -> bool {
     levels.next_back().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
 }
 
-/// Returns `true` if the level of optimisation is 2 or 3. At these levels the compiler takes no generic functions of
-/// std from std's own binary.
+/// Returns `true` if the optimisation level is 2 or 3. At these levels, the compiler never uses generic std functions
+/// from std's own binary.
 pub(super) fn is_optimized(given: &[OsString]) -> bool {
     matches!(level(given), Some("2" | "3"))
 }
 
-/// Returns the last level of optimisation among the arguments.
+/// Returns the last optimisation level among the arguments.
 fn level(given: &[OsString]) -> Option<&str> {
     let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;

@@ -1,13 +1,13 @@
 //! Searches a linked program for instructions that synchronise threads or call the system, in code that is not
 //! instrumented: assembly, C, and the output of compiler passes after the instrumentation.
 //!
-//! The program is searched after each link, because only a linked program has final addresses. Functions of known files
-//! are left out: std, the runtime and the other libraries that the command links. All other functions count, so generic
-//! code of std counts in the crate that it is compiled in.
+//! The program is searched after each link, because only a linked program has final addresses. Functions from known
+//! files are left out: std, the runtime and the other libraries that the command links. All other functions count. So
+//! generic std code counts as part of the crate in which it is compiled.
 //!
 //! The list is appended to the program. The runtime (`unpause-native/src/linux/unseen.rs`) reads the list and sets a
-//! breakpoint at each instruction. So the list stays with the program if the program is copied, and a program without a
-//! list was not searched.
+//! breakpoint at each instruction. So a copy of the program still contains the list. A program without a list was not
+//! searched.
 //!
 //! # Limits
 //!
@@ -28,14 +28,14 @@ use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SectionKin
 use self::known::Known;
 pub(super) use self::linked::search_linked;
 
-/// The end of a program with a list. It follows the length of the list in 16 hexadecimal digits.
+/// The marker at the end of a program with a list. The 16 hexadecimal digits before it are the length of the list.
 pub(super) const END: &str = "unpause-unseen-1";
 
 /// An instruction that synchronises threads or calls the system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Instruction {
     address: u64,
-    /// `true` if the instruction calls the system.
+    /// `true` if the instruction is a system call.
     calls: bool,
     /// The name of the instruction, such as `lock xadd`.
     name: String,
@@ -45,16 +45,16 @@ struct Instruction {
 #[derive(Default)]
 struct Decoded {
     found: Vec<Instruction>,
-    /// `true` if a part of the range is not code, so the decoder may have missed the beginnings of instructions.
+    /// `true` if a part of the range is not code, so the decoder may have missed the start of an instruction.
     has_data: bool,
 }
 
 /// The position of the breakpoint that detects the execution of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Watch {
-    /// At the instruction.
+    /// At the instruction itself.
     Instruction,
-    /// At the beginning of its function, because the function has data among its code.
+    /// At the beginning of its function, because the function contains data between its code.
     Function,
     /// No breakpoint, because the bytes may be data, which a breakpoint would change.
     Nowhere,
@@ -86,7 +86,7 @@ fn append(program: &Path, known: &Known) -> Result<(), String> {
     written.map_err(|error| format!("{} cannot be written: {error}", program.display()))
 }
 
-/// Returns the list as text: a line for each instruction.
+/// Returns the list as text: one line per instruction.
 fn list(unseen: &[Unseen]) -> String {
     let mut text = String::new();
     for Unseen { address, watch, calls, instruction, function } in unseen {
@@ -105,7 +105,7 @@ fn list(unseen: &[Unseen]) -> String {
 struct Part<'a> {
     range: Range<u64>,
     name: &'a str,
-    /// `true` if the range has the symbol of a function, so it begins with an instruction.
+    /// `true` if the range has a function symbol, so it begins with an instruction.
     is_function: bool,
     is_known: bool,
 }
@@ -147,7 +147,7 @@ fn search(file: &File<'_>, known: &Known) -> object::Result<Vec<Unseen>> {
     Ok(unseen)
 }
 
-/// Returns `true` for the symbol of a function of Rust.
+/// Returns `true` for the symbol of a Rust function.
 fn is_rust(symbol: &str) -> bool {
     rustc_demangle::try_demangle(symbol).is_ok()
 }
@@ -158,17 +158,18 @@ fn parts<'a>(file: &File<'a>, section: &object::Section<'a, '_>, known: &Known) 
     let mut symbols: Vec<(u64, u64, bool, &str)> = file
         .symbols()
         .filter(|symbol| symbol.section_index() == Some(section.index()))
-        // The linker defines some symbols at the end of a section.
+        // The linker defines some symbols at the end of a section. These symbols are left out.
         .filter(|symbol| (section.address()..end).contains(&symbol.address()))
         .filter(|symbol| !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File))
         .filter_map(|symbol| {
             let is_function = symbol.kind() == SymbolKind::Text;
             Some((symbol.address(), symbol.size(), is_function, symbol.name().ok()?))
         })
-        // Mapping symbols of the assembler, such as `$x`, are no names of functions.
+        // Mapping symbols of the assembler, such as `$x`, are not function names.
         .filter(|(.., name)| !name.is_empty() && !name.starts_with('$'))
         .collect();
-    // If several symbols have one address, functions come first, and longer ranges before shorter ranges.
+    // If several symbols have the same address, functions precede other symbols, and longer ranges precede shorter
+    // ranges.
     symbols
         .sort_by_key(|(address, size, is_function, _)| (*address, !is_function, u64::MAX - size));
     let mut parts: Vec<Part<'_>> = Vec::new();
@@ -177,7 +178,7 @@ fn parts<'a>(file: &File<'a>, section: &object::Section<'a, '_>, known: &Known) 
         if address < at {
             continue;
         }
-        // Code without a symbol: in assembly, and after local symbols were removed.
+        // Code without a symbol occurs in assembly, and after local symbols were removed.
         if at < address {
             let (range, name) = (at..address, last);
             parts.push(Part { range, name, is_function: false, is_known: false });
@@ -208,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of a test, removed at its end.
+    /// A temporary folder for a test, removed at its end.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Returns function, name and breakpoint of each instruction found. `known` has names of known functions.
+    /// Returns function, name and breakpoint of each instruction found. `known` contains the names of known functions.
     fn found(assembly: &str, known: &[&str]) -> Vec<(String, String, Watch)> {
         let folder = Folder::new();
         let bytes = std::fs::read(folder.program(assembly)).unwrap();
@@ -255,7 +256,7 @@ mod tests {
         (function.to_owned(), instruction.to_owned(), watch)
     }
 
-    /// Begins a function with a kind and a size.
+    /// Assembly that begins a function whose symbol has a kind and a size.
     const SIZED: &str = ".globl sized\n.type sized,@function\nsized:\n";
 
     #[test]

@@ -1,9 +1,8 @@
-//! The compiled part of the standard library: its functions that synchronise threads are replaced by instrumented ones
-//! when a program is linked.
+//! The compiled part of the standard library. When a program is linked, the std functions that synchronise threads are
+//! replaced by instrumented functions.
 //!
-//! The names come from the toolchain's library ([`names`]). A program that compares the
-//! replacements with std's own functions runs once for each toolchain. A toolchain that differs is
-//! refused.
+//! The names come from the toolchain's library ([`names`]). A program that compares the replacements with std's own
+//! functions runs once per toolchain. A toolchain with different functions is refused.
 
 mod names;
 
@@ -20,10 +19,10 @@ use super::cache::Cache;
 use super::{flags, output, scan};
 use crate::usage::Usage;
 
-/// A file of the replacements: its name and its text.
+/// A source file of the replacements: its name and its text.
 type Source = (&'static str, &'static str);
 
-/// The replacements, the crate's root first.
+/// The source files of the replacements, the crate's root first.
 const REPLACEMENTS: &[Source] = &[
     ("lib.rs", include_str!("stdlib/replaced/lib.rs.txt")),
     ("barrier.rs", include_str!("stdlib/replaced/barrier.rs.txt")),
@@ -43,46 +42,48 @@ const REPLACEMENTS: &[Source] = &[
     ("thread.rs", include_str!("stdlib/replaced/thread.rs.txt")),
 ];
 
-/// The program that compares them with std's functions.
+/// The program that compares the replacements with std's functions.
 const CHECK: Source = ("check.rs", include_str!("stdlib/replaced/check.rs.txt"));
 
-/// The files of their compiled form: the replacements, and the functions that note entries.
+/// The compiled files: the replacements, and the functions that record entries.
 const OBJECTS: [&str; 2] = ["replaced.o", "noted.o"];
 
-/// The file with arguments for the linker.
+/// The file with linker arguments.
 const ARGUMENTS: &str = "arguments";
 
 /// The prefix of the names that the replacements use to call std's functions.
 pub(super) const REAL: &str = "unpause_real_";
 
-/// The folder that their debug information names. The engine knows it.
+/// The folder name in the debug information of the replacements. The engine recognises this name.
 const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 
-/// The time that the comparison has. It takes some milliseconds, unless a function waits that should not.
+/// The time limit of the comparison. The comparison takes a few milliseconds, unless a function waits although it
+/// should not.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The version of the form of [`stubs`]. A new version compiles the stubs again.
+/// The version of the form of [`stubs`]. If it changes, the stubs are compiled again.
 const FORM: u32 = 2;
 
 const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause test`, or a newer version of unpause";
 
-/// The linked form of the replacements.
+/// The compiled replacements, ready for linking.
 pub(super) struct Replacements {
-    /// A file with arguments for the linker.
+    /// A file with linker arguments.
     pub(super) arguments: PathBuf,
-    /// The same arguments without a library of the instrumentation's functions.
+    /// The same arguments without the library of instrumentation functions.
     pub(super) common: String,
     /// The folder of std's libraries.
     pub(super) libraries: PathBuf,
-    /// A hash of all inputs of the replacements, and of the format of the list that is appended to programs.
+    /// One hash over all inputs of the replacements and the format version of the instruction list (see `scan.rs`) that
+    /// is appended to each program.
     pub(super) hash: String,
 }
 
-/// Compiles the replacements and checks them, once for each toolchain. `fallback` is the library of the
-/// instrumentation's functions.
+/// Compiles the replacements and checks them, once per toolchain. `fallback` is the library of instrumentation
+/// functions.
 ///
 /// # Errors
-/// If this version does not know the toolchain's standard library.
+/// If this version does not support the toolchain's standard library.
 pub(super) fn build(
     rustc: &OsString,
     cache: &Cache,
@@ -116,7 +117,7 @@ pub(super) fn build(
     Ok(Replacements { arguments, common, libraries, hash })
 }
 
-/// The file of a library of the toolchain, whose name begins so.
+/// Returns the file of a toolchain library with a name that begins with `begin`.
 pub(super) fn library(rustc: &OsString, begin: &str) -> Result<PathBuf, Usage> {
     let folder = PathBuf::from(output(Command::new(rustc).args(["--print", "target-libdir"]))?);
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -131,7 +132,7 @@ pub(super) fn library(rustc: &OsString, begin: &str) -> Result<PathBuf, Usage> {
 /// Compiles and checks the replacements in `folder`. Returns the symbols of the standard library.
 ///
 /// # Errors
-/// A difference from the standard libraries that are known.
+/// Returns a difference from the supported standard libraries.
 fn make(
     rustc: &OsString,
     library: &Path,
@@ -179,7 +180,7 @@ fn make(
     Ok(names)
 }
 
-/// Runs the comparison.
+/// Runs the comparison program.
 fn check(program: &Path) -> Result<(), String> {
     let start = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut started = start.map_err(|error| format!("its check cannot be started: {error}"))?;
@@ -201,14 +202,14 @@ fn check(program: &Path) -> Result<(), String> {
     }
 }
 
-/// The arguments that replace the functions by the functions in `folder`.
+/// Returns the linker arguments that replace std functions by the functions in `folder`.
 fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
     let mut text = String::new();
     let mut declared = Vec::new();
     for (symbol, replacement) in &names.replaced {
         let _ = writeln!(text, "-Wl,--wrap={symbol}");
         let _ = writeln!(text, "-Wl,--defsym=__wrap_{symbol}=unpause_std_{replacement}");
-        // The first of two with one replacement.
+        // If two symbols have the same replacement, only the first symbol is declared.
         if !declared.contains(replacement) {
             declared.push(replacement);
             let _ = writeln!(text, "-Wl,--defsym={REAL}{replacement}=__real_{symbol}");
@@ -224,7 +225,7 @@ fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
     text
 }
 
-/// The argument that links a file.
+/// Returns the argument that links a file.
 fn line(file: &Path) -> String {
     format!("\"{}\"\n", file.display())
 }
@@ -234,21 +235,22 @@ pub(super) fn files(arguments: &str) -> impl Iterator<Item = &str> {
     arguments.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'))
 }
 
-/// Calls `unpause_std_entered` with the text at `9`, and keeps the registers of arguments. Seven, so that the stack is
-/// aligned.
+/// Calls `unpause_std_entered` with the text at `9`, and saves the argument registers. It saves seven registers, so
+/// that the stack is aligned.
 const CALL_X86_64: &str = "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush r9\npush rax
 lea rdi, [rip + 9f]\ncall unpause_std_entered
 pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi";
 
-/// The same, with the register of large results and the return address. Assembled, and run in an emulator only.
+/// The same for aarch64. It also saves the register for large results and the return address. It was assembled, and run
+/// in an emulator only.
 const CALL_AARCH64: &str = "stp x0, x1, [sp, #-80]!\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]
 stp x6, x7, [sp, #48]\nstp x8, x30, [sp, #64]
 adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered
 ldp x8, x30, [sp, #64]\nldp x6, x7, [sp, #48]\nldp x4, x5, [sp, #32]
 ldp x2, x3, [sp, #16]\nldp x0, x1, [sp], #80";
 
-/// Returns the source of functions that record their entry and continue in std's function, and of the list of the
-/// toolchain's variables.
+/// Returns the source of functions that record their entry and continue in std's function, together with the list of
+/// the toolchain's variables.
 fn stubs(names: &Names) -> String {
     let mut text = String::from(
         "#![no_std]\n// The functions with locks of their own: each notes that it was entered, and is then std's.\n\
@@ -287,12 +289,12 @@ mod tests {
     use super::*;
     use crate::test::fallback;
 
-    /// A folder of this process.
+    /// Returns a temporary folder of this process.
     fn folder(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("unpause-std-{}-{name}", std::process::id()))
     }
 
-    /// The difference that the check finds in replacements with `from` replaced by `to`.
+    /// Returns the difference that the check finds if `from` in the replacements is replaced by `to`.
     fn difference(fallback: &Path, name: &str, from: &str, to: &str) -> Option<String> {
         let rustc = OsString::from("rustc");
         static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -328,7 +330,7 @@ mod tests {
         let cache = folder("fallback");
         let fallback = &fallback::build(&rustc, &Cache::at(cache.clone()))
             .unwrap_or_else(|Usage(text)| panic!("{text}"));
-        // At once, because some wait for the time limit of the check.
+        // The checks run in parallel, because some of them wait for the time limit.
         std::thread::scope(|scope| {
             for (file, from, to, found) in faults {
                 scope.spawn(move || {
@@ -342,7 +344,7 @@ mod tests {
         std::fs::remove_dir_all(cache).unwrap();
     }
 
-    /// Returns the file of libc that this process uses.
+    /// Returns the libc file that this process uses.
     fn libc() -> PathBuf {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
@@ -361,7 +363,7 @@ mod tests {
             "pthread_spin_",
             "sem_",
         ];
-        /// Suffixes of functions that neither wait nor wake.
+        /// Suffixes of functions that neither wait nor wake a thread.
         const QUIET: &[&str] = &[
             "_init",
             "_destroy",

@@ -1,7 +1,8 @@
-//! The programs that Cargo would call: the compiler, the user's wrapper of it, rustdoc.
+//! The programs that Cargo would call: the compiler, the user's compiler wrapper, rustdoc.
 //!
-//! Cargo calls this command in place of these programs, so the command must find them. Variables or Cargo's
-//! configuration name them. `cargo config get` prints the configuration, including all files and `--config` arguments.
+//! Cargo calls this command in place of these programs, so the command must find the programs itself. Environment
+//! variables or Cargo's configuration name them. `cargo config get` prints the configuration, including all files and
+//! `--config` arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,17 +21,17 @@ pub(super) struct Tools {
     pub(super) rustc: OsString,
     /// The program for documentation tests.
     pub(super) rustdoc: OsString,
-    /// The user's wrapper of the compiler, such as sccache.
+    /// The user's compiler wrapper, such as sccache.
     pub(super) wrapper: Option<OsString>,
-    /// The warning, if the configuration cannot be read.
+    /// A warning, if the configuration cannot be read.
     pub(super) warning: Option<String>,
 }
 
-/// The places that name one program.
+/// The places that can name one program.
 struct Names {
-    /// The variables in order of precedence. An empty variable names no program.
+    /// The environment variables, in order of precedence. An empty variable names no program.
     variables: &'static [&'static str],
-    /// The key in the table `build` of the configuration.
+    /// The key in the configuration table `build`.
     key: &'static str,
 }
 
@@ -57,7 +58,7 @@ impl Tools {
                 )),
             ),
         };
-        // In a test of this command, the variables of the surrounding build may name this command itself.
+        // In a test of this command, the environment variables of the surrounding build may name this command itself.
         let own = std::env::current_exe().unwrap_or_default();
         let set = |name: &&str| std::env::var_os(name).filter(|set| Path::new(set) != own);
         let find = |names: &Names| -> Option<OsString> {
@@ -101,7 +102,7 @@ impl Configuration<'_> {
         folder.flatten().map_or_else(here, Path::to_path_buf)
     }
 
-    /// Calls `cargo config get`, which is not stable.
+    /// Calls `cargo config get`, which is unstable.
     fn get(&self, arguments: &[&str]) -> Result<String, Usage> {
         let mut command = Command::new(self.cargo);
         command.env("RUSTC_BOOTSTRAP", "1").arg("-Zunstable-options").args(&self.options);
@@ -124,7 +125,8 @@ fn configs(arguments: &[OsString]) -> Vec<OsString> {
     found
 }
 
-/// Returns the program `named`: a name stays as it is, for a search in `PATH`; a path may be relative to `base`.
+/// Returns the program `named`: a plain name stays unchanged, for a search in `PATH`, but a path may be relative to
+/// `base`.
 fn absolute(named: &OsStr, base: PathBuf) -> OsString {
     match Path::new(named).components().count() {
         0 | 1 => named.to_owned(),

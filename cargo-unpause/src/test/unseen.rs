@@ -1,18 +1,20 @@
-//! The list of functions that the runtime cannot step, for all programs that ran.
+//! The list of functions that the runtime cannot step, merged over all programs that ran.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// The variable with the file to which programs append their functions, a line each.
+/// The environment variable with the path of the file to which programs append their functions, one
+/// per line.
 pub(super) const VARIABLE: &str = "UNPAUSE_UNSEEN";
 
-/// The prefix of the line of a function that a run has entered.
+/// The line prefix of a function that a run has entered.
 const ENTERED: &str = "entered ";
 
-/// Maximum number of functions shown that no run has entered.
+/// The maximum number of functions shown among the functions that no run has entered.
 const SHOWN: usize = 20;
 
-/// Returns the text about the functions in the programs' lines. `None` if there are no lines.
+/// Returns the remark about the functions in the lines of all programs. `None` if there are no
+/// lines.
 pub(super) fn remark(lines: &str) -> Option<String> {
     let entered: BTreeSet<&str> =
         lines.lines().filter_map(|line| line.strip_prefix(ENTERED)).collect();

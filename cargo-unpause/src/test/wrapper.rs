@@ -1,4 +1,4 @@
-//! The compiler's place in an instrumented build: adds flags to each crate that is tested, and calls the compiler.
+//! The compiler wrapper of an instrumented build: adds flags for each tested crate, and calls the compiler.
 //!
 //! The wrapper adds the flags, because `RUSTFLAGS` would make Cargo ignore the flags of its configuration. Cargo
 //! compiles again if the flags change, because [`STAMP`] is a line of the compiler's version.
@@ -11,37 +11,37 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use super::flags::{self, FRAMES, SPEED};
 use super::{conflicts, scan};
 
-/// The variable that makes this program the compiler's wrapper. Its value is the file with the
-/// linker's arguments: see [`stdlib`](super::stdlib).
+/// The environment variable that turns this program into the compiler wrapper. Its value is the file with the linker
+/// arguments: see [`stdlib`](super::stdlib).
 pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 
-/// The variable with the same for programs of libtest, if the runtime is linked into programs that do not depend on it:
-/// see [`any`](super::any).
+/// The environment variable with the file of linker arguments for libtest programs, if the runtime is linked into
+/// programs that do not depend on it: see [`any`](super::any).
 pub(super) const ANY: &str = "UNPAUSE_ANY";
 
-/// The variable with a stamp of the flags that are added here and of the files that the flags name.
+/// The environment variable with a stamp of the flags added here, and of the files named by the flags.
 pub(super) const STAMP: &str = "UNPAUSE_STAMP";
 
-/// The variable with the user's own wrapper of the compiler, which is called with the compiler and all flags.
+/// The environment variable with the user's own compiler wrapper, which is called with the compiler and all flags.
 pub(super) const CHAINED: &str = "UNPAUSE_RUSTC_WRAPPER";
 
-/// The variable with the program for documentation tests. Cargo calls this command in its place.
+/// The environment variable with the program for documentation tests. Cargo calls this command in its place.
 pub(super) const RUSTDOC: &str = "UNPAUSE_RUSTDOC";
 
-/// The variable with the folder of std's libraries. A [search](super::scan) of a program skips the functions of these
-/// libraries.
+/// The environment variable with the folder of std's libraries. A [search](super::scan) of a program skips the
+/// functions of these libraries.
 pub(super) const LIBRARIES: &str = "UNPAUSE_LIBRARIES";
 
 /// The crate name in Cargo's compiler call that reads the `cfg`s of a target.
 const PROBE: &str = "___";
 
-/// The crate that makes system calls without libc (under smol, async-io, async-std). With this `cfg` it calls libc,
-/// whose functions the runtime replaces. The `cfg`s of the target are read by the crate's build script, and by Cargo to
-/// choose the crate's dependencies.
+/// A crate that makes system calls without libc (used by smol, async-io, async-std). With this `cfg` it calls libc
+/// functions, which the runtime replaces. The crate's build script reads the `cfg`s of the target, and Cargo reads them
+/// to choose the crate's dependencies.
 const RUSTIX: &str = "rustix";
 const BY_LIBC: [&str; 2] = ["--cfg", "rustix_use_libc"];
 
-/// The crates that step the threads of the others.
+/// The crates that step the threads of other crates.
 const NOT_INSTRUMENTED: &[&str] = &[
     "addr2line",
     "adler2",
@@ -66,21 +66,22 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "unpause_words",
 ];
 
-/// The crate that is linked into programs with a linked runtime, too: it keeps what a test knows about a run.
+/// The crate that is linked even into programs with a linked runtime. It stores the state of a run that a test can
+/// read.
 const MODEL: &str = "unpause_model";
 
-/// Returns `true` for a crate of this name that is a part of unpause, and is not instrumented.
+/// Returns `true` for the name of a crate that is a part of unpause and is not instrumented.
 pub(super) fn is_of_unpause(name: &str) -> bool {
     NOT_INSTRUMENTED.contains(&name) && (name == "sim" || name.starts_with("unpause_"))
 }
 
-/// The crates that do something at each step of a run.
+/// The crates that run code at each step.
 const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_orders", "unpause_run"];
 
-/// The variable that is set if plain accesses are instrumented too. The attribute `#[sim::test]` reads it.
+/// The environment variable that is set if plain accesses are also instrumented. The attribute `#[sim::test]` reads it.
 pub(crate) const RACES: &str = "UNPAUSE_RACES";
 
-/// The variable that is set if the compiler takes the flag [`SEPARATED`](flags::SEPARATED).
+/// The environment variable that is set if the compiler accepts the flag [`SEPARATED`](flags::SEPARATED).
 pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
 
 /// Returns the value of [`STAMP`] for a build with linked `parts`.
@@ -91,8 +92,8 @@ pub(super) fn stamp(parts: &str) -> String {
     format!("{parts} {:016x}", hasher.finish())
 }
 
-/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments, or the arguments of rustdoc
-/// alone.
+/// Calls the compiler for cargo. `arguments` contains the compiler's path and its arguments, or only the arguments of
+/// rustdoc.
 pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let build = Build::of_variables(linked);
     if arguments.first().is_some_and(|first| first.to_string_lossy().starts_with('-')) {
@@ -130,8 +131,8 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         }
         false => ended(command.args(given)),
     };
-    // Cargo compiles a crate again if the compiler version differs. Programs that read the version ignore lines that
-    // they do not know.
+    // Cargo compiles a crate again if the compiler version differs. Programs that read the version ignore unknown
+    // lines.
     if code == 0 && given.last().is_some_and(|last| last == "-vV") {
         let stamp = std::env::var(STAMP).unwrap_or_default();
         let _ = writeln!(std::io::stdout(), "unpause: {stamp}");
@@ -139,12 +140,12 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs a program and returns its exit code, 1 if it has none, and 2 if it cannot be started.
+/// Runs a program and returns its exit code: 1 if it has no exit code, and 2 if it cannot be started.
 fn ended(command: &mut Command) -> u8 {
     code(command.status(), command)
 }
 
-/// Runs the compiler of a program like [`ended`], and prints a note below linker errors.
+/// Runs the compiler like [`ended`], and prints a note below linker errors.
 fn ended_with_note(command: &mut Command) -> u8 {
     let mut kept = Vec::new();
     let status = command.stderr(Stdio::piped()).spawn().and_then(|mut child| {
@@ -178,17 +179,17 @@ fn code(status: std::io::Result<ExitStatus>, command: &Command) -> u8 {
     }
 }
 
-/// An instrumented build, from the variables of its command.
+/// An instrumented build, described by the environment variables of its command.
 struct Build {
-    /// The file with the linker's arguments of programs.
+    /// The file with linker arguments for programs.
     programs: OsString,
-    /// The file with the linker's arguments of tests that run as they are (`--any`).
+    /// The file with linker arguments for tests that do not depend on unpause (`--any`).
     tests: Option<OsString>,
-    /// `true` if plain accesses are instrumented, too.
+    /// `true` if plain accesses are also instrumented.
     races: bool,
-    /// The package that is compiled.
+    /// The package being compiled.
     package: String,
-    /// `true` if the compiler has the flag [`SEPARATED`](flags::SEPARATED).
+    /// `true` if the compiler accepts the flag [`SEPARATED`](flags::SEPARATED).
     separates: bool,
 }
 
@@ -200,7 +201,7 @@ impl Build {
         Build { programs: programs.to_owned(), tests, races, separates, package }
     }
 
-    /// Returns the flags to add behind Cargo's flags: if a flag is repeated, the last value counts.
+    /// Returns the flags to add after Cargo's flags. If a flag is repeated, the last value counts.
     fn flags(&self, given: &[OsString]) -> Vec<OsString> {
         let Some(name) = after(given, "--crate-name").filter(|_| is_tested(given)) else {
             return Vec::new();
@@ -213,7 +214,7 @@ impl Build {
             return flags;
         }
         flags.push(FRAMES.into());
-        // A linked runtime (`--any`) has its own copies of these crates, but for the one that programs call.
+        // A linked runtime (`--any`) has its own copies of these crates, except the crate that programs call.
         let is_linked = self.tests.is_some() && name != MODEL;
         if is_linked || !steps_others(name, &self.package) {
             let of_tested = flags::of_tested(given, self.races, self.separates);
@@ -230,13 +231,13 @@ impl Build {
         flags
     }
 
-    /// Returns the file with the linker's arguments of a program.
+    /// Returns the file with linker arguments for a program.
     fn arguments(&self, given: &[OsString]) -> &OsStr {
         let is_test = given.iter().any(|flag| flag == "--test");
         self.tests.as_ref().filter(|_| is_test).unwrap_or(&self.programs)
     }
 
-    /// Returns the `cfg`s of tested crates. Cargo reads them, too, because they choose dependencies.
+    /// Returns the `cfg`s for tested crates. Cargo also reads them, because they choose dependencies.
     fn cfgs(&self) -> Vec<&'static str> {
         match (&self.tests, self.races) {
             // No crate of the program depends on the runtime.
@@ -246,7 +247,7 @@ impl Build {
         }
     }
 
-    /// Returns the flags of documentation tests.
+    /// Returns the flags for documentation tests.
     fn flags_of_rustdoc(&self) -> Vec<OsString> {
         let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
         flags.push(linked_with(&self.programs));
@@ -269,8 +270,8 @@ fn is_tested(given: &[OsString]) -> bool {
 /// The prefix of the flag that links a program with the arguments in a file.
 const LINKED: &str = "-Clink-arg=@";
 
-/// Returns `true` for a crate that steps the threads of the others. The crate name alone is not enough, because a test
-/// program of any package may be called `object` or `sim`.
+/// Returns `true` for a crate that steps the threads of other crates. The crate name alone is not enough, because a
+/// test program of any package may be called `object` or `sim`.
 fn steps_others(name: &str, package: &str) -> bool {
     let is_its_library = package.replace('-', "_") == name || (package, name) == ("unpause", "sim");
     NOT_INSTRUMENTED.contains(&name) && is_its_library

@@ -1,5 +1,5 @@
-//! Words that are read or written one after the other (Qadeer and Wu, *KISS*, PLDI 2004; SCTBench: bluetooth_driver,
-//! reorder_3 to reorder_20).
+//! Words that are read or written one after the other, but not atomically (Qadeer and Wu, *KISS*, PLDI 2004; SCTBench:
+//! bluetooth_driver, reorder_3 to reorder_20).
 
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Mutex};
@@ -60,9 +60,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// A driver that is stopped while it is used.
+/// A driver that is stopped while it is in use.
 struct Driver {
-    /// The number of users, plus one until it is stopped.
+    /// The number of users, plus one until the driver is stopped.
     pending: AtomicI64,
     stopping: AtomicBool,
     idle: AtomicBool,
@@ -77,7 +77,7 @@ impl Driver {
     }
 }
 
-/// A thread checks if the driver may be used, then registers as a user. Fixed: the other way round.
+/// A thread checks if the driver may be used, then registers as a user. Fixed: it registers first, then checks.
 fn bluetooth(fixed: bool) {
     let driver = Arc::new(Driver {
         pending: AtomicI64::new(1),
@@ -107,8 +107,8 @@ fn bluetooth(fixed: bool) {
     together([user, stopper]);
 }
 
-/// A checker between one setter's two stores and before the second store of any. Fixed: the related words are
-/// written and checked under a lock.
+/// A checker runs between the two stores of one setter, before any second store. Fixed: the two words are written and
+/// checked under a lock.
 fn reorder(setters: usize, checkers: usize, fixed: bool) {
     #[derive(Default)]
     struct Shared {
@@ -135,7 +135,7 @@ fn reorder(setters: usize, checkers: usize, fixed: bool) {
     together((0..setters).map(setter).chain((0..checkers).map(checker)));
 }
 
-/// A sequence lock that counts once, after both halves were written. Fixed: the count is odd while they are.
+/// A sequence lock that increments its count only after both halves. Fixed: the count is odd during the writes.
 fn seqlock(fixed: bool) {
     #[derive(Default)]
     struct Shared {
@@ -170,8 +170,8 @@ fn seqlock(fixed: bool) {
     together([writer, reader]);
 }
 
-/// A snapshot read cell by cell: it shows the second update without the first. Fixed: it is read until it is the
-/// same twice.
+/// A snapshot that reads cell by cell may contain the second update without the first. Fixed: the cells are read until
+/// two reads are equal.
 fn snapshot(fixed: bool) {
     let cells = Arc::new([const { AtomicBool::new(false) }; 2]);
     let writer = on(&cells, |cells| cells.iter().for_each(|cell| cell.store(true, SeqCst)));
@@ -190,7 +190,7 @@ fn snapshot(fixed: bool) {
     together([writer, reader]);
 }
 
-/// A register with a copy that lags behind: the new value is read, then the old one. Fixed: the copy is not read.
+/// A register with a lagging copy: a client reads the new value, then the old one. Fixed: the copy is not read.
 fn lagging(fixed: bool) {
     let copies = Arc::new([const { AtomicI64::new(0) }; 2]);
     let writer = on(&copies, |copies| copies.iter().for_each(|copy| copy.store(1, SeqCst)));
@@ -202,7 +202,7 @@ fn lagging(fixed: bool) {
     together([writer, reader]);
 }
 
-/// A map whose length is counted after the entry is there. Fixed: under a lock.
+/// A map that counts a new entry only after the entry is visible. Fixed: all accesses hold a lock.
 fn map_length(fixed: bool) {
     #[derive(Default)]
     struct Small {
@@ -227,8 +227,8 @@ fn map_length(fixed: bool) {
     together([writer, reader]);
 }
 
-/// A key that is moved from one place to another and back, and a search that looks in one after the other. Two
-/// preemptions. Fixed: under a lock.
+/// A key is moved to another place and back, while a search looks in both places one after the other. Needs two
+/// preemptions. Fixed: moves and searches hold a lock.
 fn compaction(fixed: bool) {
     let shared = Arc::new((Mutex::new(()), AtomicI64::new(5), AtomicI64::new(0)));
     let mover = on(&shared, move |(lock, first, second)| {

@@ -1,5 +1,5 @@
-//! Channels that are closed while they are used (tokio, pull request 2854; flume, issue 120 and commit 8b7518b), and
-//! users of std's channels.
+//! Channels that are closed during use (tokio, pull request 2854; flume, issue 120 and commit 8b7518b), and wrong uses
+//! of std's channels.
 
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Mutex, mpsc};
@@ -40,8 +40,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { name: "stop_overtakes", seeds: 100, buggy: || stop(false), fixed: || stop(true) },
 ];
 
-/// A sender returns its permit after the channel was closed, and the receiver, which waits for the permit, is not
-/// notified. Fixed: the sender does.
+/// A sender returns its permit after the channel was closed, but does not notify the receiver, which waits for this
+/// permit. Fixed: the sender notifies it.
 fn permit(fixed: bool) {
     #[derive(Default)]
     struct Bounded {
@@ -70,8 +70,8 @@ fn permit(fixed: bool) {
     together([sender, receiver]);
 }
 
-/// The receiver finds the queue empty, then the channel disconnected: a message may have come between. Fixed: it
-/// looks again.
+/// The receiver finds the queue empty and then the channel disconnected. A message may arrive in between. Fixed: the
+/// receiver checks the queue again.
 fn message_lost(fixed: bool) {
     let channel = Arc::new((Mutex::new(Vec::new()), AtomicBool::new(false)));
     let sender = on(&channel, |(queue, disconnected)| {
@@ -90,8 +90,8 @@ fn message_lost(fixed: bool) {
     together([sender, receiver]);
 }
 
-/// The receiver checks if it is disconnected, then leaves a hook: the sender may disconnect and look for a hook in
-/// between. Fixed: it looks again.
+/// The receiver checks for a disconnect, then registers a hook. The sender may disconnect and search for a hook in
+/// between. Fixed: the receiver checks again.
 fn disconnect(fixed: bool) {
     #[derive(Default)]
     struct Hooked {
@@ -119,21 +119,21 @@ fn disconnect(fixed: bool) {
     together([receiver, dropper]);
 }
 
-/// The receiver finds the channel empty, then the sender done: a message may have come between. Fixed: it asks first
-/// if the sender is done.
+/// The receiver finds the channel empty, and then the sender done. A message may arrive in between. Fixed: the receiver
+/// first checks if the sender is done.
 fn drained(fixed: bool) {
     let (sender, receiver) = mpsc::channel();
     let (done, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
     let producer = on(&done, move |done| {
         for message in 0..2 {
-            // Nothing is lost if the consumer has given up.
+            // No message is lost if the consumer has given up.
             _ = sender.send(message);
         }
         done.store(true, SeqCst);
     });
     let (finished, received) = (done.clone(), count.clone());
     let consumer: Body = Box::new(move || {
-        // As many looks as a run may need.
+        // A run needs at most this many checks.
         for _ in 0..5 {
             let early = fixed && finished.load(SeqCst);
             while receiver.try_recv().is_ok() {
@@ -148,7 +148,7 @@ fn drained(fixed: bool) {
     together([producer, consumer]);
 }
 
-/// Messages get their number before they are sent. Fixed: number and message under one lock.
+/// Messages get their number before they are sent. Fixed: one lock covers the numbering and the send.
 fn numbers(fixed: bool) {
     let (sender, receiver) = mpsc::channel();
     let numbers = Arc::new((AtomicI64::new(0), Mutex::new(())));
@@ -166,8 +166,8 @@ fn numbers(fixed: bool) {
     assert!(received.is_sorted(), "a message overtook another: {received:?}");
 }
 
-/// Work and the request to stop come over two channels; a worker that is told to stop leaves work undone. Fixed: it
-/// does what is left.
+/// Work and the stop request come over two channels. A worker that receives the stop request ignores remaining work.
+/// Fixed: the worker completes the remaining work.
 fn stop(fixed: bool) {
     let (work, tasks) = mpsc::channel();
     let (stop, stops) = mpsc::channel();

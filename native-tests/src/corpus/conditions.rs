@@ -1,4 +1,4 @@
-//! Condition variables: notifications that are lost, or taken by the wrong thread.
+//! Condition variables: notifications that are lost, or received by the wrong thread.
 
 use std::collections::VecDeque;
 
@@ -48,8 +48,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Checks if it is ready and then waits; the notification comes in between. Fixed: the lock is kept from the look
-/// to the wait.
+/// The waiter checks the event and then waits; the notification may come in between. Fixed: it holds the lock from the
+/// check to the wait.
 fn missed_signal(fixed: bool) {
     let event = Arc::new((Mutex::new(false), Condvar::new()));
     let waiter = on(&event, move |(ready, changed)| {
@@ -69,7 +69,7 @@ fn missed_signal(fixed: bool) {
     together([waiter, notifier]);
 }
 
-/// A flag that is set without the lock under which it is waited for. Fixed: with it.
+/// A flag that is set without the lock that the waiter uses. Fixed: it is set under this lock.
 fn flag(fixed: bool) {
     let event = Arc::new((AtomicBool::new(false), Mutex::new(()), Condvar::new()));
     let waiter = on(&event, |(flag, lock, changed)| {
@@ -87,8 +87,8 @@ fn flag(fixed: bool) {
     together([waiter, notifier]);
 }
 
-/// A slot that is full: one thread waits to fill it, the other one forgets to empty it (SV-COMP, `sync01`). Fixed: it
-/// empties it.
+/// A full slot: one thread waits to fill it, and the other thread forgets to empty it (SV-COMP, `sync01`). Fixed: the
+/// other thread empties it.
 fn sync01(fixed: bool) {
     struct Slot {
         items: Mutex<usize>,
@@ -116,8 +116,8 @@ fn sync01(fixed: bool) {
     together([producer, consumer]);
 }
 
-/// A buffer of one item with one condition for both sides: two producers, two consumers, and the notification that a
-/// consumer needs wakes a consumer (T. Cargill). Fixed: all waiters are notified.
+/// A buffer of one item with one condition for both sides, two producers and two consumers. A notification for a
+/// producer may wake a consumer, or the other way round (T. Cargill). Fixed: all waiters are notified.
 fn cargill(fixed: bool) {
     let buffer = Arc::new((Mutex::new(false), Condvar::new()));
     let thread = |full: bool| {
@@ -136,7 +136,7 @@ fn cargill(fixed: bool) {
     together([true, true, false, false].map(thread));
 }
 
-/// A consumer that is notified takes an item without a second look; another one was quicker. Fixed: it looks again.
+/// A notified consumer takes an item without another check, but the queue may be empty. Fixed: it checks again.
 fn if_for_while(fixed: bool) {
     let queue = Arc::new((Mutex::new(VecDeque::new()), Condvar::new()));
     let consumer = || {
@@ -161,7 +161,7 @@ fn if_for_while(fixed: bool) {
     together([consumer(), consumer(), producer]);
 }
 
-/// Two threads wait for one event, of which one is notified. Fixed: both.
+/// Two threads wait for one event, but only one thread is notified. Fixed: both are notified.
 fn one_of_two(fixed: bool) {
     let event = Arc::new((Mutex::new(false), Condvar::new()));
     let waiter = || {
@@ -179,16 +179,16 @@ fn one_of_two(fixed: bool) {
     together([waiter(), waiter(), notifier]);
 }
 
-/// A lock for readers and writers that prefers readers: a writer is overtaken again and again. Fixed: readers wait
-/// while the writer does.
+/// A reader-writer lock that prefers readers, so readers overtake a writer again and again. Fixed: readers wait while
+/// the writer waits.
 fn starvation(fixed: bool) {
     #[derive(Default)]
     struct State {
         readers: u32,
         writes: bool,
-        /// The writer has asked.
+        /// True if the writer waits for the lock.
         asked: bool,
-        /// Readers let in since.
+        /// The number of readers admitted while the writer waits.
         overtook: u32,
     }
     let lock = Arc::new((Mutex::new(State::default()), Condvar::new()));
@@ -220,14 +220,14 @@ fn starvation(fixed: bool) {
 
 #[derive(Default)]
 struct Semaphore {
-    /// Free permits, and the waiting threads.
+    /// The number of free permits, and the waiting threads.
     state: Mutex<(u32, VecDeque<usize>)>,
     granted: [Watched; 2],
     cancel: AtomicBool,
 }
 
 impl Semaphore {
-    /// Returns `true` if it got a permit at once; otherwise it is in the queue.
+    /// Returns `true` if it acquired a permit at once; otherwise it enters the queue.
     fn take_or_queue(&self, me: usize) -> bool {
         let (permits, queue) = &mut *self.state.lock().unwrap();
         if *permits > 0 {
@@ -247,7 +247,7 @@ impl Semaphore {
     }
 }
 
-/// A cancelled waiter keeps the permit that it was given (tokio, issue 1898). Fixed: it passes the permit on.
+/// A cancelled waiter keeps its granted permit (tokio, issue 1898). Fixed: the waiter passes the permit on.
 fn cancelled(fixed: bool) {
     let semaphore = Arc::new(Semaphore::default());
     let cancelled = on(&semaphore, move |semaphore| {

@@ -1,5 +1,5 @@
-//! References and handles that are counted (internment, RUSTSEC-2020-0017; async-channel, pull request 60; lock_api,
-//! commit da16c2c; tokio, pull request 6683).
+//! Counted references and handles, and similar shared state (internment, RUSTSEC-2020-0017; async-channel, pull request
+//! 60; lock_api, commit da16c2c; tokio, pull request 6683).
 
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Mutex};
@@ -19,11 +19,11 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { name: "hazard_pointer", seeds: 200, buggy: || hazard(false), fixed: || hazard(true) },
 ];
 
-/// The last reference is dropped while the table hands out another. Fixed: references are given up under the lock of
-/// the table.
+/// The last reference is dropped while the table returns a new reference. Fixed: references are dropped under the lock
+/// of the table.
 fn intern(fixed: bool) {
     struct Shared {
-        /// True if the table has the entry.
+        /// True if the table contains the entry.
         table: Mutex<bool>,
         references: AtomicI64,
         freed: AtomicBool,
@@ -53,8 +53,8 @@ fn intern(fixed: bool) {
     together([dropper, user]);
 }
 
-/// A weak handle comes to life again on a closed channel: it counts itself in, and out again if it was alone, and
-/// another one may see the count in between. Fixed: a compare-exchange that never leaves zero.
+/// A weak handle that is upgraded on a closed channel. It increments the count, and resets it if it was 0. Another
+/// thread may see the count in between. Fixed: a compare-exchange that never changes 0.
 fn upgrade(fixed: bool) {
     let handles = Arc::new(AtomicI64::new(0));
     let upgrader = || {
@@ -77,7 +77,7 @@ fn upgrade(fixed: bool) {
     together([upgrader(), upgrader()]);
 }
 
-/// A reentrant mutex that is released before its count is reset. Two preemptions. Fixed: the count first.
+/// A reentrant mutex is released before its count is reset. Needs two preemptions. Fixed: the count is reset first.
 fn reentrant(fixed: bool) {
     let lock = Arc::new((Mutex::new(()), AtomicI64::new(0)));
     let thread = || {
@@ -93,13 +93,13 @@ fn reentrant(fixed: bool) {
     together([thread(), thread()]);
 }
 
-/// A timer that never fires: it is inserted between the search for the earliest one and the store of its time. Fixed:
-/// the driver holds the locks until it has noted the earliest deadline.
+/// A timer never fires: it is inserted after the search for the earliest deadline, but before this deadline is stored.
+/// Fixed: the driver holds the locks until it has stored the earliest deadline.
 fn timers(fixed: bool) {
     struct Timers {
         /// The earliest deadline of each shard.
         shards: [Mutex<i64>; 2],
-        /// The time at which the driver wakes up; in the past while it is at work.
+        /// The time at which the driver wakes up; in the past while the driver runs.
         next_wake: AtomicI64,
         woken: AtomicBool,
     }
@@ -129,8 +129,8 @@ fn timers(fixed: bool) {
     assert!(woken || timers.next_wake.load(SeqCst) <= 10, "no thread wakes up in time");
 }
 
-/// A hazard pointer that is set and not checked: the protected node may be freed already. Fixed: the pointer is read
-/// again once it is protected.
+/// A hazard pointer is set but not validated, so the protected node may already be freed. Fixed: the pointer is read
+/// again after it is protected.
 fn hazard(fixed: bool) {
     struct Shared {
         pointer: AtomicI64,

@@ -36,8 +36,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Two groups of one thread each: the first of a group takes the resource, holding the counters. Fixed:
-/// the resource first.
+/// Two groups with one thread each. Buggy: the first thread of a group locks the resource while it holds the counters.
+/// Fixed: the resource is locked first.
 fn carter(fixed: bool) {
     let shared = Arc::new((Mutex::new([0; 2]), Mutex::new(())));
     let group = |group: usize| {
@@ -55,7 +55,7 @@ fn carter(fixed: bool) {
     together([group(0), group(1), bystander(), bystander()]);
 }
 
-/// Two locks in opposite orders.
+/// Acquires two locks in opposite orders.
 fn deadlock(fixed: bool) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let thread = |first: usize| {
@@ -67,7 +67,7 @@ fn deadlock(fixed: bool) {
     together([thread(0), thread(if fixed { 0 } else { 1 })]);
 }
 
-/// The second guard of the first lock is never given back: every schedule fails.
+/// Buggy: the second guard of the first lock is never dropped, so every schedule fails.
 fn phase(fixed: bool) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let thread = || {
@@ -86,7 +86,7 @@ fn phase(fixed: bool) {
     together([thread(), thread()]);
 }
 
-/// Fixed: the fork of lower number first.
+/// Fixed: each philosopher takes the fork with the lower number first.
 fn dining(count: usize, fixed: bool) {
     let forks: Arc<Vec<Mutex<()>>> = Arc::new((0..count).map(|_| Mutex::new(())).collect());
     let philosopher = |left: usize| {
@@ -101,7 +101,7 @@ fn dining(count: usize, fixed: bool) {
     together((0..count).map(philosopher));
 }
 
-/// Each of two tables is read by the writer of the other one. Fixed: in one order.
+/// Two threads each hold a read lock of one table while they write the other. Fixed: it is released before the write.
 fn crossed(fixed: bool) {
     let tables = Arc::new([RwLock::new(1), RwLock::new(2)]);
     let copier = |from: usize| {
@@ -118,8 +118,8 @@ fn crossed(fixed: bool) {
     together([copier(0), copier(1)]);
 }
 
-/// Workers count a message and send it under one lock, over a channel with room for one; the receiver takes
-/// the lock after each message. Fixed: they send without the lock.
+/// Workers count a message and send it under one lock, over a channel with room for one message. The receiver acquires
+/// the lock after each message. Fixed: the workers send without the lock.
 fn send_in_lock(fixed: bool) {
     const WORKERS: usize = 3;
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -144,7 +144,7 @@ fn send_in_lock(fixed: bool) {
     together(workers.into_iter().chain([consumer]));
 }
 
-/// A thread is joined while a lock is held that it takes. Fixed: the lock is released before.
+/// A thread is joined under a lock that it needs. Fixed: the lock is released before the join.
 fn join_in_lock(fixed: bool) {
     let total = Arc::new(Mutex::new(0));
     let worker = thread::spawn(on(&total, |total| *total.lock().unwrap() += 1));

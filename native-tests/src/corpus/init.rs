@@ -1,5 +1,5 @@
-//! Created on first use, once and completely or not (in the manner of CVE-2013-1792, of RADBench bug4 (NSPR 354593)
-//! and of crossbeam, issue 971).
+//! Values created on first use, but twice or incompletely (like in CVE-2013-1792, in RADBench bug4 (NSPR 354593) and in
+//! crossbeam, issue 971).
 
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Mutex, Once};
@@ -35,7 +35,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Two keys are made under a lock, and the first one is read without it. Fixed: it is written last.
+/// Two keys are created under a lock, but users read the first key without it. Fixed: it is written last.
 fn double_checked(fixed: bool) {
     #[derive(Default)]
     struct Keys {
@@ -60,8 +60,8 @@ fn double_checked(fixed: bool) {
     together([user(), user()]);
 }
 
-/// A thread that finds no monitor makes one; two threads do, and one of them leaves the monitor that the other
-/// entered. Fixed: making one takes a lock.
+/// A thread that finds no monitor creates one. If two threads do so, one thread leaves another monitor than it entered.
+/// Fixed: the creation takes a lock.
 fn monitor(fixed: bool) {
     #[derive(Default)]
     struct Monitors {
@@ -88,7 +88,7 @@ fn monitor(fixed: bool) {
     together([user(1), user(2)]);
 }
 
-/// Each thread that finds it missing makes it. Fixed: one does, by `Once`.
+/// Buggy: each thread that finds no value creates one. Fixed: one thread does, by `Once`.
 fn once_cell(fixed: bool) {
     struct Cell {
         once: Once,
@@ -114,8 +114,8 @@ fn once_cell(fixed: bool) {
     assert_eq!(cell.made.load(SeqCst), 1);
 }
 
-/// The first thread makes it by `Once`; the others see that it is claimed, and use it. Fixed: each waits for the
-/// `Once`.
+/// The first thread creates the value by `Once`. The other threads see that it is claimed, and use it too early. Fixed:
+/// each thread waits for the `Once`.
 fn once_claimed(fixed: bool) {
     struct Cell {
         once: Once,
@@ -136,7 +136,7 @@ fn once_claimed(fixed: bool) {
     together([user(), user(), user()]);
 }
 
-/// A channel whose first block is made in two steps, used between them. Fixed: the receiver waits for the second
+/// A channel is used between the two steps that create its first block. Fixed: the receiver waits for the second
 /// step.
 fn two_steps(fixed: bool) {
     #[derive(Default)]
@@ -168,11 +168,11 @@ fn two_steps(fixed: bool) {
     together([sender(), sender(), receiver]);
 }
 
-/// A cache that each thread fills that finds it empty. Fixed: one fetches the value, the others wait.
+/// A cache that is filled by every thread that finds it empty. Fixed: one thread fetches, the others wait.
 fn stampede(fixed: bool) {
     #[derive(Default)]
     struct Cache {
-        /// Its value, and true if a thread is fetching it.
+        /// The cached value, and true if a thread is fetching it.
         entry: Mutex<(Option<i64>, bool)>,
         filled: Watched,
         loads: AtomicI64,

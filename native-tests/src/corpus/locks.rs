@@ -1,4 +1,4 @@
-//! Critical sections in a wrong order, or that should be one (SCTBench: account, lazy01, token_ring, wronglock,
+//! Critical sections in a wrong order, or wrongly split in two (SCTBench: account, lazy01, token_ring, wronglock,
 //! circular_buffer, stack; CB: stringbuffer-jdk1.4).
 
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// The last auditor expects a balance and may be wrong about it.
+/// If the auditor runs last, it checks the balance. In the buggy version, it expects a wrong balance.
 fn account(expected: i64) {
     struct Account {
         balance: i64,
@@ -96,7 +96,7 @@ fn account(expected: i64) {
     together([auditor, depositor, withdrawer]);
 }
 
-/// One thread expects that the two others have not both been there.
+/// The checker assumes that at most one of the two other threads has run before it.
 fn lazy(most: i64) {
     let data = Arc::new(Mutex::new(0));
     together([
@@ -106,8 +106,8 @@ fn lazy(most: i64) {
     ]);
 }
 
-/// Each passes a value on to the next; only in one order does it get round. Fixed: a thread with
-/// nothing to pass on does not report that it did.
+/// Each thread passes a value to the next thread. Only in one order does the value get around the ring. Fixed: a thread
+/// without a value to pass on does not report success.
 fn token_ring(fixed: bool) {
     let ring = Arc::new(Mutex::new(([1, 2, 1], [false; 3])));
     let pass = |to: usize| {
@@ -124,8 +124,8 @@ fn token_ring(fixed: bool) {
     together([pass(0), pass(1), pass(2), checker]);
 }
 
-/// Money on its way from one account to the next, and an auditor who misses it. Fixed: a transfer holds both
-/// locks.
+/// Money in transit between two accounts, which an auditor fails to count. Fixed: a transfer holds the locks of both
+/// accounts.
 fn bank(fixed: bool) {
     let accounts = Arc::new([100; 3].map(Mutex::new));
     let transfer = |from: usize| {
@@ -148,7 +148,7 @@ fn bank(fixed: bool) {
     together([transfer(0), transfer(1), auditor]);
 }
 
-/// Two locks for one piece of data. Fixed: one.
+/// Data that two threads protect by different locks. Fixed: all use one lock.
 fn wronglock(others: usize, fixed: bool) {
     #[derive(Default)]
     struct Shared {
@@ -171,8 +171,8 @@ fn wronglock(others: usize, fixed: bool) {
     together([first].into_iter().chain((0..others).map(other)));
 }
 
-/// A length is taken, and the string is shorter when it is used. Two preemptions. Fixed: the lock is held from
-/// the length to its use.
+/// A length is read, and the string is shorter when the length is used. Needs two preemptions. Fixed: the lock is held
+/// from the read of the length to its use.
 fn stringbuffer(fixed: bool) {
     let length = Arc::new(Mutex::new(3));
     let user = on(&length, move |length| {
@@ -191,7 +191,7 @@ fn stringbuffer(fixed: bool) {
     together([user, writer]);
 }
 
-/// A round in which nothing could be put or taken counts as one all the same. Fixed: it does not.
+/// Buggy: a round counts even if no item could be sent or received. Fixed: it does not count.
 fn circular_buffer(fixed: bool) {
     const ROUNDS: usize = 7;
     struct Buffer {
@@ -228,7 +228,7 @@ fn circular_buffer(fixed: bool) {
     together([sender, receiver]);
 }
 
-/// A flag that is set at the first item is never cleared. Fixed: until the last one is taken.
+/// Buggy: the flag is set at the first item and never cleared. Fixed: removing the last item clears it.
 fn stack(fixed: bool) {
     const ROUNDS: usize = 10;
     let stack = Arc::new(Mutex::new((0, false)));
@@ -251,8 +251,8 @@ fn stack(fixed: bool) {
     together([pusher, popper]);
 }
 
-/// A notified waiter leaves and takes the permit with it (tokio, pull request 3652). Fixed: a thread that leaves
-/// the list resets the permit only if it is `Waiting`.
+/// A notified waiter leaves the list and loses the permit (tokio, pull request 3652). Fixed: a thread that leaves the
+/// list resets the permit only if it is `Waiting`.
 fn notify_drop(fixed: bool) {
     #[derive(Clone, Copy, PartialEq, Eq, Default)]
     enum Permit {
@@ -264,9 +264,9 @@ fn notify_drop(fixed: bool) {
     #[derive(Default)]
     struct Notify {
         permit: Permit,
-        /// True if the one thread that may wait is in the list.
+        /// True if the only thread that waits is in the list.
         queued: bool,
-        /// True if a permit was handed to it.
+        /// True if a permit was given to this thread.
         handed: bool,
     }
     let notify = Arc::new(Mutex::new(Notify::default()));
@@ -278,7 +278,7 @@ fn notify_drop(fixed: bool) {
         }
         (state.permit, state.queued) = (Permit::Waiting, true);
         drop(state);
-        // It gives up.
+        // The waiter gives up.
         let mut state = notify.lock().unwrap();
         state.queued = false;
         if !fixed || state.permit == Permit::Waiting {
@@ -304,7 +304,7 @@ fn notify_drop(fixed: bool) {
     assert!(state.handed || state.permit == Permit::Notified, "the permit is lost");
 }
 
-/// A value is read under a read lock and written under a write lock: updates are lost. Fixed: one write lock.
+/// A value is read under a read lock and written under a write lock, so updates are lost. Fixed: one write lock.
 fn rwlock_upgrade(fixed: bool) {
     let cache = Arc::new(RwLock::new(0));
     let increment = || {
@@ -321,7 +321,7 @@ fn rwlock_upgrade(fixed: bool) {
     assert_eq!(*cache.read().unwrap(), 2);
 }
 
-/// The two halves of a value are read under two read locks; a writer comes between. Fixed: one read lock.
+/// Two halves of a value are read under two read locks; a writer may come between. Fixed: one read lock.
 fn two_reads(fixed: bool) {
     let value = Arc::new(RwLock::new((0, 0)));
     let writer = |by: i32| -> Body {

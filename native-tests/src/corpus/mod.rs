@@ -1,11 +1,11 @@
-//! The bug corpus over plain threads: programs with a known bug, each beside its fixed twin.
+//! The bug corpus over plain threads: programs with a known bug, each with a fixed twin.
 //!
-//! They are small models of bugs of the literature and of published crates, in their own words; where a program has
-//! the name of one in `sim-tests/src/corpus`, it has the same bug. The names of the primitives come from
-//! `super::names`: those of std here, those of shuttle in `sim-bench`, which compiles these files too. So only
-//! primitives that both have are used, and no time limit, which shuttle does not model.
+//! The programs are small, newly written models of bugs from the literature and from published crates. A program with
+//! the same name as a program in `sim-tests/src/corpus` has the same bug. The primitives come from `super::names`:
+//! std's here, and shuttle's in `sim-bench`, which compiles these files too. So the programs use only primitives of
+//! both, and no time limit, because shuttle does not model time limits.
 //!
-//! To add a program, write it in a file of this folder; a new file has its line in [`FAMILIES`].
+//! To add a program, write it in a file of this folder. Add a new file to [`FAMILIES`].
 
 mod atomics;
 mod channels;
@@ -19,7 +19,7 @@ mod queues;
 mod spin_locks;
 mod stages;
 
-// Part of the others.
+// A building block of the programs.
 mod watched;
 
 use super::names::{sync, thread};
@@ -27,20 +27,20 @@ use sync::Arc;
 
 use self::watched::Watched;
 
-/// A program with a known bug, and the same without it.
+/// A program with a known bug, and its fixed twin.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name.
+    /// The name of the program.
     pub name: &'static str,
     /// The number of seeds, from 0 on, within which the default strategy must find the bug.
     pub seeds: u64,
-    /// Has the bug.
+    /// The version with the bug.
     pub buggy: fn(),
-    /// Does not have it.
+    /// The version without the bug.
     pub fixed: fn(),
 }
 
-/// The families, a line for each file.
+/// The families, one line per file.
 const FAMILIES: &[&[Program]] = &[
     atomics::PROGRAMS,
     channels::PROGRAMS,
@@ -55,21 +55,21 @@ const FAMILIES: &[&[Program]] = &[
     stages::PROGRAMS,
 ];
 
-/// Every program of the corpus.
+/// Returns every program of the corpus.
 pub fn all() -> impl Iterator<Item = &'static Program> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// A thread that is not yet spawned.
+/// The body of a thread that is not spawned yet.
 type Body = Box<dyn FnOnce() + Send>;
 
-/// A thread that works on a shared object.
+/// Returns a thread body that works on a shared object.
 fn on<T: Send + Sync + 'static>(shared: &Arc<T>, work: impl FnOnce(&T) + Send + 'static) -> Body {
     let shared = shared.clone();
     Box::new(move || work(&shared))
 }
 
-/// Spawns threads and joins them. A panic of one is a panic here.
+/// Spawns threads and joins them. Panics if a thread panicked.
 fn together(bodies: impl IntoIterator<Item = Body>) {
     let threads: Vec<_> = bodies.into_iter().map(thread::spawn).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());

@@ -1,4 +1,4 @@
-//! Threads that park: one token for each thread, however often it is unparked.
+//! Parking threads: each thread has only one token, however often it is unparked.
 
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ impl Lock {
         self.taken.compare_exchange(false, true, SeqCst, SeqCst).is_ok()
     }
 
-    /// Fixed: the waiter tries again after its entry.
+    /// Fixed: the waiter tries to take the lock again after it has entered the list of waiters.
     fn lock(&self, fixed: bool) {
         let me = thread::current();
         while !self.try_take() {
@@ -69,8 +69,8 @@ impl Lock {
     }
 }
 
-/// A mutex that loses a wake-up: the owner releases it between the attempt of a waiter and its entry in the list of
-/// waiters.
+/// A mutex that loses a wake-up: the owner releases the mutex between a waiter's attempt and the waiter's entry into
+/// the list of waiters.
 fn parking_mutex(fixed: bool) {
     let lock = Arc::new(Lock::default());
     let user = |me: i64| {
@@ -84,7 +84,7 @@ fn parking_mutex(fixed: bool) {
     together((0..3).map(user));
 }
 
-/// Parks once for each of two events, whose tokens become one. Fixed: parks until both are there.
+/// Parks once for each of two events, but their tokens merge into one. Fixed: parks until both events happened.
 fn one_token(fixed: bool) {
     let events = Arc::new(AtomicI64::new(0));
     let waiter = thread::spawn(on(&events, move |events| {
@@ -107,7 +107,7 @@ fn one_token(fixed: bool) {
     waiter.join().unwrap();
 }
 
-/// Unparks a thread before the flag is set for which that one waits. Fixed: the other way round.
+/// Unparks a thread before it sets the flag for which the thread waits. Fixed: the other way round.
 fn unpark_first(fixed: bool) {
     let flag = Arc::new(AtomicBool::new(false));
     let waiter = thread::spawn(on(&flag, |flag| {
@@ -125,8 +125,8 @@ fn unpark_first(fixed: bool) {
     waiter.join().unwrap();
 }
 
-/// The token of an event that was seen without parking ends the wait for the next one. Fixed: it waits for the
-/// event itself.
+/// An event seen without parking leaves its token, which ends the wait for the next event. Fixed: the thread waits for
+/// the event itself.
 fn stale_token(fixed: bool) {
     let events = Arc::new([const { AtomicBool::new(false) }; 2]);
     let waiter = thread::spawn(on(&events, move |[first, second]| {

@@ -1,4 +1,4 @@
-//! Stacks, rings and deques without a lock.
+//! Lock-free stacks, rings and deques.
 
 use super::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Mutex};
@@ -30,14 +30,14 @@ pub(super) const PROGRAMS: &[Program] = &[
 
 const NODES: usize = 3;
 const TRIES: usize = 6;
-/// The factor of a tag; the node is below it, 0 for none.
+/// The factor of the tag in a word. The remainder is the node; 0 means no node.
 const TAG: i64 = 16;
 
-/// Treiber's stack with nodes that are used again.
+/// Treiber's stack with reused nodes.
 struct Stack {
     head: AtomicI64,
     next: [AtomicI64; NODES + 1],
-    /// True if each change of the head has a tag of its own.
+    /// True if each change of the head uses a new tag.
     tagged: bool,
 }
 
@@ -62,7 +62,7 @@ impl Stack {
         None
     }
 
-    /// Returns `true` if it was pushed within the allowed tries.
+    /// Pushes a node. Returns `true` if this succeeded within the allowed number of attempts.
     fn push(&self, node: i64) -> bool {
         (0..TRIES).any(|_| {
             let head = self.head.load(SeqCst);
@@ -73,8 +73,8 @@ impl Stack {
     }
 }
 
-/// The compare-exchange of a slow pop succeeds although the head went away and came back (ABA). Fixed: the head has
-/// a tag that no change of it leaves as it was.
+/// The compare-exchange of a slow pop succeeds although the head was removed and pushed again (ABA). Fixed: the head
+/// has a tag that every change increments.
 fn treiber(fixed: bool) {
     let next = [0, 2, 3, 0].map(AtomicI64::new);
     let stack = Stack { head: AtomicI64::new(1), next, tagged: fixed };
@@ -100,8 +100,8 @@ fn treiber(fixed: bool) {
     assert_eq!(nodes, [1, 2, 3], "each node is held once or in the stack once");
 }
 
-/// A ring for one producer and one consumer that announces an item before it is written. Fixed: the slot is written
-/// first.
+/// A ring for one producer and one consumer that announces an item before it writes the item. Fixed: the slot is
+/// written first.
 fn spsc(fixed: bool) {
     const ITEMS: i64 = 3;
     #[derive(Default)]
@@ -134,14 +134,14 @@ fn spsc(fixed: bool) {
     together([producer, consumer]);
 }
 
-/// A ring whose producers claim slots one by one and publish them in any order, in the manner of the Disruptor. Fixed:
-/// a producer waits until the slot before its own is published.
+/// A ring whose producers claim slots one by one and publish them in any order, similar to the Disruptor. Fixed: a
+/// producer waits until the previous slot is published.
 fn disruptor(fixed: bool) {
     const PRODUCERS: usize = 3;
     struct Ring {
         claimed: AtomicI64,
         slots: [AtomicI64; PRODUCERS],
-        /// The last slot that was published.
+        /// The last published slot.
         cursor: Watched,
     }
     let ring = Arc::new(Ring {
@@ -176,8 +176,8 @@ fn disruptor(fixed: bool) {
     together((0..PRODUCERS).map(producer).chain([consumer]));
 }
 
-/// A ring that overwrites items that slow receivers have not read: an item may be overwritten while it is read. Fixed:
-/// the position is read again after the value.
+/// A ring that overwrites unread items of slow receivers. An item may be overwritten while a receiver reads it. Fixed:
+/// the receiver reads the position again after the value.
 fn broadcast(fixed: bool) {
     const CAPACITY: usize = 2;
     #[derive(Default)]
@@ -209,7 +209,7 @@ fn broadcast(fixed: bool) {
             ring.tail.wait(|tail| tail > next);
             let slot = &ring.slots[next as usize % CAPACITY];
             if slot.position.load(SeqCst) != next {
-                // It was overwritten: go on with the last one.
+                // The item was overwritten: continue with the last item.
                 next = ring.tail.load() - 1;
                 continue;
             }
@@ -224,8 +224,8 @@ fn broadcast(fixed: bool) {
     together([sender, receiver]);
 }
 
-/// A deque whose owner takes the last item without asking the thieves (Chase and Lev, SPAA 2005). Fixed: it asks by a
-/// compare-exchange.
+/// A deque whose owner takes the last item without coordination with thieves (Chase and Lev, SPAA 2005). Fixed: the
+/// owner uses a compare-exchange.
 fn steal_last(fixed: bool) {
     struct Deque {
         top: AtomicI64,

@@ -1,4 +1,4 @@
-//! Locks made of loads and stores: Peterson's, Lamport's bakery, tickets.
+//! Locks built from loads and stores: Peterson's lock, Lamport's bakery, ticket locks.
 
 use super::sync::Arc;
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
@@ -17,16 +17,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// The number of tries before a thread gives up.
+/// The number of attempts before a thread gives up.
 const PATIENCE: usize = 5;
 
-/// A critical section: two accesses, so that another thread in it is detected.
+/// Enters a critical section with two accesses, so that another thread inside is detected.
 fn critical(owner: &AtomicI64, me: usize) {
     owner.store(me as i64, SeqCst);
     assert_eq!(owner.load(SeqCst), me as i64, "two in the critical section");
 }
 
-/// Gives way, then wants. Fixed: the other way round.
+/// Buggy: sets the turn, then announces its wish to enter. Fixed: the other way round.
 fn peterson(fixed: bool) {
     #[derive(Default)]
     struct Peterson {
@@ -57,7 +57,7 @@ fn peterson(fixed: bool) {
     together([thread(0), thread(1)]);
 }
 
-/// Draws a number without saying that it is drawing one. Fixed: says so.
+/// Buggy: draws a number without announcing that it is choosing. Fixed: announces it.
 fn bakery(fixed: bool) {
     #[derive(Default)]
     struct Bakery {
@@ -93,7 +93,7 @@ fn bakery(fixed: bool) {
     together([thread(0), thread(1)]);
 }
 
-/// Reads the next ticket and counts on in two accesses. Fixed: in one.
+/// Buggy: reads and increments the next ticket in two accesses. Fixed: in one access.
 fn ticket(fixed: bool) {
     #[derive(Default)]
     struct Tickets {
@@ -119,7 +119,7 @@ fn ticket(fixed: bool) {
     together((0..3).map(thread));
 }
 
-/// Waits until the lock is free, then takes it by a store. Fixed: by a swap.
+/// Buggy: waits until the lock is free, then takes it by a store. Fixed: takes it by a swap.
 fn spin_lock(fixed: bool) {
     #[derive(Default)]
     struct Lock {

@@ -1,5 +1,5 @@
-//! Work in stages that are not kept apart (SCTBench: twostage; PERIOD: twostage_20; in the manner of PARSEC
-//! streamcluster).
+//! Work in stages that overlap by mistake (SCTBench: twostage; PERIOD: twostage_20). One program resembles PARSEC
+//! streamcluster.
 
 use super::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use super::sync::{Arc, Barrier, Mutex};
@@ -29,8 +29,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { name: "presumed_abort", seeds: 200, buggy: || commit(false), fixed: || commit(true) },
 ];
 
-/// Data in two stages, a lock each, and readers between them. Fixed: the first lock is held until the second
-/// stage is written.
+/// Data in two stages with one lock each, and readers in between. Fixed: the first lock is held until the second stage
+/// is written.
 fn twostage(writers: usize, readers: usize, fixed: bool) {
     #[derive(Default)]
     struct Stages {
@@ -65,7 +65,7 @@ fn twostage(writers: usize, readers: usize, fixed: bool) {
     together((0..writers).map(writer).chain((0..readers).map(reader)));
 }
 
-/// A sum before all parts are there: the barrier is missing.
+/// A sum that is computed before all parts exist, because a barrier is missing.
 fn barrier(fixed: bool) {
     struct Shared {
         parts: [AtomicI64; 3],
@@ -88,8 +88,8 @@ fn barrier(fixed: bool) {
     together((0..3).map(worker));
 }
 
-/// Rounds of writing a cell and reading the neighbour's: a quick worker writes that of the next round before a slow
-/// one has read. Fixed: a barrier behind the reading, too.
+/// In each round, a worker writes its cell and reads the neighbour's cell. A fast worker overwrites its cell for the
+/// next round before a slow worker has read it. Fixed: another barrier follows the read.
 fn second_barrier(fixed: bool) {
     struct Shared {
         cells: [AtomicI64; 2],
@@ -116,8 +116,8 @@ const NONE: i64 = 0;
 const COMMIT: i64 = 1;
 const ABORT: i64 = 2;
 
-/// Two-phase commit with a participant that aborts on its own after it has voted yes. Fixed: a participant that has
-/// voted waits for the decision.
+/// Two-phase commit with a participant that votes yes and later aborts on its own. Fixed: after its vote, a participant
+/// waits for the decision.
 fn commit(fixed: bool) {
     #[derive(Default)]
     struct Shared {

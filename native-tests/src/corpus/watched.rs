@@ -1,8 +1,8 @@
-//! A word that can be waited for.
+//! A word with a wait operation.
 
 use super::sync::{Condvar, Mutex};
 
-/// A word whose writers wake the threads that wait for a value of it.
+/// A word whose writers wake the threads that wait for one of its values.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     value: Mutex<i64>,
@@ -28,7 +28,7 @@ impl Watched {
         self.changed.notify_all();
     }
 
-    /// Waits for a value, which it returns.
+    /// Waits for a value that satisfies `wanted`, and returns it.
     pub(super) fn wait(&self, wanted: impl Fn(i64) -> bool) -> i64 {
         let mut value = self.value.lock().unwrap();
         while !wanted(*value) {

@@ -1,9 +1,9 @@
-//! The checked histories: the workloads and the rows of the table.
+//! The rows of the table of checkers, and the workloads from which their histories are built.
 
 use super::history::{Histories, build, lose};
 use super::{recorded, scripts};
 
-/// The grammar of this half.
+/// The usage text of this part.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench checkers [quick | long] [register casreg register-lost casreg-lost kv queue queue-2 stack set pq etcd chain ...]
 
@@ -14,16 +14,16 @@ usage: sim-bench checkers [quick | long] [register casreg register-lost casreg-l
 /// The selected part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// A rough look.
+    /// A quick look.
     Quick,
-    /// All sizes, the largest at one concurrency.
+    /// All sizes, but the largest only at one concurrency.
     Usual,
-    /// Everything.
+    /// All sizes at every concurrency.
     Long,
 }
 
 impl Extent {
-    /// The maximum number of turns of a cell.
+    /// Returns the maximum number of turns of a cell.
     pub(super) fn turns(self) -> u32 {
         match self {
             Extent::Quick => 3,
@@ -36,24 +36,24 @@ impl Extent {
 /// The object of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Workload {
-    /// Reads and writes, no value written twice.
+    /// Reads and writes; no value is written twice.
     Register,
-    /// Reads, writes and swaps over five values.
+    /// Reads, writes and swaps of five values.
     CasRegister,
-    /// As `Register`, with one call in twenty that never returns.
+    /// Like `Register`, but one call in twenty never returns.
     RegisterLost,
-    /// As `CasRegister`, with one call in twenty that never returns.
+    /// Like `CasRegister`, but one call in twenty never returns.
     CasRegisterLost,
     /// Reads and writes of 64 keys.
     Map,
-    /// About 32 items inside.
+    /// A queue that holds about 32 items.
     Queue,
-    /// About 2 items inside.
+    /// A queue that holds about 2 items.
     ShortQueue,
     Stack,
     Set,
     PriorityQueue,
-    /// The recorded logs of etcd, all of them.
+    /// All recorded logs of etcd.
     Etcd,
 }
 
@@ -72,7 +72,7 @@ const ALL: [(Workload, &str); 11] = [
 ];
 
 impl Workload {
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub(super) fn name(self) -> &'static str {
         ALL.iter().find(|(workload, _)| *workload == self).expect("all have one").1
     }
@@ -82,17 +82,17 @@ pub(super) fn is_workload(name: &str) -> bool {
     name == "chain" || ALL.iter().any(|(_, known)| *known == name)
 }
 
-/// A row: one history, or all recorded ones.
+/// A row: one history, or all recorded histories.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) workload: Workload,
     pub(super) operations: usize,
     pub(super) clients: u32,
-    /// True if a violation is planted, near 90 %.
+    /// True if a violation is planted, at about 90 % of the history.
     pub(super) bad: bool,
 }
 
-/// The rows of the table.
+/// Returns the rows of the table.
 pub(super) fn cases(extent: Extent) -> Vec<Case> {
     let sizes: &[(usize, &[u32])] = match extent {
         Extent::Quick => &[(1_000, &[4, 16, 64]), (10_000, &[4, 16, 64])],
@@ -127,7 +127,7 @@ pub(super) fn cases(extent: Extent) -> Vec<Case> {
 }
 
 impl Case {
-    /// As arguments of a process.
+    /// Returns the case as arguments for a process.
     pub(super) fn words(&self) -> Vec<String> {
         let bad = if self.bad { "bad" } else { "ok" };
         vec![
@@ -138,7 +138,7 @@ impl Case {
         ]
     }
 
-    /// The reverse of [`Case::words`].
+    /// Parses the arguments that [`Case::words`] returns.
     pub(super) fn read(words: &mut impl Iterator<Item = String>) -> Option<Case> {
         let name = words.next()?;
         let (workload, _) = ALL.into_iter().find(|(_, known)| *known == name)?;
@@ -148,12 +148,12 @@ impl Case {
         Some(Case { workload, operations, clients, bad })
     }
 
-    /// The reason if it cannot be measured.
+    /// Returns the reason if the case cannot be measured.
     pub(super) fn missing(&self) -> Option<String> {
         (self.workload == Workload::Etcd).then(recorded::missing).flatten()
     }
 
-    /// The unit of the column of sizes: operations, or logs.
+    /// Returns the number in the size column: operations, or logs.
     pub(super) fn count(&self) -> usize {
         if self.workload == Workload::Etcd { recorded::count() } else { self.operations }
     }

@@ -1,4 +1,4 @@
-//! The chain of versions: events per second, and that memory does not grow with them.
+//! The chain of versions: its events per second, and a check that memory does not grow with them.
 
 use cpu_time::ProcessTime;
 
@@ -9,8 +9,8 @@ use sim::check::online::{ClientEvent, OnlineStatus};
 use super::case::Extent;
 use super::history::Draw;
 
-/// Prints a row for each concurrency. False if a planted stale read was not found, or one was found
-/// where there is none.
+/// Prints a row for each concurrency. Returns `false` if a planted stale read was not found, or if
+/// a violation was reported in a correct history.
 pub(super) fn table(extent: Extent) -> bool {
     let events: u64 = if extent == Extent::Quick { 1_000_000 } else { 4_000_000 };
     println!(
@@ -43,13 +43,14 @@ pub(super) fn table(extent: Extent) -> bool {
 
 struct Turn {
     seconds: f64,
-    /// The maximum number of versions that it remembered.
+    /// The maximum number of remembered versions.
     kept: usize,
     decided: Option<u64>,
 }
 
-/// Clients that read, and update with their last read; their events are generated during the check,
-/// in chunks that are not measured. If `bad`, the last read that returns gets the first version.
+/// Runs clients that read, and that update with the version of their last read. Their events are
+/// generated during the check, in chunks that are not measured. If `bad`, the last read that
+/// returns gets the first version.
 fn turn(clients: u32, events: u64, bad: bool) -> Turn {
     const CHUNK: usize = 1 << 14;
     let mut store = Store::new(clients);
@@ -81,7 +82,8 @@ fn turn(clients: u32, events: u64, bad: bool) -> Turn {
 
 type Event = ClientEvent<VersionedRegisterOp, VersionedRegisterRet>;
 
-/// A store with versions and its clients, as in [`drive`](super::history): invoked, effected, told.
+/// A store with versions and its clients, like in [`drive`](super::history): a call is invoked,
+/// takes effect, and returns.
 struct Store {
     draw: Draw,
     version: u64,
@@ -102,7 +104,7 @@ impl Store {
         Store { draw: Draw::new(7), version: 0, last: 0, clients: vec![client; clients as usize] }
     }
 
-    /// The next event of any client.
+    /// Returns the next event of a random client.
     fn event(&mut self) -> Event {
         loop {
             let number = self.draw.below(self.clients.len() as u64) as u32;

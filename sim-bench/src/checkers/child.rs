@@ -1,4 +1,4 @@
-//! One cell of the table in a process of its own, with limits on time and memory.
+//! Measures one cell of the table in a separate process, with limits on time and memory.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use cpu_time::ProcessTime;
 use super::case::{Case, Extent};
 use super::contestant::{Contestant, Turns};
 
-/// The processor time that a cell may take, in seconds, the making of the history included.
+/// The maximum processor time of a cell in seconds, including the generation of the history.
 pub(super) const SECONDS_MAX: u64 = 10;
-/// The memory that a cell may take.
+/// The maximum memory of a cell in GiB.
 pub(super) const GIB_MAX: u64 = 3;
 
 const EXIT_SLOW: i32 = 101 + 1;
@@ -21,7 +21,7 @@ const EXIT_LARGE: i32 = EXIT_SLOW + 1;
 pub(super) struct Cell {
     pub(super) millis: f64,
     pub(super) visited: u64,
-    /// By how much the memory of the process grew at most; 0 where that is not known.
+    /// The maximum memory growth of the process; 0 if it is unknown.
     pub(super) mebibytes: f64,
     pub(super) engine: String,
 }
@@ -37,7 +37,7 @@ pub(super) enum Outcome {
     Wrong,
 }
 
-/// Measures a cell in a process of its own.
+/// Measures a cell in a separate process.
 pub(super) fn run(contestant: &Contestant, case: &Case, extent: Extent) -> Outcome {
     let own = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new(own);
@@ -45,7 +45,7 @@ pub(super) fn run(contestant: &Contestant, case: &Case, extent: Extent) -> Outco
     command.args(case.words());
     let output = command.output().expect("this program can be started");
     let said = String::from_utf8_lossy(&output.stdout);
-    // A later turn may have been stopped; the measurement of an earlier one is kept.
+    // A later turn may have been stopped; the measurement of the earlier turn is kept.
     let Some(line) = said.lines().last() else {
         return match output.status.code() {
             Some(EXIT_SLOW) => Outcome::Slow,
@@ -69,9 +69,9 @@ pub(super) fn run(contestant: &Contestant, case: &Case, extent: Extent) -> Outco
     }
 }
 
-/// The process of a cell: measures it and prints a line for each turn.
+/// Measures a cell in its own process, and prints a line for each turn.
 pub(super) fn measure(contestant: &Contestant, case: &Case, turns: u32) {
-    // A recursion as deep as the history is long is a peer's way, not its fault.
+    // A peer may recurse as deep as the history is long. This is not a fault.
     const STACK: usize = 1 << 30;
     std::thread::spawn(watch);
     std::thread::scope(|scope| {
@@ -87,12 +87,12 @@ pub(super) fn say(state: &str, millis: f64, visited: u64, before: f64, engine: &
     println!("{state}\t{millis}\t{visited}\t{grown}\t{engine}");
 }
 
-/// The memory in use, in MiB; 0 where that is not known.
+/// Returns the memory in use, in MiB; 0 if it is unknown.
 pub(super) fn memory_now() -> f64 {
     status("VmRSS:").unwrap_or(0.0)
 }
 
-/// Ends the process when it takes too much.
+/// Ends the process when it exceeds a limit.
 fn watch() {
     let began = Instant::now();
     loop {
@@ -107,7 +107,7 @@ fn watch() {
     }
 }
 
-/// A line of `/proc/self/status`, in MiB.
+/// Returns a value of `/proc/self/status`, in MiB.
 fn status(name: &str) -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

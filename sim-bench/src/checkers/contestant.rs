@@ -1,4 +1,4 @@
-//! The checkers: the registry, one row each.
+//! The registry of checkers, one row each.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use super::{child, online, ours, porcupine_rs, stateright};
 
 /// The verdict of a checker.
 pub(super) enum Answer {
-    /// Linearizable or not, and by which engine.
+    /// True if linearizable; with the name of the engine that decided.
     Decided(bool, String),
-    /// It gave up.
+    /// The checker gave up.
     Unknown,
 }
 
 /// A checker.
 pub(super) struct Contestant {
-    /// Its name for the process that measures it.
+    /// Its name as an argument of the measuring process.
     pub(super) name: &'static str,
     /// The title of its column.
     pub(super) title: &'static str,
-    /// Returns `true` if it is measured on a case.
+    /// Returns `true` if the checker is measured on a case.
     pub(super) takes: fn(&Case) -> bool,
     /// Checks all histories of a case.
     pub(super) check: fn(&Case, &mut Turns),
 }
 
-/// All contestants; the first is ours.
+/// All checkers; ours is the first.
 pub(super) const CONTESTANTS: &[Contestant] =
     &[ours::ALONE, ours::PARALLEL, online::ONLINE, porcupine_rs::PEER, stateright::PEER];
 
-/// Measures one contestant, turn by turn.
+/// The measurement of one checker, turn by turn.
 pub(super) struct Turns {
     left: u32,
-    /// The least so far, in seconds.
+    /// The minimum so far, in seconds.
     least: f64,
     spent: f64,
 }
@@ -45,8 +45,9 @@ impl Turns {
         Turns { left: turns, least: f64::INFINITY, spent: 0.0 }
     }
 
-    /// Checks these histories as often as there is time for. `check` gets one prepared history and
-    /// returns its verdict, with the configurations it visited (0 if it does not count them).
+    /// Checks these histories as often as time permits. `check` gets one prepared history and
+    /// returns its verdict, with the number of visited configurations (0 if it does not count
+    /// them).
     pub(super) fn measure<P>(
         &mut self,
         prepared: &[(P, bool)],
@@ -79,13 +80,13 @@ impl Turns {
     }
 }
 
-/// Does something with the histories of a case, for any model.
+/// A function over the histories of a case, generic in the model.
 pub(super) trait Check {
-    /// Does it.
+    /// Calls the function.
     fn check<M: Subject>(&mut self, histories: &[History<M>]);
 }
 
-/// Makes the histories and hands them over.
+/// Builds the histories of a case and passes them to `check`.
 pub(super) fn with_histories(case: &Case, check: &mut impl Check) {
     let histories: Histories = case.histories();
     match histories {

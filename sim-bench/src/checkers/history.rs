@@ -1,9 +1,9 @@
 //! Histories whose verdict is known by construction.
 //!
-//! Clients take turns at random; each step of a client invokes an operation, lets it take effect on
-//! the one object, or returns it. So the history is linearizable, in the order of the effects. A
-//! violation is then planted by changing a result, or two, in a way that no order explains; the
-//! scripts describe the changes. All is a function of the case.
+//! Clients take turns at random. In each turn, a client invokes an operation, lets it take effect on the single object,
+//! or returns it. So the history is linearizable, in the order of the effects. A violation is planted by changing one
+//! or two results so that no order explains them. The scripts describe these changes. The case determines the whole
+//! history.
 
 use sim::check::Model;
 use sim::check::datum::Datum;
@@ -12,9 +12,9 @@ use sim::check::models::{CasRegister, Map, PriorityQueue, Queue, Register, Set, 
 
 use super::case::Case;
 
-/// A model that every contestant can check.
+/// A model that every checker supports.
 pub(super) trait Subject: Model<Op: Sync, Ret: Sync> + Send + Sync + 'static {
-    /// The state in which all histories begin.
+    /// Returns the initial state of all histories.
     fn start() -> Self;
 }
 
@@ -39,13 +39,13 @@ subjects! {
     PriorityQueue: PriorityQueue::new();
 }
 
-/// Operations of one object.
+/// The operations on one object.
 pub(super) type Calls<M> = Vec<Operation<<M as Model>::Op, <M as Model>::Ret>>;
 
 /// A history and its verdict.
 pub(super) struct History<M: Model> {
     pub(super) operations: Calls<M>,
-    /// True if it is linearizable.
+    /// True if the history is linearizable.
     pub(super) expected: bool,
 }
 
@@ -61,37 +61,37 @@ pub(super) enum Histories {
     PriorityQueue(Vec<History<PriorityQueue>>),
 }
 
-/// The operations of the clients of an object.
+/// The operations that the clients of an object invoke.
 pub(super) trait Script {
     type Model: Subject;
 
-    /// The operation that is invoked as number `index`.
+    /// Returns the operation to invoke as number `index`.
     fn next(&mut self, index: usize, draw: &mut Draw) -> <Self::Model as Model>::Op;
 
-    /// Hears of an effect.
+    /// Records the result of an effect.
     fn done(&mut self, _ret: &<Self::Model as Model>::Ret) {}
 
-    /// Makes a violation of results from operation `from` on. False if there is no place for one.
+    /// Plants a violation in the results from operation `from` on. Returns `false` if no place is suitable.
     fn plant(&self, calls: &mut Calls<Self::Model>, from: usize) -> bool;
 }
 
-/// The history of a case.
+/// Builds the history of a case.
 ///
 /// # Panics
-/// If it must have a violation and there is no place for one.
+/// If the case requires a violation and no place is suitable.
 pub(super) fn build<S: Script>(case: &Case, mut script: S) -> Vec<History<S::Model>> {
     let mut operations = drive(case, &mut script);
     if case.bad {
-        // At 90 %, or else earlier.
+        // At 90 % of the history, or earlier if that is impossible.
         let mut places = (0..=9).rev().map(|tenths| case.operations * tenths / 10);
         assert!(places.any(|from| script.plant(&mut operations, from)), "no place in {case:?}");
     }
     vec![History { operations, expected: !case.bad }]
 }
 
-/// The same histories with five calls in a hundred that never return, among the first four fifths, and whose
-/// client is another one from then on: time-outs as a test of a distributed system has them. A planted violation is
-/// later, so the verdict stays.
+/// Changes the histories so that five of a hundred calls among the first four fifths never return. The client of a lost
+/// call continues as another client, like after a timeout in a test of a distributed system. A planted violation is
+/// later, so the verdict remains.
 pub(super) fn lose<M: Model>(mut histories: Vec<History<M>>) -> Vec<History<M>> {
     for History { operations, .. } in &mut histories {
         let mut draw = Draw::new(operations.len() as u64);
@@ -159,7 +159,7 @@ impl Draw {
         Draw(seed)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;

@@ -1,7 +1,8 @@
-//! Our checkers beside their peers: milliseconds for the same histories, with known verdicts.
+//! Our checkers compared with their peers: milliseconds for the same histories, with known
+//! verdicts.
 //!
-//! Each cell is measured in a process of its own ([`child`]), so that a peer that never ends, needs
-//! all memory or overflows its stack costs a cell and not the table.
+//! Each cell is measured in a separate process ([`child`]). A peer that never ends, needs all
+//! memory or overflows its stack therefore loses only this cell.
 
 mod case;
 mod chain;
@@ -25,12 +26,12 @@ pub(crate) use self::case::{Extent, USAGE};
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     extent: Extent,
-    /// Only workloads with one of these names; all if there are none.
+    /// The names of the selected workloads; empty for all workloads.
     names: Vec<String>,
 }
 
 impl Arguments {
-    /// Reads the arguments after `checkers`; none if they do not fit the grammar.
+    /// Parses the arguments after `checkers`; `None` if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let mut arguments = Arguments { extent: Extent::Usual, names: Vec::new() };
         for word in words {
@@ -45,8 +46,8 @@ impl Arguments {
     }
 }
 
-/// Measures one cell in this process, which the table starts for each. None if the words do not
-/// select one.
+/// Measures one cell in this process. The table starts such a process for each cell. Returns `None`
+/// if the arguments do not select a cell.
 pub(crate) fn cell(mut words: impl Iterator<Item = String>) -> Option<()> {
     let contestant = words.next()?;
     let contestant = CONTESTANTS.iter().find(|known| known.name == contestant)?;
@@ -55,7 +56,7 @@ pub(crate) fn cell(mut words: impl Iterator<Item = String>) -> Option<()> {
     Some(())
 }
 
-/// Prints the table. Returns `true` if every verdict was right.
+/// Prints the table. Returns `true` if every verdict was correct.
 pub(crate) fn table(arguments: &Arguments) -> bool {
     println!(
         "Milliseconds of processor time for one history, the least of several turns; the peers with\n\

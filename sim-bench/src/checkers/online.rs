@@ -1,4 +1,4 @@
-//! Ours, fed event by event.
+//! Our online checker, which receives event by event.
 
 use sim::check::Model;
 use sim::check::online::{ClientEvent, Online};
@@ -8,7 +8,7 @@ use super::case::Case;
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};
 use super::history::{History, Subject};
 
-/// With its default limit on possibilities.
+/// The online checker with its default limit on possibilities.
 pub(super) const ONLINE: Contestant = Contestant {
     name: "ours-online",
     title: "online",
@@ -48,7 +48,7 @@ impl Check for Feed<'_> {
     }
 }
 
-/// The events by time. An operation that never returned is reported as lost at once.
+/// Returns the events by time. An operation that never returned is reported as lost at once.
 fn events<M: Model>(history: &History<M>) -> Vec<ClientEvent<M::Op, M::Ret>> {
     let mut events = Vec::new();
     for call in &history.operations {

@@ -1,4 +1,4 @@
-//! Ours: the front door, on one thread and on two.
+//! Our checker through its public functions, on one thread and on two.
 
 use sim::check::verdict::Verdict;
 use sim::check::{Budget, linearizable_counted, linearizable_parallel};
@@ -7,7 +7,7 @@ use super::case::Case;
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};
 use super::history::{History, Subject};
 
-/// As a user has it, but with a budget that only time ends.
+/// The checker as users call it, but with a budget that only the time limits.
 pub(super) const ALONE: Contestant = Contestant {
     name: "ours",
     title: "ours",
@@ -15,7 +15,7 @@ pub(super) const ALONE: Contestant = Contestant {
     check: |case, turns| with_histories(case, &mut Ours { turns, threads: 1 }),
 };
 
-/// With two threads, for histories with parts. Time on the wall.
+/// The checker with two threads, for histories with parts. Measured in wall time.
 pub(super) const PARALLEL: Contestant = Contestant {
     name: "ours-parallel",
     title: "2 threads",

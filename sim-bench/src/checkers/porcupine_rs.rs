@@ -1,4 +1,5 @@
-//! porcupine-rs, with our models as its models: depth first, memo, by key.
+//! porcupine-rs with our models, through an adapter. It searches depth first, with a memo, and by
+//! key.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,7 +26,8 @@ impl Check for Peer<'_> {
         let prepare = |it: &History<M>| (convert(it), it.expected);
         let prepared: Vec<_> = histories.iter().map(prepare).collect();
         self.turns.measure(&prepared, false, |history| {
-            // Without a limit it has a shorter way for histories of one part; the process has one.
+            // Without a time limit, the peer is faster for histories of one part. The process has
+            // its own time limit.
             let parts = M::partition(&histories[0].operations[0].op).is_some();
             let result = if parts {
                 check_operations_timeout::<Adapter<M>>(
@@ -46,7 +48,7 @@ impl Check for Peer<'_> {
     }
 }
 
-/// Our model as one of the peer's.
+/// Implements the peer's model trait for our model.
 struct Adapter<M>(std::marker::PhantomData<M>);
 
 impl<M> Clone for Adapter<M> {
@@ -55,7 +57,7 @@ impl<M> Clone for Adapter<M> {
     }
 }
 
-/// An operation and its result.
+/// An operation and its result, if it returned.
 type Call<M> = (<M as sim::check::Model>::Op, Option<<M as sim::check::Model>::Ret>);
 
 impl<M: Subject> Model for Adapter<M> {
@@ -91,7 +93,8 @@ impl<M: Subject> Model for Adapter<M> {
     }
 }
 
-/// An operation that never returned returns after all others, with any result.
+/// Converts a history. An operation that never returned gets a return after all others, with any
+/// result.
 fn convert<M: Subject>(history: &History<M>) -> Vec<Operation<Adapter<M>>> {
     let call = |it: &sim::check::history::Operation<M::Op, M::Ret>| Operation {
         client_id: Some(it.client),

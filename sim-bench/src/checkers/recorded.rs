@@ -1,4 +1,4 @@
-//! The recorded logs of etcd, from the folder that the variable `UNPAUSE_HISTORIES` names.
+//! The recorded logs of etcd, in the folder that the variable `UNPAUSE_HISTORIES` names.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::history::History;
 const VARIABLE: &str = "UNPAUSE_HISTORIES";
 const FAMILY: &str = "etcd-register";
 
-/// The reason if there are none.
+/// Returns the reason if there are no logs.
 pub(super) fn missing() -> Option<String> {
     match folder() {
         None => Some(format!("{VARIABLE} is not set")),
@@ -20,12 +20,12 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// Their number.
+/// Returns the number of logs.
 pub(super) fn count() -> usize {
     table().len()
 }
 
-/// All of them, with the published verdicts.
+/// Reads all logs, with the published verdicts.
 ///
 /// # Panics
 /// If a file is missing or differs from the table of verdicts.
@@ -46,7 +46,7 @@ fn folder() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).map(|root| PathBuf::from(root).join(FAMILY))
 }
 
-/// Files, each with `true` if it is linearizable.
+/// Returns the files, each with `true` if its history is linearizable.
 fn table() -> Vec<(String, bool)> {
     let path = folder().expect("asked for only if it is there").join("verdicts.tsv");
     let table = std::fs::read_to_string(path).expect("verdicts.tsv");

@@ -1,5 +1,5 @@
-//! The operations of the clients, and the planted violation, for each object. `a < b` means that a
-//! returned before b was invoked.
+//! The operations of the clients and the planted violation, for each object. `a < b` means that a returned before b was
+//! invoked.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -13,11 +13,11 @@ use sim::check::models::{
 
 use super::history::{Calls, Draw, Script, Subject};
 
-/// The maximum distance between the operations of a planted violation.
+/// The maximum distance between the operations of a planted violation, as a number of operations.
 const WINDOW: usize = 4000;
 
-/// A read r with two writes w1 < w2 < r of its key, w1 of a value that no other operation writes: r
-/// cannot return that value. As indices: r and w1.
+/// Returns a read r for which there are two writes w1 < w2 < r of its key, where no other operation writes the value of
+/// w1. So r cannot return this value. The results are the indices of r and w1.
 fn stale_read<O, R>(
     calls: &[Operation<O, R>],
     from: usize,
@@ -49,7 +49,7 @@ fn tell<O, R>(calls: &mut [Operation<O, R>], index: usize, ret: R) {
     *told = ret;
 }
 
-/// Half reads, half writes, each of a new value.
+/// Half reads, half writes, and each write has a new value.
 #[derive(Default)]
 pub(super) struct Values(u64);
 
@@ -76,7 +76,7 @@ impl Script for Values {
     }
 }
 
-/// The same over 64 keys.
+/// The same operations on 64 keys.
 #[derive(Default)]
 pub(super) struct Keys(u64);
 
@@ -110,7 +110,7 @@ impl Script for Keys {
     }
 }
 
-/// Reads, writes and swaps over five values, and one write of a value of its own.
+/// Reads, writes and swaps of five values, and one write of a unique value.
 pub(super) struct Cas {
     special_at: usize,
 }
@@ -153,7 +153,7 @@ impl Script for Cas {
     }
 }
 
-/// A set: inserts of new members, removals of each once, and looks at recent ones.
+/// A set: inserts of new members, one removal of each member, and lookups of recent members.
 #[derive(Default)]
 pub(super) struct Members {
     last: u64,
@@ -177,7 +177,7 @@ impl Script for Members {
         }
     }
 
-    /// add(v) < contains(v) < every later removal of v that did: it cannot be absent.
+    /// Makes `contains(v)` return false although `add(v) < contains(v) <` every successful removal of v.
     fn plant(&self, calls: &mut Calls<Set>, from: usize) -> bool {
         let (mut inserted, mut removed) = (HashMap::new(), HashMap::new());
         for (index, call) in calls.iter().enumerate() {
@@ -200,17 +200,17 @@ impl Script for Members {
     }
 }
 
-/// A collection that items are added to and taken from.
+/// A collection to which items are added and from which they are removed.
 pub(super) trait Collection: Subject {
-    /// Adds item number `number`, counted from 1.
+    /// Returns the operation that adds item number `number`, counted from 1.
     fn add(number: u64) -> Self::Op;
     fn take() -> Self::Op;
     fn added(op: &Self::Op) -> Option<u64>;
-    /// The removed item, if this is the result of a removal that found one.
+    /// Returns the removed item, if this is the result of a removal that found an item.
     fn taken(ret: &Self::Ret) -> Option<u64>;
     fn result(item: u64) -> Self::Ret;
-    /// Returns `true` if, of two items that are both inside, `first` must come out first. Each with
-    /// its addition.
+    /// Returns `true` if `first` must be removed before `second` while the collection holds both. Each item is given
+    /// with its addition.
     fn comes_first(first: (u64, &Adding<Self>), second: (u64, &Adding<Self>)) -> bool;
 }
 
@@ -252,7 +252,7 @@ macro_rules! collection {
 
 collection!(Queue, QueueOp, QueueRet, Enqueue, Dequeue, |n| n, |a, b| a.1.precedes(b.1));
 collection!(Stack, StackOp, StackRet, Push, Pop, |n| n, |a, b| b.1.precedes(a.1));
-// Priorities that are scattered and different: an odd factor modulo 2^31.
+// Scattered and distinct priorities: multiplication by an odd factor modulo 2^31.
 collection!(
     PriorityQueue,
     PriorityQueueOp,
@@ -263,11 +263,11 @@ collection!(
     |a, b| a.0 < b.0
 );
 
-/// Adds and takes, with about the given number of items inside.
+/// Additions and removals, with about the given number of items in the collection.
 pub(super) struct Items<M> {
     backlog: u64,
     last: u64,
-    /// Takes that found something.
+    /// The number of removals that found an item.
     taken: u64,
     model: PhantomData<M>,
 }
@@ -294,7 +294,7 @@ impl<M: Collection> Script for Items<M> {
         self.taken += u64::from(M::taken(ret).is_some());
     }
 
-    /// Two removals, one < the other, of items that were both inside before: told each other's item.
+    /// Swaps the results of two removals, one < the other, whose items were both in the collection before.
     fn plant(&self, calls: &mut Calls<M>, from: usize) -> bool {
         let added = calls.iter().enumerate();
         let added: HashMap<u64, usize> =

@@ -1,12 +1,12 @@
-//! stateright's tester of linearizability: it tries every order, without a memo.
+//! stateright's tester of linearizability, which tries every order without a memo.
 
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
 use super::contestant::{Answer, Check, Contestant, Turns, with_histories};
 use super::history::{History, Subject};
 
-/// It copies the rest of the history at every step, which takes memory in the square of its length,
-/// so longer ones are not tried.
+/// The tester copies the rest of the history at every step. This takes memory quadratic in the
+/// length, so it is not measured on longer histories.
 pub(super) const PEER: Contestant = Contestant {
     name: "stateright",
     title: "stateright 0.31",
@@ -28,7 +28,7 @@ impl Check for Peer<'_> {
     }
 }
 
-/// Our model as the peer's reference object.
+/// Implements the peer's reference object for our model.
 #[derive(Clone)]
 struct Adapter<M>(M);
 

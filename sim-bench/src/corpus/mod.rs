@@ -1,9 +1,9 @@
-//! The number of runs until the bugs of the corpus are found: with our strategies, with shuttle's,
-//! and as published.
+//! The number of runs until the bugs of the corpus are found: with our strategies, with shuttle's strategies, and as
+//! published.
 //!
-//! A figure is runs per failing run: the mean number of runs to the first bug. All are measured in this
-//! process on the same text of the programs, with a scheduling point at each spawn, which every spawn of
-//! shuttle is.
+//! A figure is all runs divided by the failing runs: the mean number of runs to the first bug. All strategies are
+//! measured in this process on the same program text, with a scheduling point at each spawn. In shuttle, every spawn is
+//! such a point.
 
 mod ours;
 mod peers;
@@ -11,7 +11,7 @@ mod published;
 
 use sim_tests::corpus::all;
 
-/// Its usage.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench corpus [quick | long] [reorder_5 dining_5 ...]
 
@@ -23,21 +23,21 @@ usage: sim-bench corpus [quick | long] [reorder_5 dining_5 ...]
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     effort: Effort,
-    /// Only these programs; all if there are none.
+    /// The names of the selected programs; empty for all programs.
     names: Vec<String>,
 }
 
 /// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Runs at most, for a strategy and a program.
+    /// The maximum number of runs for a strategy and a program.
     runs: u64,
-    /// Failing runs after which it is known well enough.
+    /// The number of failing runs after which the mean is accurate enough.
     bugs: u64,
 }
 
 impl Arguments {
-    /// Reads the arguments after `corpus`; none if they do not fit the grammar.
+    /// Parses the arguments after `corpus`; `None` if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let usual = Effort { runs: 20_000, bugs: 400 };
         let mut arguments = Arguments { effort: usual, names: Vec::new() };
@@ -61,12 +61,12 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Returns `true` if the mean is known well enough, or will not be.
+    /// Returns `true` if the mean is accurate enough, or if the runs are used up.
     fn enough(&self, effort: Effort) -> bool {
         self.runs >= effort.runs || self.bugs >= effort.bugs
     }
 
-    /// Runs to the first bug; infinite if there was none.
+    /// Returns the mean number of runs to the first bug; infinite if there was no bug.
     fn mean(&self) -> f64 {
         self.runs as f64 / self.bugs as f64
     }
@@ -126,9 +126,9 @@ pub(crate) fn table(arguments: &Arguments) {
     summary(&compared);
 }
 
-/// Prints how many times the runs of the default a peer takes, and how many times those of two tools that
-/// there are not: one that takes on each program as many runs as the best of all columns there, and
-/// one that always finds the bug in its first run. The last is the most that anybody can reach.
+/// Prints the runs of each peer as a multiple of the runs of the default, and of two ideal tools. The first ideal tool
+/// needs as many runs on each program as the best column of its row. The second always finds the bug in its first run,
+/// so its factor is the highest that is possible.
 fn summary(rows: &[Row]) {
     const TOOLS: [(&str, fn(&Row) -> f64); 3] = [
         ("the default", |row| row.ours),
@@ -154,24 +154,24 @@ fn summary(rows: &[Row]) {
     }
 }
 
-/// A program, compared.
+/// The measurements of a program.
 struct Row {
-    /// Runs of the default strategy.
+    /// The mean number of runs of the default strategy.
     ours: f64,
-    /// Those of the best of the other columns.
+    /// The mean number of runs in the best other column.
     best: f64,
     theirs: Vec<Option<Seen>>,
     is_published: bool,
 }
 
-/// `3.1 (49)`.
+/// Formats a geometric mean and the number of ratios: `3.1 (49)`.
 fn geometric_mean(ratios: impl Iterator<Item = f64>) -> String {
     let logs: Vec<f64> = ratios.map(f64::ln).collect();
     let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
     format!("{mean:.1} ({})", logs.len())
 }
 
-/// Runs to the first bug, or all that were done if there was none: less than it takes.
+/// Returns the mean number of runs to the first bug. Without a bug, returns the number of runs, which is a lower bound.
 fn at_least(seen: Seen) -> f64 {
     seen.runs as f64 / seen.bugs.max(1) as f64
 }

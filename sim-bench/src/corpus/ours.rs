@@ -8,15 +8,15 @@ use sim_tests::corpus::programs::{Program, Spawning};
 
 use super::{Effort, Seen};
 
-/// The strategies, the default one first.
+/// Returns the strategies, the default first.
 pub(super) fn names() -> Vec<&'static str> {
     let forms = ["pct:2", "pct:3"];
     let names = sim::strategy::STRATEGIES.iter().map(|row| row.name);
-    // An exhaustive search has no mean.
+    // An exhaustive search has no mean number of runs.
     names.filter(|name| *name != "exhaustive").chain(forms).collect()
 }
 
-/// Runs seeds from 0 on.
+/// Runs the seeds from 0 on.
 pub(super) fn measure(strategy: &str, program: &Program, effort: Effort) -> Seen {
     let runner = Runner::new().hermetic().strategy(strategy).hang(Duration::ZERO);
     let mut seen = Seen::default();

@@ -12,7 +12,7 @@ use crate::programs::{FAMILIES, Program, Spawning};
 /// A strategy of shuttle.
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// One for this seed that ends after so many runs.
+    /// Creates the scheduler for this seed. It ends after this many runs.
     create: fn(u64, usize) -> Box<dyn Scheduler + Send>,
 }
 
@@ -29,9 +29,8 @@ pub(super) const PEERS: &[Peer] = &[
 ];
 
 impl Peer {
-    /// Looks for the bug, again and again, under one seed after another; what PCT learns in its first
-    /// run is counted as the run that it is. None if the program needs a primitive that shuttle does
-    /// not have.
+    /// Searches for the bug repeatedly, with one seed after another. The first run of PCT, in which it learns, counts
+    /// like any run. Returns `None` if the program needs a primitive that shuttle does not have.
     pub(super) fn measure(&self, name: &str, effort: Effort) -> Option<Seen> {
         let program = FAMILIES.iter().copied().flatten().find(|program| program.name == name)?;
         let hook = std::panic::take_hook();
@@ -49,11 +48,11 @@ impl Peer {
         Some(seen)
     }
 
-    /// The number of runs until one failed or there were enough, and `true` if one failed.
+    /// Returns the number of runs until a run failed or the limit was reached, and `true` if a run failed.
     fn look(&self, program: &'static Program, seed: u64, runs_max: u64) -> (u64, bool) {
         let runs = Arc::new(AtomicU64::new(0));
         let (count, create) = (runs.clone(), self.create);
-        // On a thread of its own: a run that fails while tasks unwind leaves its thread unwinding.
+        // On a separate thread, because a run that fails while tasks unwind leaves its thread unwinding.
         let look = std::thread::spawn(move || {
             let mut config = shuttle::Config::new();
             config.failure_persistence = shuttle::FailurePersistence::None;

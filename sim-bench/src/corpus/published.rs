@@ -1,11 +1,11 @@
-//! Published figures: mean schedules to the first bug over 20 trials, from the artifact of *Selectively
-//! Uniform Concurrency Testing* (ASPLOS 2025), which runs the original programs at the granularity of a
-//! load or store. Means over successes only; where not all trials succeeded there is no figure.
+//! Published figures: the mean number of schedules to the first bug over 20 trials, from the artifact of *Selectively
+//! Uniform Concurrency Testing* (ASPLOS 2025). The artifact runs the original programs at the granularity of a load or
+//! store. The means cover successful trials only, so there is no figure if a trial failed.
 
 /// The algorithms.
 pub(super) const COLUMNS: [&str; 4] = ["RW", "PCT-3", "POS", "SURW"];
 
-/// By program; none where a bug was not found in each trial, or the program is not among them.
+/// The figures by program; `None` if a trial did not find the bug, or if the paper lacks the program.
 const FIGURES: &[(&str, [Option<f64>; 4])] = &[
     ("account", [Some(18.1), Some(4.3), Some(4.1), Some(5.8)]),
     ("bluetooth", [Some(215.0), Some(112.0), Some(36.0), Some(70.0)]),
@@ -30,7 +30,7 @@ const FIGURES: &[(&str, [Option<f64>; 4])] = &[
     ("double_checked_init", [Some(364.0), Some(94.7), Some(38.6), Some(14.7)]),
 ];
 
-/// The published figures of a program.
+/// Returns the published figures of a program.
 pub(super) fn of(name: &str) -> [Option<f64>; 4] {
     let row = FIGURES.iter().find(|(known, _)| *known == name);
     row.map_or([None; 4], |(_, figures)| *figures)

@@ -1,4 +1,5 @@
-//! loom: partial-order reduction under a memory model, at most five threads with the first.
+//! loom: partial-order reduction under a memory model, with at most five threads including the
+//! first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,14 +16,14 @@ mod tools;
 #[allow(dead_code)] // What is known of a program is asked of ours.
 mod programs;
 
-/// Explores a program, for so long at most.
+/// Explores a program until the time limit.
 pub(super) fn explore(index: usize, budget: Duration) -> Explored {
     let (began, runs) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let count = runs.clone();
     let mut model = loom::model::Builder::new();
     model.log = false;
     model.max_branches = 10_000;
-    // It reads the clock only every so many runs.
+    // loom reads the clock only once in this many runs.
     model.checkpoint_interval = 100;
     model.max_duration = Some(budget);
     model.check(move || {

@@ -1,4 +1,5 @@
-//! Exhaustive search beside loom's and shuttle's: runs and seconds until all is explored.
+//! Exhaustive search, compared with loom's and shuttle's: runs and seconds until everything is
+//! explored.
 
 mod loom;
 mod ours;
@@ -12,7 +13,7 @@ use cpu_time::ProcessTime;
 
 use self::ours::programs::{PROGRAMS, Program};
 
-/// Its usage.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
 
@@ -23,14 +24,14 @@ usage: sim-bench exhaustive [quick | long] ['counter(3)' IRIW ...]
 /// The programs to explore.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
-    /// For a cell, at most.
+    /// The maximum time for a cell.
     budget: Duration,
-    /// Only these programs; all if there are none.
+    /// The names of the selected programs; empty for all programs.
     names: Vec<String>,
 }
 
 impl Arguments {
-    /// Reads the arguments after `exhaustive`; none if they do not fit the grammar.
+    /// Parses the arguments after `exhaustive`; `None` if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let mut arguments = Arguments { budget: Duration::from_secs(20), names: Vec::new() };
         for word in words {
@@ -51,19 +52,19 @@ impl Arguments {
 #[derive(Clone, Copy, Debug)]
 struct Explored {
     runs: u64,
-    /// Runs that were begun and given up, because all they could still do had been done.
+    /// The number of runs that were abandoned, because all their continuations had been explored.
     blocked: u64,
-    /// True if nothing was left to explore.
+    /// True if everything was explored.
     complete: bool,
 }
 
-/// A tool that explores the program with this index.
+/// A tool that explores the program with a given index.
 struct Contestant {
     name: &'static str,
     explore: fn(usize, Duration) -> Explored,
 }
 
-/// Ours is the first.
+/// The contestants; ours is the first.
 const CONTESTANTS: [Contestant; 3] = [
     Contestant { name: "ours", explore: ours::explore },
     Contestant { name: "loom", explore: loom::explore },
@@ -74,14 +75,14 @@ const CONTESTANTS: [Contestant; 3] = [
 #[derive(Clone, Copy)]
 struct Cell {
     explored: Explored,
-    /// Processor time, the least of a few turns.
+    /// The processor time, the minimum of a few turns.
     seconds: f64,
 }
 
 /// Polls a future that is never pending.
 ///
 /// # Panics
-/// If it is.
+/// If the future is pending.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -111,7 +112,7 @@ pub(crate) fn table(arguments: &Arguments) {
     }
 }
 
-/// Explores, and if that is quick a few times more.
+/// Explores a program, and repeats a fast exploration a few times.
 fn cell(contestant: &Contestant, index: usize, budget: Duration) -> Cell {
     const TURNS: usize = 20;
     const ENOUGH: Duration = Duration::from_millis(300);

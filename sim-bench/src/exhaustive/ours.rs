@@ -1,4 +1,4 @@
-//! unpause's exhaustive search, as a user has it.
+//! unpause's exhaustive search, in the form that users call.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sim::Runner;
 use super::Explored;
 
 mod tools {
-    //! The primitives of the programs: those of this library.
+    //! The primitives of the programs, from this library.
 
     use std::pin::Pin;
 
@@ -36,7 +36,7 @@ mod tools {
         }
     }
 
-    /// Shared memory of one number.
+    /// Shared memory for one number.
     pub(crate) struct Word(sim::Atomic<i64>);
 
     impl Word {
@@ -56,7 +56,7 @@ mod tools {
             self.0.fetch_add(more, SeqCst).await;
         }
 
-        /// Returns `true` if it was `from`, and is `to` now.
+        /// Replaces `from` by `to`. Returns `true` on success.
         pub(crate) async fn exchange(&self, from: i64, to: i64) -> bool {
             self.0.compare_exchange(from, to, SeqCst, SeqCst).await.is_ok()
         }
@@ -66,7 +66,7 @@ mod tools {
 #[path = "programs.rs"]
 pub(super) mod programs;
 
-/// Explores a program, for so long at most.
+/// Explores a program until the time limit.
 pub(super) fn explore(index: usize, budget: Duration) -> Explored {
     let program = &programs::PROGRAMS[index];
     let runner = Runner::new().hermetic().strategy("exhaustive").hang(Duration::ZERO);

@@ -1,7 +1,7 @@
-//! The programs that are explored to the end: small, and known in the field or to all contestants.
+//! The programs that are explored completely. They are small, and known in the literature or from a contestant.
 //!
-//! This file is compiled once for each contestant, over the module `tools` beside it, so all explore
-//! the same text.
+//! This file is compiled once for each contestant, over the module `tools` next to it. So all contestants explore the
+//! same text.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::tools::{Body, Mutex, Task, Word, boxed, join, spawn};
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// The number of its classes of interleavings if memory is sequentially consistent (Mazurkiewicz traces:
-    /// accesses of one word conflict unless neither changes it, so an exchange that fails is a load; sections of
-    /// one lock conflict always). By formula where there is one, else counted over all interleavings outside of
-    /// this library; where exchanges fail, by the runs of the search, which its audit agrees with.
+    /// The number of Mazurkiewicz traces under sequential consistency. Accesses to one word conflict if one of them
+    /// changes the word; so a failed exchange counts as a load. Critical sections of one lock always conflict. The
+    /// number comes from a formula, if one is known, or from counting all interleavings outside of this library. If
+    /// exchanges fail, it is the number of runs of the search, confirmed by the search's audit.
     pub(crate) classes: u64,
-    /// True if words are shared: loom models weak memory and has more to explore.
+    /// True if words are shared. loom then models weak memory and has more to explore.
     pub(crate) weak: bool,
     pub(crate) body: fn() -> Body,
 }
 
 macro_rules! programs {
     ($($name:literal, $classes:literal, $weak:literal, $body:expr;)*) => {
-        /// All of them, in the order of the table.
+        /// All programs, in the order of the table.
         pub(crate) const PROGRAMS: &[Program] = &[$(Program {
             name: $name,
             classes: $classes,
@@ -39,7 +39,7 @@ programs! {
     // n!
     "fetch_add(3)", 6, true, fetch_add(3);
     "fetch_add(4)", 24, true, fetch_add(4);
-    // Each of the words is read before it is written or after: 4, 16; one is a cycle.
+    // Each word is read before or after it is written: 4 or 16 cases. One case is a cycle.
     "SB", 3, true, store_buffering();
     "IRIW", 15, true, independent_reads();
     // (n k)! / k!^n
@@ -63,7 +63,7 @@ programs! {
     "indexer(3,8,2)", 1, true, indexer(3, 8, 2);
     "indexer(2,7,2)", 6, true, indexer(2, 7, 2);
     "indexer(3,6,2)", 8, true, indexer(3, 6, 2);
-    // 2^n, n blocks that two files want
+    // 2^n for n blocks that two files compete for.
     "filesystem(3,4)", 2, false, file_system(3, 4);
     "filesystem(4,4)", 4, false, file_system(4, 4);
 }
@@ -72,7 +72,7 @@ fn words<const N: usize>() -> Arc<[Word; N]> {
     Arc::new(std::array::from_fn(|_| Word::new(0)))
 }
 
-/// Tasks that each count in two accesses.
+/// Tasks that each increment a counter by a load and a store.
 async fn counter(tasks: i64) {
     let count = Arc::new(Word::new(0));
     let task = |_| {
@@ -86,7 +86,7 @@ async fn counter(tasks: i64) {
     assert!((1..=tasks).contains(&count.load().await));
 }
 
-/// Tasks that each count in one access.
+/// Tasks that each increment a counter by one access.
 async fn fetch_add(tasks: i64) {
     let count = Arc::new(Word::new(0));
     let task = |_| {
@@ -97,7 +97,7 @@ async fn fetch_add(tasks: i64) {
     assert_eq!(count.load().await, tasks);
 }
 
-/// Each of two tasks writes its word and reads the other's.
+/// Two tasks that each write their own word and read the other word.
 async fn store_buffering() {
     let words = words::<2>();
     let task = |me: usize| {
@@ -110,7 +110,7 @@ async fn store_buffering() {
     join((0..2).map(task).collect()).await;
 }
 
-/// Two writers of a word each; two readers read both, in opposite orders.
+/// Two writers with one word each, and two readers that read both words in opposite orders.
 async fn independent_reads() {
     let words = words::<2>();
     let write = |me: usize| {
@@ -129,7 +129,7 @@ async fn independent_reads() {
     join(tasks).await;
 }
 
-/// Tasks that each enter the critical section of one lock a few times.
+/// Tasks that each enter the critical section of one lock several times.
 async fn sections(tasks: i64, times: i64) {
     let lock = Arc::new(Mutex::new(0));
     let task = |_| {
@@ -144,7 +144,7 @@ async fn sections(tasks: i64, times: i64) {
     assert_eq!(*lock.lock().await, tasks * times);
 }
 
-/// Peterson's lock for two tasks, which try three times before they give up.
+/// Peterson's lock for two tasks. Each task tries three times before it gives up.
 async fn peterson() {
     const PATIENCE: usize = 3;
     let (wants, turn, owner) = (words::<2>(), Arc::new(Word::new(0)), Arc::new(Word::new(0)));
@@ -156,8 +156,8 @@ async fn peterson() {
             turn.store(other as i64).await;
             for _ in 0..PATIENCE {
                 if wants[other].load().await == 0 || turn.load().await == me_too {
-                    // No assertion that these are equal: loom has only the guarantees of acquire
-                    // and release.
+                    // There is no assertion that the values are equal, because loom only guarantees acquire and
+                    // release.
                     owner.store(me_too).await;
                     owner.load().await;
                     wants[me].store(0).await;
@@ -171,7 +171,7 @@ async fn peterson() {
 
 /// Treiber's stack: each of two tasks pushes a node and pops one.
 async fn treiber() {
-    // Nodes by number, 0 for none.
+    // Nodes by number; 0 means no node.
     let (head, next) = (Arc::new(Word::new(0)), words::<3>());
     let task = |mine: i64| {
         let (head, next) = (head.clone(), next.clone());
@@ -197,9 +197,9 @@ async fn treiber() {
     assert_eq!(head.load().await, 0);
 }
 
-/// The queue of Michael and Scott: two producers of a node each, and a consumer that tries twice.
+/// The queue of Michael and Scott: two producers with one node each, and a consumer that tries twice.
 async fn michael_scott() {
-    /// Nodes by number, 0 for none; the first one is the dummy.
+    /// Nodes by number; 0 means no node, and the first node is the dummy.
     struct Queue {
         head: Word,
         tail: Word,
@@ -256,8 +256,8 @@ async fn readers(readers: usize) {
     join(tasks).await;
 }
 
-/// One task looks for the last word that is zero; the n-th other one makes its word one more than the
-/// word before it (Abdulla, Aronsson, Jonsson, Sagonas, POPL 2014).
+/// One task searches for the last word that is zero. The n-th other task sets its word to the previous word plus one
+/// (Abdulla, Aronsson, Jonsson, Sagonas, POPL 2014).
 async fn last_zero(others: usize) {
     const WORDS: usize = 4;
     let words = words::<WORDS>();
@@ -279,8 +279,8 @@ async fn last_zero(others: usize) {
     join(tasks).await;
 }
 
-/// Two tasks that each add the other's number to their own, as a race to the Fibonacci numbers
-/// (SV-COMP, `fib_bench`).
+/// Two tasks that each add the other's number to their own. The order determines how far the numbers get in the
+/// Fibonacci sequence (SV-COMP, `fib_bench`).
 async fn fib_bench(rounds: usize) {
     let numbers = Arc::new([Word::new(1), Word::new(1)]);
     let task = |me: usize| {
@@ -298,8 +298,8 @@ async fn fib_bench(rounds: usize) {
     assert!(numbers[0].load().await <= highest && numbers[1].load().await <= highest);
 }
 
-/// Tasks that enter messages into a hash table with open addressing (Flanagan and Godefroid, POPL
-/// 2005, made smaller).
+/// Tasks that insert messages into a hash table with open addressing (Flanagan and Godefroid, POPL 2005, reduced in
+/// size).
 async fn indexer(tasks: usize, size: usize, messages: usize) {
     const WORDS: usize = 8;
     let table = words::<WORDS>();
@@ -318,7 +318,7 @@ async fn indexer(tasks: usize, size: usize, messages: usize) {
     join((0..tasks).map(task).collect()).await;
 }
 
-/// Tasks that find a free block for a file each (Flanagan and Godefroid, POPL 2005, made smaller).
+/// Tasks that each search for a free block for a file (Flanagan and Godefroid, POPL 2005, reduced in size).
 async fn file_system(files: usize, blocks: usize) {
     struct Disk {
         files: Vec<Mutex<usize>>,

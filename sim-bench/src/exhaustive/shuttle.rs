@@ -1,4 +1,4 @@
-//! shuttle's depth-first search: every order of all steps.
+//! shuttle's depth-first search, which explores every order of all steps.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ mod tools;
 #[allow(dead_code)] // What is known of a program is asked of ours.
 mod programs;
 
-/// Explores a program, for so long at most.
+/// Explores a program until the time limit.
 pub(super) fn explore(index: usize, budget: Duration) -> Explored {
     let began = Instant::now();
     let mut config = shuttle::Config::new();

@@ -1,5 +1,5 @@
-//! The primitives of the programs: the threads and primitives of a peer, which have the names of
-//! those of std. None of these futures is ever pending. Each such contestant includes this file.
+//! The primitives of the programs, over the threads and primitives of a peer that uses std's names.
+//! None of these futures is ever pending. Each such contestant includes this file.
 
 use std::pin::Pin;
 
@@ -25,7 +25,7 @@ pub(crate) async fn join(tasks: Vec<Task>) {
     }
 }
 
-/// Shared memory of one number.
+/// Shared memory for one number.
 pub(crate) struct Word(AtomicI64);
 
 impl Word {
@@ -45,7 +45,7 @@ impl Word {
         self.0.fetch_add(more, SeqCst);
     }
 
-    /// Returns `true` if it was `from`, and is `to` now.
+    /// Replaces `from` by `to`. Returns `true` on success.
     pub(crate) async fn exchange(&self, from: i64, to: i64) -> bool {
         self.0.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }

@@ -1,7 +1,7 @@
-//! The bodies alone: whichever task a cheap random number names is polled, and that is all. Nothing is
-//! announced, recorded or woken, so no tool that runs these bodies as they are can be below it.
+//! The bodies alone: a cheap random number selects the next task to poll, and nothing else is done. No operation is
+//! announced or recorded and no task is woken. So a tool that runs these bodies unchanged cannot be faster.
 //!
-//! For the workloads whose tasks only yield before each operation; the rest need an executor that
+//! This peer runs only workloads in which tasks yield before each operation. The other workloads need an executor that
 //! spawns, joins or wakes.
 
 use std::future::Future;
@@ -19,7 +19,7 @@ use crate::workload::{
     w8_sum,
 };
 
-/// Not a tool, but the reference for tools.
+/// The reference for tools, not a tool itself.
 pub(crate) const PEER: Peer = Peer { name: "the body alone", can, run };
 
 type Task = Pin<Box<dyn Future<Output = u64> + Send>>;
@@ -43,7 +43,7 @@ fn run(workload: Workload, runs: u64) {
     }
 }
 
-/// Polls the tasks to their ends, in any order. Returns their results.
+/// Polls the tasks in random order until all are ready. Returns their results.
 fn poll_all(tasks: Vec<Task>, seed: u64) -> Vec<u64> {
     let mut left: Vec<(usize, Task)> = tasks.into_iter().enumerate().collect();
     let mut given = vec![0; left.len()];
@@ -64,7 +64,7 @@ fn poll_all(tasks: Vec<Task>, seed: u64) -> Vec<u64> {
     given
 }
 
-/// Pending once.
+/// A future that is pending once.
 #[derive(Default)]
 struct Yield(bool);
 
@@ -122,7 +122,7 @@ fn load_store(shape: Shape, seed: u64) {
     check_loaded(shape, &poll_all(tasks, seed));
 }
 
-/// With the channel that ours has, too. It is polled whether there is something in it or not.
+/// Runs W5 with the same channel as ours. Polls the receiver even if the channel is empty.
 fn w5(seed: u64) {
     let (sender, mut receiver) = futures::channel::mpsc::unbounded();
     let producer = async move {

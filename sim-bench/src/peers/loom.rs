@@ -1,7 +1,8 @@
-//! loom: exhaustive, with a memory model, so not the same work; at most 5 threads.
+//! loom: exhaustive and with a memory model, so its work is different; at most 5 threads.
 //!
-//! The long bodies are cut off after so many of their interleavings. The short ones are explored
-//! to the end, again and again: with few interleavings that counts loom's start of a model, too.
+//! Long bodies are cut off after the given number of interleavings. Short bodies are explored
+//! completely, again and again. If they have few interleavings, the time includes the start of
+//! loom's model.
 
 use std::sync::Arc as StdArc;
 use std::sync::atomic::{AtomicU64 as StdAtomicU64, Ordering::Relaxed};
@@ -13,7 +14,7 @@ use loom::thread::{JoinHandle, spawn};
 use super::Peer;
 use crate::workload::{Shape, W2, W3, W4, Workload, check_loaded, sum_below};
 
-/// Without a log, its bound on branches out of the way.
+/// loom without a log, and with a bound on branches that has no effect.
 pub(crate) const PEER: Peer = Peer {
     name: "loom",
     can: |workload| matches!(workload, Workload::W0 | Workload::W2 | Workload::W3 | Workload::W4),
@@ -38,7 +39,7 @@ fn go<B: Fn() + Send + Sync + 'static>(runs: u64, body: B) {
         let mut model = loom::model::Builder::new();
         model.max_branches = 10_000;
         model.log = false;
-        // It looks at its limit only every so many runs, and counts the one it does not do.
+        // loom checks its limit only at intervals, and counts the run that it does not execute.
         model.checkpoint_interval = 1;
         model.max_permutations = Some((runs - done.load(Relaxed)) as usize + 1);
         model.check(move || {

@@ -1,4 +1,4 @@
-//! The measured tools: one file each, all with the same bodies.
+//! The measured tools, one file each, all with the same bodies.
 
 pub(crate) mod bare;
 pub(crate) mod loom;
@@ -15,13 +15,13 @@ use crate::workload::Workload;
 pub(crate) struct Peer {
     /// The title of its column.
     pub(crate) name: &'static str,
-    /// Returns `true` if it can run this workload.
+    /// Returns `true` if the tool can run this workload.
     pub(crate) can: fn(Workload) -> bool,
-    /// Runs the body so many times and checks that it was.
+    /// Runs the body this many times, and asserts the number of runs.
     pub(crate) run: fn(Workload, u64),
 }
 
-/// All peers; the first is ours.
+/// All peers; ours is the first.
 pub(crate) const PEERS: &[Peer] = &[
     ours::PEER,
     shuttle_threads::PEER,

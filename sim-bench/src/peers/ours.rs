@@ -1,4 +1,4 @@
-//! unpause: everything on that a user has by default, through its `Runner`.
+//! unpause through its `Runner`, with all features that are enabled by default.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::workload::{
     sum_below, w8_sum,
 };
 
-/// One job, the random walk, as the peers do.
+/// One job and the random walk, like the peers.
 pub(crate) const PEER: Peer = Peer {
     name: "ours",
     can: |_| true,
@@ -39,7 +39,7 @@ impl Default for Settings {
     }
 }
 
-/// Runs `workload` so many times; returns the steps of all runs together.
+/// Runs `workload` this many times. Returns the total number of steps.
 pub(crate) fn run(workload: Workload, runs: u64, settings: Settings) -> u64 {
     let go = Go { runs, settings };
     match workload {
@@ -133,7 +133,7 @@ async fn load_store(shape: Shape, (load, store): (Ordering, Ordering)) {
     check_loaded(shape, &last);
 }
 
-/// Writes W4 over a mutex.
+/// Defines W4 over a mutex.
 macro_rules! w4 {
     ($name:ident, $($mutex:tt)*) => {
         async fn $name() {
@@ -161,8 +161,9 @@ macro_rules! w4 {
 w4!(w4, sim::Mutex);
 w4!(w4t, sim::tokio::sync::Mutex);
 
-/// With the channel of `futures`, as it is, and a yield before each of its operations: they are no
-/// points, and without them the producer would send all it has in one step.
+/// Runs W5 with the unmodified channel of `futures`, and a yield before each of its operations.
+/// These operations are not points, so without the yields the producer would send everything in one
+/// step.
 async fn w5() {
     let (sender, mut receiver) = futures::channel::mpsc::unbounded();
     let producer = sim::spawn(async move {
@@ -184,7 +185,7 @@ async fn w5() {
     assert_eq!(consumer.await.unwrap(), sum_below(W5_MESSAGES));
 }
 
-/// With a yield before each message that is sent, which is not a point.
+/// Runs W5t with a yield before each send, because a send is not a point.
 async fn w5t() {
     let (sender, mut receiver) = sim::tokio::sync::mpsc::unbounded_channel();
     let producer = sim::spawn(async move {

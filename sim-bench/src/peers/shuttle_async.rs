@@ -1,6 +1,6 @@
 //! shuttle's random walk over async tasks.
 //!
-//! Its atomics, mutex and channel are those of its threads: they may be used in tasks, too.
+//! The atomics, mutex and channel are shuttle's primitives for threads, which tasks may use too.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::workload::{
     sum_below, w8_sum,
 };
 
-/// With shuttle's defaults.
+/// shuttle with its defaults.
 pub(crate) const PEER: Peer = Peer { name: "shuttle async", can: |_| true, run };
 
 fn run(workload: Workload, runs: u64) {

@@ -12,7 +12,7 @@ use crate::workload::{
     w8_sum,
 };
 
-/// With shuttle's defaults. A thread has no boxed async calls.
+/// shuttle with its defaults. Threads have no boxed async calls.
 pub(crate) const PEER: Peer =
     Peer { name: "shuttle threads", can: |workload| workload != Workload::W1r8, run };
 

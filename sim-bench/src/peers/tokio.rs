@@ -1,7 +1,7 @@
-//! tokio's current-thread executor: no scheduler of its own, so no interleaving but the one. The
-//! cost of task switches without decisions and records.
+//! tokio's current-thread executor. It does not choose between interleavings, so it shows the cost
+//! of task switches without decisions and records.
 //!
-//! Its operations are not points: a yield stands before each.
+//! Its operations are not points, so there is a yield before each operation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use crate::workload::{
     sum_below, w8_sum,
 };
 
-/// One runtime for all runs.
+/// tokio with one runtime for all runs.
 pub(crate) const PEER: Peer = Peer { name: "tokio", can: |_| true, run };
 
 fn run(workload: Workload, runs: u64) {

@@ -1,11 +1,11 @@
-//! loom, on the programs whose runs are timed: it explores them exhaustively, under a memory model.
+//! loom, on the programs with timed runs. It explores them exhaustively, under a memory model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cpu_time::ProcessTime;
 
-/// The primitives of the files.
+/// The primitives for the program files.
 mod names {
     pub(super) use loom::{sync, thread};
 }
@@ -14,7 +14,7 @@ mod names {
 #[path = "../../../native-tests/src/sizes.rs"]
 pub(super) mod sizes;
 
-/// Microseconds of processor time for a run. A program with fewer interleavings than `runs` is explored again.
+/// Returns the processor time per run in microseconds. Explores a program with fewer than `runs` interleavings again.
 pub(super) fn cost(program: fn(), runs: u64) -> f64 {
     let done = Arc::new(AtomicU64::new(0));
     let began = ProcessTime::now();
@@ -23,7 +23,7 @@ pub(super) fn cost(program: fn(), runs: u64) -> f64 {
         let mut model = loom::model::Builder::new();
         model.max_branches = 100_000;
         model.log = false;
-        // It looks at its limit only every so many runs, and counts the one that it does not make.
+        // loom checks its limit only at intervals, and counts the run that it does not execute.
         model.checkpoint_interval = 1;
         model.max_permutations = Some((runs - done.load(Relaxed)) as usize + 1);
         model.check(move || {

@@ -1,7 +1,8 @@
-//! Programs of plain threads: the runs until the bugs of their corpus are found, and what a run and a point cost.
+//! Measurements on programs of plain threads: the number of runs until each bug of the corpus is found, and the cost of
+//! a run and of a point.
 //!
-//! Ours are compiled by `cargo unpause` and run in a process of their own, over std; shuttle's and loom's are the same
-//! files over their primitives, in this process.
+//! Our programs are compiled by `cargo unpause` and run in a separate process, over std. For shuttle and loom, the same
+//! files are compiled over their primitives, in this process.
 
 mod loom;
 mod ours;
@@ -12,7 +13,7 @@ mod summary;
 pub(crate) use self::ours::Ours;
 use self::shuttle::{PEERS, programs};
 
-/// Its usage.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: sim-bench threads [quick] [sizes | orders urw ... | dining_5 ...]
 
@@ -26,28 +27,28 @@ usage: sim-bench threads [quick] [sizes | orders urw ... | dining_5 ...]
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     effort: Effort,
-    /// Only the cost of a run and of a point.
+    /// True to measure only the cost of a run and of a point.
     sizes: bool,
-    /// The strategies of ours, the default first.
+    /// Our strategies to measure, the default first.
     strategies: Vec<String>,
-    /// Only these programs; all if there are none.
+    /// The names of the selected programs; empty for all programs.
     names: Vec<String>,
 }
 
 /// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
-    /// Disjoint ranges of seeds.
+    /// The number of disjoint seed ranges.
     ranges: u64,
-    /// Runs in each range at most.
+    /// The maximum number of runs in each range.
     runs: u64,
-    /// Turns for each cost of a run, of which the cheapest one counts, and the runs in each.
+    /// The number of turns for each cost of a run; the minimum counts. `turn` is the number of runs in a turn.
     turns: u64,
     turn: u64,
 }
 
 impl Arguments {
-    /// Reads the arguments after `threads`; none if they do not fit the grammar.
+    /// Parses the arguments after `threads`; `None` if they do not fit the grammar.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Option<Arguments> {
         let usual = Effort { ranges: 20, runs: 20_000, turns: 5, turn: 1000 };
         let strategies = vec!["portfolio".to_owned()];
@@ -76,7 +77,7 @@ impl Arguments {
 /// The measurement of a column on a program.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// The runs to the first failure in each range, sorted; twice the runs of a range if there was none.
+    /// The number of runs to the first failure in each range, sorted. Without a failure, twice the runs of the range.
     first: Vec<u64>,
     /// True if no range has a failure.
     never: bool,
@@ -90,7 +91,7 @@ impl Seen {
         Seen { first, never }
     }
 
-    /// The median over the ranges.
+    /// Returns the median over the ranges.
     fn median(&self) -> f64 {
         let (low, high) = ((self.first.len() - 1) / 2, self.first.len() / 2);
         (self.first[low] + self.first[high]) as f64 / 2.0
@@ -101,20 +102,20 @@ impl Seen {
     }
 }
 
-/// A program, measured.
+/// The measurements of a program.
 struct Row {
-    /// By strategy of ours, the default first.
+    /// One entry for each of our strategies, the default first.
     ours: Vec<Seen>,
-    /// By strategy of shuttle.
+    /// One entry for each of shuttle's strategies.
     theirs: Vec<Seen>,
-    /// Microseconds for a run of the fixed twin: the default, and shuttle's random walk.
+    /// The microseconds per run of the fixed twin: for the default, and for shuttle's random walk.
     micros: [f64; 2],
 }
 
 /// Prints the tables.
 ///
 /// # Errors
-/// If the program that runs ours cannot be built, or ends.
+/// If the program for our runs cannot be built, or exits.
 pub(crate) fn table(arguments: &Arguments) -> Result<(), String> {
     let mut ours = Ours::start()?;
     if arguments.sizes {
@@ -163,7 +164,7 @@ pub(crate) fn table(arguments: &Arguments) -> Result<(), String> {
 }
 
 impl Row {
-    /// The runs of the best of shuttle's strategies on this program.
+    /// Returns the number of runs of shuttle's best strategy on this program.
     fn best(&self) -> f64 {
         self.theirs.iter().map(Seen::median).fold(f64::INFINITY, f64::min)
     }

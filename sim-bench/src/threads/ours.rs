@@ -1,4 +1,4 @@
-//! Ours: a program that `cargo unpause` builds from `native-tests`, asked line by line.
+//! Our side: a program that `cargo unpause` builds from `native-tests`. It receives requests line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
@@ -14,11 +14,11 @@ pub(crate) struct Ours {
     answers: BufReader<ChildStdout>,
 }
 
-/// The mean over some runs.
+/// The mean cost of a number of runs.
 pub(crate) struct Cost {
-    /// Microseconds of processor time for a run.
+    /// The processor time per run in microseconds.
     pub(crate) micros: f64,
-    /// Steps of a run.
+    /// The number of steps per run.
     pub(crate) steps: f64,
 }
 
@@ -31,7 +31,7 @@ struct Answer {
 }
 
 impl Ours {
-    /// Builds and starts it.
+    /// Builds and starts the program.
     pub(crate) fn start() -> Result<Ours, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the project");
         let mut command = Command::new("cargo");
@@ -46,7 +46,7 @@ impl Ours {
         Ok(Ours { child, requests, answers })
     }
 
-    /// The runs to the first failure of the buggy twin, in each range of seeds.
+    /// Returns the number of runs to the first failure of the buggy twin, in each range of seeds.
     pub(super) fn first_failures(
         &mut self,
         strategy: &str,
@@ -61,7 +61,8 @@ impl Ours {
         Ok(Seen::new(first.collect::<Result<_, String>>()?, effort))
     }
 
-    /// The cost of a run of a program without a bug, rehearsals included. `strategy` may name a memory, too.
+    /// Returns the cost of a run of a program without a bug, rehearsals included. `strategy` may also name a memory
+    /// model.
     pub(crate) fn cost(
         &mut self,
         twin: &str,
@@ -100,7 +101,7 @@ impl Ours {
 
 impl Drop for Ours {
     fn drop(&mut self) {
-        // It ends when its requests do; a failure of it was reported already.
+        // The program ends when its input ends. Its failure, if any, was reported already.
         _ = self.child.kill();
         _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! shuttle's strategies, on the same files over its primitives.
+//! shuttle's strategies, on the same files compiled over shuttle's primitives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use shuttle::{Config, FailurePersistence, Runner};
 
 use super::{Effort, Seen};
 
-/// The primitives of the files.
+/// The primitives for the program files.
 mod names {
     pub(super) use shuttle::{sync, thread};
 }
@@ -27,7 +27,7 @@ pub(super) use self::corpus::Program;
 /// A strategy of shuttle.
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// One for this seed that ends after so many runs.
+    /// Creates the scheduler for this seed. It ends after this many runs.
     create: fn(u64, usize) -> Box<dyn Scheduler + Send>,
 }
 
@@ -47,20 +47,20 @@ pub(super) const PEERS: &[Peer] = &[
     },
 ];
 
-/// The programs of the corpus.
+/// Returns the programs of the corpus.
 pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
     corpus::all()
 }
 
 impl Peer {
-    /// The runs to the first failure of the buggy twin, in each range of seeds.
+    /// Returns the number of runs to the first failure of the buggy twin, in each range of seeds.
     ///
     /// The run in which PCT or URW learns counts.
     pub(super) fn first_failures(&self, program: &Program, effort: Effort) -> Seen {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let first = |range| {
-            // On a thread of its own: a run that fails while threads unwind leaves its thread unwinding.
+            // On a separate thread, because a run that fails while threads unwind leaves its thread unwinding.
             let (runs, buggy) = (Arc::new(AtomicU64::new(0)), program.buggy);
             let (count, scheduler) = (runs.clone(), (self.create)(range, effort.runs as usize));
             let look = std::thread::spawn(move || {
@@ -76,7 +76,7 @@ impl Peer {
         Seen::new(first, effort)
     }
 
-    /// Microseconds of processor time for a run of a program without a bug.
+    /// Returns the processor time per run of a program without a bug, in microseconds.
     pub(super) fn cost(&self, program: fn(), seed: u64, runs: u64) -> f64 {
         let runner = runner((self.create)(seed, runs as usize));
         let began = ProcessTime::now();

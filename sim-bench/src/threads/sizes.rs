@@ -1,14 +1,14 @@
-//! The cost of a tiny run, and of a point of a long one, beside shuttle and loom.
+//! The cost of a tiny run and of a point of a long run, compared with shuttle and loom.
 
 use super::Effort;
 use super::loom;
 use super::ours::Ours;
 use super::shuttle::{self, PEERS};
 
-/// Microseconds for a run of the tiny program and of the long one.
+/// The microseconds per run of the tiny program and of the long program.
 type Micros = [f64; 2];
 
-/// Prints the table: the cheapest of some turns.
+/// Prints the table. Each figure is the minimum of several turns.
 pub(super) fn table(ours: &mut Ours, effort: Effort) -> Result<(), String> {
     let (tiny, long) = (effort.turn * 10, effort.turn / 10);
     let mut least: [(&str, Micros); 4] =

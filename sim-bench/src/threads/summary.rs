@@ -3,8 +3,8 @@
 use super::shuttle::PEERS;
 use super::{Row, Seen};
 
-/// Prints the geometric means over all programs, and over each half of them: what is chosen on one half can be
-/// checked on the other.
+/// Prints the geometric means over all programs, and over each half of them. So a choice that was made on one half can
+/// be checked on the other.
 pub(super) fn print(strategies: &[String], rows: &[(usize, Row)]) {
     let halves: [(&str, fn(usize) -> bool); 3] = [
         ("all programs", |_| true),
@@ -41,7 +41,7 @@ fn half(title: &str, strategies: &[String], rows: &[&Row]) {
     println!("{:<14} {best:>7.2} {:>10.2} {:>8.2}", "shuttle's best", best / random, 1.0);
 }
 
-/// The geometric mean.
+/// Returns the geometric mean.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let logs: Vec<f64> = values.map(f64::ln).collect();
     (logs.iter().sum::<f64>() / logs.len() as f64).exp()

@@ -1,4 +1,4 @@
-//! Holds the results of a search against those of the interpreter.
+//! Compares the results of a search with the results of the interpreter.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,19 +11,19 @@ use super::drive::Driven;
 use super::interpret;
 use super::program::{End, Program, Sight};
 
-/// Runs that a search may take; with more it is left out.
+/// The maximum number of runs of a search. A program that needs more is left out.
 const RUNS_MAX: u64 = 3_000;
-/// Runs that a search without reduction may take.
+/// The maximum number of runs of a search without reduction.
 const PLAIN_RUNS_MAX: u64 = 20_000;
-/// States that the interpreter may visit.
+/// The maximum number of states that the interpreter visits.
 const STATES_MAX: usize = 100_000;
 
 /// The source of the expected results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
-    /// From [`interpret::results`].
+    /// The function [`interpret::results`].
     Interpreter,
-    /// From the search `preemptions` without a bound, which reduces nothing: for acts that the
+    /// The search `preemptions` without a bound, which reduces nothing. Used for acts that the
     /// interpreter does not model.
     Preemptions,
 }
@@ -31,34 +31,34 @@ pub enum Judge {
 /// The result of a comparison.
 #[derive(Debug)]
 pub enum Verdict {
-    /// The search claims a proof, and all accounts agree on these results, found in so many runs.
+    /// The search claims a proof, and all sources agree on these results.
     Same {
         /// The results.
         results: BTreeSet<Sight>,
         /// The runs of the search.
         runs: u64,
     },
-    /// The accounts differ.
+    /// The sources of results differ.
     Differs(Difference),
-    /// No account contradicts another, but nothing is claimed: for this reason.
+    /// No source contradicts another source, but no proof is claimed, for this reason.
     LeftOut(Why),
 }
 
-/// The reason for which a program is not compared.
+/// The reason why a program is not compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// The search would take too many runs.
     Runs,
     /// The search reports that tasks share state outside this library.
     Blind,
-    /// The expected results are too many states or runs away.
+    /// The interpreter or the reference search would need too many states or runs.
     Expected,
 }
 
-/// Results that one account has and another has not.
+/// Results that one source has, but another source lacks.
 #[derive(Debug)]
 pub struct Difference {
-    /// The kind of the sight that differs.
+    /// The kind of the difference.
     pub kind: Kind,
     /// The results.
     pub sights: BTreeSet<Sight>,
@@ -67,11 +67,11 @@ pub struct Difference {
 /// Kinds of differences.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// Expected, but not found by a search that claims to have found all: a false proof.
+    /// Expected, but missing in a search that claims to be complete: a false proof.
     Missed,
-    /// Found by the search and not expected: the search, or the interpreter, is wrong.
+    /// Found by the search, but not expected. The search or the interpreter is wrong.
     Unexpected,
-    /// Seen by a run at random and not expected.
+    /// Observed in a random run, but not expected.
     SeenAtRandom,
     /// The search has all results, but its own sampled runs contradict it.
     Doubted,
@@ -95,27 +95,27 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The runs to compare, and their judge.
+/// The sources to compare, including the source of the expected results.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
     /// The source of the expected results.
     pub judge: Judge,
     /// The number of random runs for each strategy of [`AT_RANDOM`].
     pub random: u64,
-    /// True if the test is also run plainly, up to its first failure.
+    /// True if the test also runs plainly, until its first failure.
     pub plain: bool,
 }
 
-/// The strategies whose runs are compared.
+/// The strategies for the compared random runs.
 pub const AT_RANDOM: [&str; 2] = ["random", "portfolio"];
 
 impl Comparison {
-    /// Compares the accounts of a program.
+    /// Compares the results of all sources for a program.
     pub fn of(&self, program: &Program) -> Verdict {
         self.between(program, program)
     }
 
-    /// Compares the expected results of one program with the results of a search for another.
+    /// Compares the expected results of one program with the results of a search for another program.
     pub fn between(&self, of: &Program, program: &Program) -> Verdict {
         let expected = match self.judge {
             Judge::Interpreter => interpret::results(of, STATES_MAX),
@@ -133,7 +133,7 @@ impl Comparison {
         if !new(&searched.sights).is_empty() {
             return differs(Kind::Unexpected, new(&searched.sights));
         }
-        // Also if it has found out by itself that it is wrong.
+        // Even a search that has discovered a fault of its own is compared.
         if searched.complete && !searched.blind {
             let missed: BTreeSet<_> = expected.difference(&searched.sights).cloned().collect();
             if !missed.is_empty() {
@@ -155,7 +155,7 @@ impl Comparison {
         }
     }
 
-    /// The sights of random runs.
+    /// Returns the sights of random runs.
     fn at_random(&self, program: &Program) -> BTreeSet<Sight> {
         let driven = Driven::new(program);
         let mut sights = BTreeSet::new();
@@ -171,14 +171,14 @@ impl Comparison {
 }
 
 fn runner(strategy: &str) -> Runner {
-    // Without a watchdog there is no thread for each search.
+    // Without a watchdog, a search starts no additional thread.
     Runner::new().hermetic().strategy(strategy).hang(Duration::ZERO).max_steps(2_000)
 }
 
 struct Searched {
     sights: BTreeSet<Sight>,
     runs: u64,
-    /// True if runs that it sampled did not agree with it.
+    /// True if the search's own sampled runs contradict it.
     doubted: bool,
     complete: bool,
     blind: bool,
@@ -202,7 +202,7 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
     Searched {
         sights,
         runs: report.runs,
-        // That one of them failed is nothing new: each run of the search was shown.
+        // A failing sampled run adds nothing, because each run of the search was already shown.
         doubted: searched
             .audit
             .as_ref()
@@ -212,17 +212,17 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
     }
 }
 
-/// Returns `true` if a test passes that stops at the first failure and checks the orders of calls
-/// without running them.
+/// Returns `true` if a plain test passes. It stops at the first failure, and checks the orders of
+/// calls without running them.
 fn passes(program: &Program) -> bool {
     let driven = Driven::new(program);
-    // A failure is written down; tests at the same time do not write to one place.
+    // A failure writes files, so parallel tests need separate folders.
     let place = format!("sim-acts-{}-{:?}", std::process::id(), std::thread::current().id());
     let out = std::env::temp_dir().join(place);
     let runner = runner("exhaustive").prove(0).out(&out);
     let passed = runner.run(async || driven.body().await).passed();
     if !passed {
-        // Files left behind do no harm.
+        // Remaining files are harmless.
         let _ = std::fs::remove_dir_all(out);
     }
     passed

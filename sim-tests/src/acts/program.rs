@@ -1,8 +1,8 @@
 //! Programs as data: tasks and their acts.
 //!
 //! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks, [`NODES`]
-//! names of nodes and one recorded register. A task holds the handles of the tasks that it spawned, until it gives
-//! them away. An act on a handle of another task does nothing.
+//! node names and one recorded register. A task holds the handles of the tasks that it spawned, until it gives them
+//! away. An act on a handle that its task does not hold has no effect.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ pub const CELL: usize = 2;
 pub const STATIC: usize = 3;
 /// The number of locks.
 pub const LOCKS: usize = 2;
-/// The number of names of nodes.
+/// The number of node names.
 pub const NODES: usize = 3;
 
-/// Tasks by number. Task 0 is the body of the test; each other task is spawned by at most one act.
+/// Numbered tasks. Task 0 is the body of the test. At most one act spawns each other task.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     /// The acts of each task.
@@ -26,60 +26,60 @@ pub struct Program {
 
 /// An act of a task.
 ///
-/// Acts that see a value log it. "A point" is an act that other tasks may come before.
+/// Acts that read a value log it. "A point" marks an act before which other tasks may step.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Act {
     /// Reads a word and logs the value. A point.
     Load(usize),
     /// Writes a word. A point.
     Store(usize, u8),
-    /// Writes a word and logs the value before. A point.
+    /// Writes a word and logs the previous value. A point.
     Swap(usize, u8),
-    /// Adds 1 to an atomic and logs the value before. A point.
+    /// Adds 1 to an atomic and logs the previous value. A point.
     Add(usize),
-    /// Sets an atomic to the larger of its value and this one; logs the value before. A point.
+    /// Sets an atomic to the maximum of its value and this value; logs the previous value. A point.
     Max(usize, u8),
-    /// Replaces the second value by the third and logs the value found. A point.
+    /// Replaces the second value by the third value, and logs the observed value. A point.
     Exchange(usize, u8, u8),
     /// Draws a value below the bound and writes it to a word. A point.
     StoreDrawn(usize, u8),
 
-    /// Waits for a lock, logs the value under it, and adds 1 to that. A point.
+    /// Waits for a lock, logs the value under the lock, and adds 1 to this value. A point.
     Lock(usize),
-    /// The same if the lock is free: logs 0 if not, and else 1 more than the value. A point.
+    /// Tries to lock. Logs 0 if the lock is held. Otherwise acts like `Lock`, and logs 1 more than the value. A point.
     TryLock(usize),
-    /// Releases the lock that this piece of the program took last. No point.
+    /// Releases the lock that this piece of the program acquired last. No point.
     Unlock,
 
-    /// Waits until a word has a value. A point for each look.
+    /// Waits until a word has a value. Each evaluation is a point.
     Spin(usize, u8),
-    /// Waits until word 0 has the first value or word 1 the second, looking at word 0 first.
+    /// Waits until word 0 has the first value or word 1 has the second value. Reads word 0 first.
     SpinEither(u8, u8),
-    /// Waits until word 0 has the first value and, in a later step, word 1 the second.
+    /// Waits until word 0 has the first value and, in a later step, word 1 has the second value.
     SpinBoth(u8, u8),
     /// Waits until an exchange succeeds.
     SpinExchange(usize, u8, u8),
-    /// Waits until an attempt at a lock succeeds, and releases the lock at once.
+    /// Waits until an attempt to lock succeeds, and releases the lock at once.
     SpinTry(usize),
 
     /// Does nothing. A point.
     Yield,
     /// Draws a value below the bound and logs it. No point.
     Draw(u8),
-    /// Leaves out so many acts if the value that this piece logged last is this one. No point.
+    /// Skips `.1` acts if the value that this piece logged last is `.0`. No point.
     SkipIf(u8, u8),
     /// Panics, which ends the run. No point.
     Panic,
 
-    /// Spawns a task, and moves the handles of these others into it. No point.
+    /// Spawns a task, and moves the handles of these other tasks into it. No point.
     Spawn(usize, Vec<usize>),
-    /// Awaits a handle; logs 1 if the task ended by itself and 0 if it was aborted. Takes over the handles
-    /// that the target held at its end. A point.
+    /// Awaits a handle. Logs 1 if the task ended by itself, and 0 if it was aborted. Takes over the handles that the
+    /// target held at its end. A point.
     Join(usize),
-    /// Polls a handle once and drops it: logs 0 if it was pending, else 1 more than [`Act::Join`] does.
-    /// No point.
+    /// Polls a handle once and drops it. Logs 0 if it was pending, otherwise 1 more than [`Act::Join`] logs. No
+    /// point.
     Poll(usize),
-    /// Polls a handle once, yields, and then awaits the handle, unless the poll was ready.
+    /// Polls a handle once and yields. Then awaits the handle, unless the poll was ready.
     PollJoin(usize),
     /// Aborts a task. No point.
     Abort(usize),
@@ -87,42 +87,42 @@ pub enum Act {
     Look(usize),
     /// Detaches a task. No point.
     Detach(usize),
-    /// Makes the future of an act that is one point, polls it once and drops it. No point.
+    /// Creates the future of an act with one point, polls it once and drops it. No point.
     Drop(Box<Act>),
 
-    /// Adds the node of a name, which lives. The run ends if there is a node of that name. No point.
+    /// Adds a running node with this name. The run ends if a node has this name already. No point.
     Node(usize),
-    /// Logs 1 if there is a node of a name, and 0 otherwise. No point.
+    /// Logs 1 if a node has this name, and 0 otherwise. No point.
     Find(usize),
-    /// Logs the number of a node, from 1 in the order of the additions, and 0 if there is no node of the name. No
+    /// Logs the number of the node with this name, in the order of additions from 1; 0 if no node has the name. No
     /// point.
     Addr(usize),
-    /// Logs twice the number of lives of a node, and 1 more if it lives; 0 if there is no node of the name. No point.
+    /// Logs twice the number of lives of a node, plus 1 if it is running; 0 if no node has the name. No point.
     Life(usize),
-    /// Ends the process of a node, if there is a node of the name and it lives. No point.
+    /// Ends the process of the node with this name, if it exists and is running. No point.
     Kill(usize),
-    /// Begins the next life of a node, if there is a node of the name. No point.
+    /// Begins the next life of the node with this name, if it exists. No point.
     Restart(usize),
 
-    /// Two pieces; the first to end drops the other: `select`.
+    /// Two pieces, like in `select`: the first piece that ends drops the other.
     Race(Vec<Act>, Vec<Act>),
-    /// Two pieces, each polled whenever the task is: `join`.
+    /// Two pieces, like in `join`: each poll of the task polls both.
     Both(Vec<Act>, Vec<Act>),
-    /// Two pieces, each polled when it was woken: `FuturesUnordered`.
+    /// Two pieces, like in `FuturesUnordered`: each is polled when it was woken.
     Woken(Vec<Act>, Vec<Act>),
 
-    /// From now on the piece holds something that does this when it is dropped: when the piece ends, its task
-    /// is aborted, or the piece loses a race. The value acquired last is dropped first. No point.
+    /// From now on, the piece holds a value with this drop effect. It is dropped when the piece ends, its task is
+    /// aborted, or the piece loses a race. The value acquired last is dropped first. No point.
     Defer(Effect),
 
-    /// A recorded write of this value to a register, or a recorded read: an access to each of the words in
-    /// turn, and the last one gives the result. A point for each word.
+    /// A recorded write of this value to a register, or a recorded read. It accesses each of the words in turn, and the
+    /// last access determines the result. A point for each word.
     Call {
-        /// True if it is made with `History::invoke`.
+        /// True if the call is recorded with `History::invoke`.
         explicit: bool,
-        /// The written value; none for a read.
+        /// The written value; `None` for a read.
         write: Option<u8>,
-        /// The words.
+        /// The accessed words.
         words: Vec<usize>,
     },
 }
@@ -130,20 +130,20 @@ pub enum Act {
 /// The effect of a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
-    /// As [`Act::Abort`].
+    /// Like [`Act::Abort`].
     Abort(usize),
-    /// As [`Act::Look`].
+    /// Like [`Act::Look`].
     Look(usize),
-    /// As [`Act::Draw`].
+    /// Like [`Act::Draw`].
     Draw(u8),
-    /// As [`Act::Spawn`], without handles.
+    /// Like [`Act::Spawn`], without handles.
     Spawn(usize),
-    /// As [`Act::Panic`].
+    /// Like [`Act::Panic`].
     Panic,
 }
 
 impl Act {
-    /// The pieces of an act that has any.
+    /// Returns the pieces of an act, if it has any.
     pub fn pieces(&self) -> Option<[&Vec<Act>; 2]> {
         match self {
             Act::Race(one, two) | Act::Both(one, two) | Act::Woken(one, two) => Some([one, two]),
@@ -151,7 +151,7 @@ impl Act {
         }
     }
 
-    /// The pieces of an act that has any.
+    /// Returns the pieces of an act, if it has any.
     pub fn pieces_mut(&mut self) -> Option<[&mut Vec<Act>; 2]> {
         match self {
             Act::Race(one, two) | Act::Both(one, two) | Act::Woken(one, two) => Some([one, two]),
@@ -161,7 +161,7 @@ impl Act {
 }
 
 impl Program {
-    /// The number of acts, including those in pieces.
+    /// Returns the number of acts, including acts in pieces.
     pub fn size(&self) -> usize {
         fn size(acts: &[Act]) -> usize {
             let inner = |act: &Act| act.pieces().map_or(0, |pair| size(pair[0]) + size(pair[1]));
@@ -170,7 +170,7 @@ impl Program {
         self.tasks.iter().map(|acts| size(acts)).sum()
     }
 
-    /// Returns `true` if `is` holds for any act, including those in pieces.
+    /// Returns `true` if `is` holds for any act, including acts in pieces.
     pub fn any(&self, is: impl Fn(&Act) -> bool) -> bool {
         fn any(acts: &[Act], is: &dyn Fn(&Act) -> bool) -> bool {
             let inner =
@@ -180,20 +180,20 @@ impl Program {
         self.tasks.iter().any(|acts| any(acts, &is))
     }
 
-    /// Returns `true` if calls are recorded; then the body checks the history at its end.
+    /// Returns `true` if calls are recorded. The body then checks the history at its end.
     pub fn records(&self) -> bool {
         self.any(|act| matches!(act, Act::Call { .. }))
     }
 }
 
-/// All that is seen of one run.
+/// The observations of one run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sight {
     /// The end of the run.
     pub end: End,
-    /// The log of each task, in entries of [`entry`].
+    /// The log of each task. Its elements are created by [`entry`].
     pub logs: Vec<Vec<u16>>,
-    /// The last values of the words and of those under the locks.
+    /// The last values of the words, and the last values under the locks.
     pub memory: [u8; WORDS + LOCKS],
 }
 
@@ -202,15 +202,15 @@ pub struct Sight {
 pub enum End {
     /// The body returned.
     Passed,
-    /// No task that is left can step.
+    /// No remaining task can step.
     Deadlock,
     /// This task panicked.
     Panicked(usize),
-    /// This task added a node of a name that the run has already.
+    /// This task added a node with an existing name.
     Refused(usize),
-    /// The body returned, and the history was not linearizable.
+    /// The body returned, but the history was not linearizable.
     Violated,
-    /// The run failed in a way that no program here can.
+    /// The run failed in a way that is impossible for these programs.
     Other(String),
 }
 
@@ -221,13 +221,13 @@ impl End {
     }
 }
 
-/// An entry of a log: a value, and the branch of the task that saw it (0: none).
+/// Returns a log entry: a value, with the branch of the task that saw it (0: no branch).
 pub fn entry(branch: u8, value: u8) -> u16 {
     100 * u16::from(branch) + u16::from(value)
 }
 
 impl fmt::Display for Program {
-    /// The program as Rust-like text, each task where it is spawned.
+    /// Writes the program as Rust-like text, with each task at the place of its spawn.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "async fn body() {{")?;
         let mut shown = vec![0];
@@ -302,7 +302,7 @@ impl Program {
     }
 }
 
-/// An act that fits a line.
+/// An act that fits on one line.
 struct Line<'a>(&'a Act);
 
 impl fmt::Display for Line<'_> {

@@ -1,11 +1,11 @@
-//! Finds the smallest part of a program of which something is still true.
+//! Finds a minimal part of a program that still has a given property.
 
 use super::program::{Act, Program};
 
-/// Programs that are tried; then the smallest so far is taken.
+/// The maximum number of tried programs. After that, the smallest program so far is returned.
 const TRIES_MAX: u32 = 3_000;
 
-/// Removes parts of `program` as long as `fails` holds without them. It must hold for `program`.
+/// Removes parts of `program` as long as `fails` remains true. It must be true for `program`.
 pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut tries = 0;
@@ -24,7 +24,7 @@ pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     }
 }
 
-/// Programs with less, those first that have the least.
+/// Returns smaller programs, the smallest first.
 fn smaller(program: &Program) -> Vec<Program> {
     let mut all = Vec::new();
     for task in 0..program.tasks.len() {
@@ -41,7 +41,7 @@ fn smaller(program: &Program) -> Vec<Program> {
     all
 }
 
-/// Lists of acts with less.
+/// Returns smaller lists of acts.
 fn less(acts: &[Act]) -> Vec<Vec<Act>> {
     let mut all = Vec::new();
     for at in 0..acts.len() {
@@ -65,7 +65,7 @@ fn less(acts: &[Act]) -> Vec<Vec<Act>> {
     all
 }
 
-/// Acts that do less than one.
+/// Returns acts that do less than `act`.
 fn simpler(act: &Act) -> Vec<Act> {
     match act {
         Act::Spawn(child, gives) => (0..gives.len())

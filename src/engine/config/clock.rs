@@ -1,4 +1,4 @@
-//! The setting of the clock: its name as a value.
+//! The setting `clock`: converts its name to a value.
 
 use super::{InvalidSetting, Settings};
 use crate::run::clock::ClockMode;

@@ -1,4 +1,4 @@
-//! The settings of faults: their texts as one value.
+//! The settings of faults: combines their texts into one value.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The values of settings as text, both ways.
+//! Conversions between the values of settings and their texts.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// The text of a flag.
+/// Returns the text of a flag.
 pub(super) fn flag_text(flag: bool) -> String {
     u8::from(flag).to_string()
 }
@@ -45,7 +45,7 @@ pub(super) fn parse_log(text: &str) -> Option<LogMode> {
     }
 }
 
-/// The names of all strategies.
+/// Returns the names of all strategies.
 pub(super) fn strategy_grammar() -> String {
     let searches = SEARCHES.iter().map(|row| row.grammar());
     let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).chain(searches).collect();
@@ -60,12 +60,12 @@ pub(super) fn parse_time(text: &str) -> Option<Duration> {
     duration::milliseconds(text).map(Duration::from_millis)
 }
 
-/// The text of a time limit, none being no limit.
+/// Returns the text of a time limit; `None` means no limit and is written as 0.
 pub(super) fn time_text(time: Option<Duration>) -> String {
     let time = time.unwrap_or_default();
     match time.subsec_millis() {
         0 => format!("{}s", time.as_secs()),
-        // Such a number of milliseconds is a limit that is never reached.
+        // A limit with more milliseconds than a `u64` is never reached, so the maximum replaces it.
         _ => format!("{}ms", u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     }
 }

@@ -1,18 +1,18 @@
-//! Settings that mean nothing to real threads, which follow no strategy and no trace and count no steps.
+//! Settings without effect on real threads. Real threads follow no strategy and no trace, and count no steps.
 //!
-//! Most affect only the report, so a test that has them runs nevertheless and lists them. A requested replay would be
-//! another test, so it is an error.
+//! Most of these settings affect only the report, so the test runs nevertheless and lists them in a note. A requested
+//! replay is an error, because real threads would run something else than the trace.
 
 use super::{InvalidSetting, SETTINGS, Settings};
 
 impl Settings {
-    /// Returns the settings that have no effect on real threads: the names of arguments and of variables.
+    /// Returns the settings that have no effect on real threads, each with its argument name and its variable.
     pub(crate) fn idle_on_threads(&self) -> Vec<(&'static str, &'static str)> {
         let idle = SETTINGS.iter().filter(|row| !row.on_threads && (row.requests)(self));
         idle.map(|row| (row.name, row.variable)).collect()
     }
 
-    /// The error of a requested replay on real threads.
+    /// Returns an error if a replay is requested on real threads.
     pub(super) fn replay_on_threads(&self) -> Result<(), InvalidSetting> {
         let Some(value) = self.replay.clone() else { return Ok(()) };
         let grammar = "left out in this build: real threads follow no trace. Build with the feature `sim` to \

@@ -1,18 +1,20 @@
-//! The files with reports in JSON, which programs read.
+//! The setting for JSON reports, which other programs read.
 
 use std::path::PathBuf;
 
-/// The reports that are written as JSON.
+/// The choice of reports to write as JSON.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum JsonFiles {
-    /// None.
+    /// No report.
     Never,
-    /// The reports of failures that leave something else behind, such as a trace: beside that.
+    /// The reports of failures that leave another file behind, for example a trace. The report is
+    /// written beside that file.
     #[default]
     OfFailures,
-    /// All, in the folder of the traces of the test.
+    /// All reports, in the trace folder of the test.
     All,
-    /// All, here: a file that ends with `.json`, or a folder with a file for each test.
+    /// All reports, at this path: a file if the path ends with `.json`, otherwise a folder with a
+    /// file for each test.
     At(PathBuf),
 }
 

@@ -1,9 +1,9 @@
-//! The list of settings, one row for each. The struct of [`Settings`], the variables and their precedence, the headers
-//! of traces and of results, the variables on the commands of screens and the notes about real threads are made from
-//! it, so that there is no setting without a row.
+//! The list of settings, one row for each setting. The struct [`Settings`], the variables and their precedence, and the
+//! headers of traces and results are generated from this list. So are the variables in printed commands and the notes
+//! about real threads. Therefore every setting has a row.
 //!
-//! A row states the [meaning](super::row::Meaning) of its setting. The tests in `runner/walk.rs` find a planted failure
-//! with each setting on which runs depend, and replay it.
+//! Each row states the [meaning](super::row::Meaning) of its setting. For every setting on which runs depend, the tests
+//! in `runner/walk.rs` find a planted failure under this setting and replay it.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -36,11 +36,11 @@ macro_rules! settings {
             read: $read:expr,
         }
     )*) => {
-        /// The settings of one test, `None` if not set.
+        /// The settings of one test. A setting is `None` if it is not set.
         #[derive(Clone, Debug, Default)]
         pub(crate) struct Settings {
             $($(#[doc = $doc])* pub(crate) $name: Option<$type>,)*
-            /// The properties of the test that are no settings.
+            /// The properties of the test that are not settings.
             pub(crate) kind: TestKind,
         }
 
@@ -101,7 +101,7 @@ settings! {
         grammar: strategy_grammar(),
         read: |text| Chosen::parse(text).map(|_| text.to_owned()),
     }
-    /// The time after which no further seed is run.
+    /// The time limit of the test: no further seed starts after this time.
     time: Duration {
         variable: "SIM_TIME", argument: true, on_threads: true,
         meaning: Report,
@@ -115,7 +115,7 @@ settings! {
         grammar: "a number of steps like 100000",
         read: |text| text.parse().ok().filter(|steps| *steps > 0),
     }
-    /// A file or an inline trace.
+    /// The trace to replay: a file name or an inline trace.
     replay: String {
         variable: "SIM_REPLAY", argument: true, on_threads: true,
         meaning: Report,
@@ -129,57 +129,57 @@ settings! {
         grammar: Points::GRAMMAR,
         read: |text| Points::parse(text).map(|_| text.to_owned()),
     }
-    /// The things that the runs of plain threads share, by name.
+    /// The isolation of the runs of plain threads, by name.
     isolate: String {
         variable: "SIM_ISOLATE", argument: true, on_threads: false,
         meaning: Run(|config| config.isolate.name().to_owned()),
         grammar: Isolation::GRAMMAR,
         read: |text| Isolation::parse(text).map(|_| text.to_owned()),
     }
-    /// The memory, by name.
+    /// The memory model, by name.
     memory: String {
         variable: "SIM_MEMORY", argument: true, on_threads: false,
         meaning: Run(|config| config.memory.name().to_owned()),
         grammar: MemoryModel::GRAMMAR,
         read: |text| MemoryModel::parse(text).map(|_| text.to_owned()),
     }
-    /// True if the counts of `Arc` are points of all runs of plain threads, false if of none. Each run decides it
-    /// otherwise.
+    /// Decides if reference-count operations of `Arc` are points of plain threads: in all runs if true, in no run if
+    /// false. If the setting is not set, each run decides.
     arc: bool {
         variable: "SIM_ARC", argument: true, on_threads: false,
         meaning: Run(|config| config.points.arc.map_or(String::new(), flag_text)),
         grammar: "1 or 0",
         read: flag,
     }
-    /// When the time of a run moves, by name.
+    /// The mode of the virtual clock, by name.
     clock: String {
         variable: "SIM_CLOCK", argument: true, on_threads: false,
         meaning: Run(|config| config.clock.to_string()),
         grammar: ClockMode::GRAMMAR,
         read: |text| ClockMode::parse(text).map(|_| text.to_owned()),
     }
-    /// The names of the tasks that may be aborted, as a pattern.
+    /// A pattern for the names of the tasks that may be aborted.
     cancel: String {
         variable: "SIM_CANCEL", argument: true, on_threads: false,
         meaning: Run(|config| config.faults.cancel.as_deref().unwrap_or_default().to_owned()),
         grammar: PATTERN_GRAMMAR,
         read: |text| Some(text.to_owned()).filter(|text| !text.is_empty()),
     }
-    /// True if the deadlines of time-outs and in branches of `select!` may pass at any moment.
+    /// True if the deadlines of timeouts, and of timers in `select!` branches, may expire at any moment.
     cancel_selects: bool {
         variable: "SIM_CANCEL_SELECTS", argument: true, on_threads: false,
         meaning: Run(|config| flag_text(config.faults.selects)),
         grammar: "1 or 0",
         read: flag,
     }
-    /// True if code that is marked with `buggify!` may be executed.
+    /// True if runs may execute the code marked with `buggify!`.
     buggify: bool {
         variable: "SIM_BUGGIFY", argument: true, on_threads: false,
         meaning: Run(|config| flag_text(config.faults.buggify)),
         grammar: "1 or 0",
         read: flag,
     }
-    /// The guarantee of progress, by name.
+    /// The progress guarantee, by name.
     progress: String {
         variable: "SIM_PROGRESS", argument: true, on_threads: false,
         meaning: Run(|config| config.faults.progress.to_string()),
@@ -200,7 +200,7 @@ settings! {
         grammar: "a number of threads from 1 to 1024",
         read: |text| text.parse().ok().filter(|jobs| (1..=1024).contains(jobs)),
     }
-    /// The part of the seeds to run.
+    /// The part of the seeds that this process runs.
     shard: Shard {
         variable: "SIM_SHARD", argument: false, on_threads: true,
         meaning: Report,
@@ -214,29 +214,29 @@ settings! {
         grammar: duration::GRAMMAR,
         read: parse_time,
     }
-    /// The time limit of a run on real threads, which have no traces.
+    /// The time limit of a run on real threads. It is not in traces, because real threads have none.
     limit: Duration {
         variable: "SIM_LIMIT", argument: true, on_threads: true,
         meaning: Report,
         grammar: duration::GRAMMAR,
         read: parse_time,
     }
-    /// The runs that `tracing` subscribers receive.
+    /// The choice of runs whose events `tracing` subscribers receive.
     log: LogMode {
         variable: "SIM_LOG", argument: false, on_threads: true,
         meaning: Report,
         grammar: "off, replay or all",
         read: parse_log,
     }
-    /// True if coverage is counted. The runs that it samples besides have no seed.
+    /// True if coverage is counted. Coverage also samples additional runs, which have no seed.
     coverage: bool {
         variable: "SIM_COVERAGE", argument: true, on_threads: false,
         meaning: Report,
         grammar: "1 or 0",
         read: flag,
     }
-    /// True if the recorded calls of each run are checked in all orders that its steps allow. An order that fails has a
-    /// trace of its own.
+    /// True if the recorded calls of each run are checked in all orders that its steps allow. If an order fails, it
+    /// gets its own trace.
     closure: bool {
         variable: "SIM_CLOSURE", argument: true, on_threads: false,
         meaning: Seed(|config| flag_text(config.closure)),
@@ -250,14 +250,14 @@ settings! {
         grammar: "a number of runs like 100000",
         read: |text| text.parse().ok().map(ProofRuns),
     }
-    /// The maximum number of runs that explain a failing run.
+    /// The maximum number of runs for the explanation of a failing run.
     why: WhyRuns {
         variable: "SIM_WHY", argument: true, on_threads: false,
         meaning: Report,
         grammar: "a number of runs like 3000",
         read: |text| text.parse().ok().map(WhyRuns),
     }
-    /// True if a test that proves nothing fails.
+    /// True if a test fails when it proves nothing.
     must_prove: bool {
         variable: "SIM_MUST_PROVE", argument: true, on_threads: false,
         meaning: Report,
@@ -292,28 +292,29 @@ settings! {
         grammar: "the name of a folder",
         read: folder,
     }
-    /// The certificates of searches: a file, or a folder.
+    /// The file or folder for the certificates of searches.
     certify: PathBuf {
         variable: "SIM_CERTIFY", argument: false, on_threads: false,
         meaning: Report,
         grammar: "the name of a file that ends with .certificate, or of a folder",
         read: folder,
     }
-    /// A file of runs to make. The effects of their steps are written beside it.
+    /// A file that lists runs to execute. The effects of their steps are written to a file beside it.
     observe: PathBuf {
         variable: "SIM_OBSERVE", argument: false, on_threads: false,
         meaning: Report,
         grammar: "the name of a file of runs",
         read: folder,
     }
-    /// True if a failure that leaves something else behind is also written as a page for a browser, beside that.
+    /// True if a failure that leaves another file behind, for example a trace, is also written as an HTML page beside
+    /// that file.
     html: bool {
         variable: "SIM_HTML", argument: false, on_threads: true,
         meaning: Report,
         grammar: "1 or 0",
         read: flag,
     }
-    /// The reports that are written as JSON.
+    /// The choice of reports to write as JSON.
     json: JsonFiles {
         variable: "SIM_JSON", argument: false, on_threads: true,
         meaning: Report,

@@ -1,5 +1,5 @@
-//! The settings that give runs and seeds their meaning, as texts: for the headers of traces and of results, for the
-//! commands on screens, and for replays under the settings of a trace.
+//! Texts of the settings on which the meaning of runs and seeds depends. They are used in the headers of traces and
+//! results, in printed commands, and in replays under the settings of a trace.
 
 use std::sync::OnceLock;
 use unpause_ordered::Set;
@@ -9,10 +9,11 @@ use super::row::{Meaning, SettingRow};
 use super::{Config, InvalidSetting};
 use crate::engine::runner::SetVariable;
 
-/// Settings by name, each with its value as text.
+/// Pairs of a setting name and the value as text.
 pub(crate) type SettingTexts = Vec<(String, String)>;
 
-/// The texts of a configuration, in the order of [`SETTINGS`]; empty for a setting without meaning for runs and seeds.
+/// The texts of a configuration, in the order of [`SETTINGS`]. The text is empty if runs and seeds do not depend on the
+/// setting.
 pub(super) type Texts = Vec<String>;
 
 impl Config {
@@ -37,9 +38,9 @@ impl Config {
         rows.map(|((row, _), text)| (row.name.to_owned(), text)).collect()
     }
 
-    /// Returns the rows whose values differ from the test's values without an environment, with the
-    /// values here. If the test is not valid without one, these are all that differ from the
-    /// defaults.
+    /// Returns the rows whose values differ from the test's values without environment variables, each with the value
+    /// of this configuration. If the test is not valid without environment variables, returns the rows that differ from
+    /// the defaults.
     fn overridden(&self) -> impl Iterator<Item = (&'static SettingRow, String)> {
         let own = (*self.own).clone().resolve().map(|own| own.texts());
         let own = own.unwrap_or_else(|_| defaults().clone());
@@ -47,9 +48,9 @@ impl Config {
         rows.filter(|((_, own), text)| own != text).map(|((row, _), text)| (row, text))
     }
 
-    /// Returns the variables that give the runs of the test the meaning that they have here.
+    /// Returns the environment variables that give the runs of the test the same meaning as this configuration.
     pub(crate) fn variables(&self) -> Vec<SetVariable> {
-        // No variable removes a setting.
+        // A variable can set a setting, but not remove it.
         let rows = self.overridden().filter(|(_, text)| !text.is_empty());
         let variable = |(row, value): (&SettingRow, String)| SetVariable {
             name: row.variable,
@@ -59,16 +60,17 @@ impl Config {
         rows.map(variable).collect()
     }
 
-    /// Returns `true` if the replay of a trace without settings would not be one of a run under these settings.
+    /// Returns `true` if a trace must contain the settings, because its replay without them would be a different run.
     pub(crate) fn must_be_in_traces(&self) -> bool {
         self.overridden().any(|(row, _)| row.meaning.is_in_traces())
     }
 
-    /// Returns this configuration for the replay of a trace that was written under `settings`: others have their
-    /// defaults. A time limit of the machine that the environment sets counts more: a debugger needs time.
+    /// Returns this configuration for the replay of a trace that was written under `settings`. All other settings on
+    /// which runs depend have their defaults. A step time limit set in the environment overrides the trace, because a
+    /// debugger needs more time.
     ///
     /// # Errors
-    /// If one of them is unknown, or its value is not of its grammar.
+    /// If a setting of the trace is unknown, or its value does not match the grammar.
     pub(crate) fn replaying(&self, settings: &SettingTexts) -> Result<Config, InvalidSetting> {
         let mut source = (*self.source).clone();
         let limits =
@@ -96,8 +98,8 @@ impl Config {
         Ok(Config { own: self.own.clone(), ..source.resolve()? })
     }
 
-    /// Returns a sentence for each variable that has no effect on a replay under `trace`. With `of_test`, also for each
-    /// setting that the test has another value of.
+    /// Returns a sentence for each variable that has no effect on a replay under `trace`. With `of_test`, also returns
+    /// a sentence for each setting whose value in the test differs from the trace.
     pub(crate) fn contradictions(&self, trace: &Config, of_test: bool) -> Vec<String> {
         let (here, there) = (self.texts(), trace.texts());
         let overridden: Vec<&str> = self.overridden().map(|(row, _)| row.name).collect();
@@ -122,13 +124,12 @@ impl Config {
     }
 }
 
-/// `with cancel = t1`, or `without cancel` if there is no value.
+/// Returns the text `with cancel = t1`, or `without cancel` if the value is empty.
 fn with(name: &str, text: &str) -> String {
     if text.is_empty() { format!("without {name}") } else { format!("with {name} = {text}") }
 }
 
-/// Compares two lists of non-default settings. Returns each difference: the name and both values,
-/// as messages show them.
+/// Compares two lists of non-default settings. Returns each difference: the name and both values in their display form.
 pub(crate) fn differing(one: &SettingTexts, other: &SettingTexts) -> Vec<(String, [String; 2])> {
     let names: Set<&String> = one.iter().chain(other).map(|(name, _)| name).collect();
     let values =
@@ -136,8 +137,8 @@ pub(crate) fn differing(one: &SettingTexts, other: &SettingTexts) -> Vec<(String
     values.filter(|(_, [one, other])| one != other).collect()
 }
 
-/// The value of a setting as messages show it: `unset` if it has none here, or if these texts leave it out and it has
-/// no default.
+/// Returns the display form of a setting's value. A setting that is missing in `texts` has its default value. An empty
+/// value is shown as `unset`.
 fn shown(name: &str, texts: &SettingTexts) -> String {
     let text = texts.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone());
     let default = || {
@@ -147,7 +148,7 @@ fn shown(name: &str, texts: &SettingTexts) -> String {
     text.or_else(default).filter(|text| !text.is_empty()).unwrap_or_else(|| "unset".to_owned())
 }
 
-/// The texts of the defaults.
+/// Returns the texts of the default settings.
 fn defaults() -> &'static Texts {
     static DEFAULTS: OnceLock<Texts> = OnceLock::new();
     DEFAULTS.get_or_init(|| {

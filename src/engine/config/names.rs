@@ -1,4 +1,4 @@
-//! The names of the variables, and the variable meant by an unknown one.
+//! Unknown variables with our prefix, and suggestions for them.
 
 use unpause_words::closest;
 

@@ -1,4 +1,4 @@
-//! The form of a row in the [list of settings](super::list): its names, its grammar and its meaning.
+//! The type of the rows in the [list of settings](super::list): names, grammar and meaning.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,46 +7,46 @@ use super::{Config, Settings};
 
 /// One setting of a test.
 pub(crate) struct SettingRow {
-    /// Its name in traces, results and messages. Also the name of its argument.
+    /// The setting name in traces, results and messages. Also the name of its argument.
     pub(crate) name: &'static str,
-    /// Its variable of the environment.
+    /// The environment variable of the setting.
     pub(crate) variable: &'static str,
-    /// True if `#[sim::test]` has an argument of its name.
+    /// True if `#[sim::test]` has an argument with the name of the setting.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) argument: bool,
-    /// The things that depend on it.
+    /// The behaviour that depends on the setting.
     pub(crate) meaning: Meaning,
-    /// True if it has an effect on real threads.
+    /// True if the setting has an effect on real threads.
     pub(crate) on_threads: bool,
-    /// The form of its value, for messages.
+    /// The expected form of the value, for messages.
     pub(crate) grammar: fn() -> Cow<'static, str>,
-    /// Sets it to a value. Returns `false` if the text is not of the grammar.
+    /// Parses a value and stores it in the settings. Returns `false` if the text does not match the grammar.
     pub(super) read: fn(&mut Settings, &str) -> bool,
-    /// Removes its value.
+    /// Removes the value from the settings.
     pub(super) clear: fn(&mut Settings),
-    /// Returns `true` if it has a value that requests something: a flag that is off does not.
+    /// Returns `true` if the setting has a value that requests something. A flag that is off requests nothing.
     pub(super) requests: fn(&Settings) -> bool,
 }
 
-/// The parts of a run that depend on a setting, and the text of its value in a configuration. That text is of the
-/// grammar, or empty if the setting has no value.
+/// The behaviour that depends on a setting, with a function that returns the value of the setting as text. The text
+/// matches the grammar, or is empty if the setting has no value.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
-    /// The decisions of a run or its outcome. Traces have the setting, so that a replay needs no variable; results have
-    /// it, because a seed that passes without it may fail with it.
+    /// The decisions or the outcome of a run. Traces contain the setting, so that a replay needs no variable. Results
+    /// contain it, because a seed that passes without the setting may fail with it.
     Run(fn(&Config) -> String),
-    /// The outcome of a run, by a clock of the machine. Traces have the setting. Results do not: a shard on a slower
-    /// machine may need another value.
+    /// The outcome of a run, by a limit in real time. Traces contain the setting. Results do not contain it, because a
+    /// shard on a slower machine may need another value.
     Machine(fn(&Config) -> String),
-    /// The run for a seed, or the check of its outcome. Results have the setting. A trace does not
-    /// need it: it has the decisions.
+    /// The run for a seed, or the check of its outcome. Results contain the setting. Traces do not need it, because
+    /// they contain the decisions.
     Seed(fn(&Config) -> String),
-    /// The choice of seeds, or the report.
+    /// The choice of seeds, or the report. Neither traces nor results contain the setting.
     Report,
 }
 
 impl Meaning {
-    /// The text of the value, if runs or seeds depend on the setting.
+    /// Returns the text of the value if runs or seeds depend on the setting.
     pub(super) fn text(self, config: &Config) -> Option<String> {
         match self {
             Meaning::Run(text) | Meaning::Machine(text) | Meaning::Seed(text) => Some(text(config)),
@@ -54,12 +54,12 @@ impl Meaning {
         }
     }
 
-    /// Returns `true` if traces have the setting.
+    /// Returns `true` if traces contain the setting.
     pub(crate) fn is_in_traces(self) -> bool {
         matches!(self, Meaning::Run(_) | Meaning::Machine(_))
     }
 
-    /// Returns `true` if results have the setting.
+    /// Returns `true` if results contain the setting.
     pub(crate) fn is_in_results(self) -> bool {
         matches!(self, Meaning::Run(_) | Meaning::Seed(_))
     }
@@ -71,7 +71,7 @@ impl fmt::Debug for SettingRow {
     }
 }
 
-/// A value of a setting.
+/// A type of setting values.
 pub(super) trait Value {
     /// Returns `false` for the value that switches the setting off.
     fn requests(&self) -> bool {
@@ -85,7 +85,7 @@ impl Value for bool {
     }
 }
 
-/// The number of runs of a proof.
+/// The maximum number of runs of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ProofRuns(pub(crate) u64);
 
@@ -95,7 +95,7 @@ impl Value for ProofRuns {
     }
 }
 
-/// The number of runs that explain a failing run.
+/// The maximum number of runs for the explanation of a failing run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WhyRuns(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! The setting of the strategy: its name as a value, and the name that was meant.
+//! The setting `strategy`: converts a name to a strategy, or suggests a known name.
 
 use unpause_words::closest;
 
@@ -7,7 +7,7 @@ use super::{InvalidSetting, Settings};
 use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
 impl Settings {
-    /// The strategy of this name, registered or of the user.
+    /// Returns the strategy with this name: a registered strategy or the strategy of the user.
     pub(super) fn chosen(&self, name: &str) -> Result<Chosen, InvalidSetting> {
         let invalid = |grammar| InvalidSetting {
             name: "strategy".to_owned(),
@@ -23,7 +23,7 @@ impl Settings {
     }
 }
 
-/// The question about the strategy that was probably meant by a name that none has; empty if none is near.
+/// Returns a suggestion for an unknown strategy name. Empty if no known name is similar.
 pub(super) fn meant(name: &str) -> String {
     let known = STRATEGIES.iter().map(|row| row.name).chain(SEARCHES.iter().map(|row| row.name));
     let name = name.split_once(':').map_or(name, |(name, _)| name);

@@ -1,4 +1,4 @@
-//! Reports as JSON files: where they are written, and the source lines in them.
+//! JSON reports: their paths, and the source lines that they quote.
 
 use std::fs;
 use std::io;
@@ -10,13 +10,14 @@ use crate::engine::config::{Config, JsonFiles};
 use crate::engine::runner::{Site, style};
 use crate::report::{Report, json_with_sources, page};
 
-/// Larger source files are not read.
+/// The maximum size in bytes of a source file that is read.
 const SOURCE_MAX: u64 = 4 << 20;
-/// Maximum length of a source line in characters; the rest of it is left out.
+/// The maximum length of a source line in characters. Longer lines are cut.
 const LINE_MAX: usize = 400;
 
-/// Writes the report as JSON, if it is a failure beside its trace, or if it is requested, and as a page, if that is
-/// requested. A requested file that cannot be written is a warning.
+/// Writes the report as JSON if the settings request it, and as an HTML page if that is requested. By default, only a
+/// failure that leaves a trace is written as JSON, beside the trace. If a requested file cannot be written, the report
+/// gets a warning.
 pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     let real = report.real;
     let finding = report.finding.as_deref_mut();
@@ -32,7 +33,8 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     };
     let page_name = seed.filter(|_| leaves && config.html).map(|seed| format!("{seed}.html"));
     if let (Some(finding), Some(name)) = (finding, &page_name) {
-        // The report has the path, and so has the screen in it.
+        // The path must be set before the report is rendered, because the JSON document contains both the path and the
+        // text output with it.
         finding.page_file = Some(shorter(beside().join(name), site).display().to_string());
     }
     if file.is_none() && page_name.is_none() {
@@ -58,8 +60,8 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     }
 }
 
-/// Returns the folder and the name of a requested file: of the path itself, if it has this ending, else of a file for
-/// each test in the folder of the path.
+/// Returns the folder and the file name for a requested file. If the path has the extension `ending`, it is the file
+/// itself. Otherwise the path is a folder that contains a file for each test.
 pub(crate) fn requested(path: &Path, site: &Site, ending: &str) -> (PathBuf, String) {
     let path = where_user_is(path, site);
     let name = path.file_name().filter(|_| path.extension().is_some_and(|own| own == ending));
@@ -69,14 +71,14 @@ pub(crate) fn requested(path: &Path, site: &Site, ending: &str) -> (PathBuf, Str
     }
 }
 
-/// The source files that a report names.
+/// A cache of the source files that a report quotes.
 struct Sources<'a> {
     site: &'a Site,
     files: Map<String, Option<String>>,
 }
 
 impl Sources<'_> {
-    /// Returns a line, counted from 1, without its indentation.
+    /// Returns the source line with this number, counted from 1, without its indentation.
     fn line(&mut self, file: &str, line: u32) -> Option<String> {
         if !self.files.contains_key(file) {
             self.files.insert(file.to_owned(), self.read(file).ok());
@@ -86,7 +88,7 @@ impl Sources<'_> {
         Some(line.trim().chars().take(LINE_MAX).collect())
     }
 
-    /// Reads a file.
+    /// Reads a source file, if it is not too large.
     fn read(&self, file: &str) -> io::Result<String> {
         let path = self.site.source(file).ok_or(io::ErrorKind::NotFound)?;
         match fs::metadata(&path)?.len() <= SOURCE_MAX {

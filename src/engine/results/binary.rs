@@ -1,21 +1,21 @@
-//! Identity of the running program, so that results of another program do not count.
+//! The identity of the running program, which prevents the reuse of another program's results.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Bytes read at once.
+/// The number of bytes per read.
 const BLOCK: usize = 1 << 16;
 
-/// Identity of this program, 16 hexadecimal digits: the linker's build ID, which is a hash of the content, or else a
-/// hash of the file. Computed once per process.
+/// Returns the identity of this program as 16 hexadecimal digits. It is the linker's build ID, which is a hash of the
+/// content, or otherwise a hash of the file. It is computed once per process.
 ///
 /// Two programs collide with a probability of about 2^-64. The hash does not resist deliberate collisions.
 pub(super) fn binary() -> Result<&'static str, &'static str> {
     static BINARY: OnceLock<Result<String, String>> = OnceLock::new();
     let hash = BINARY.get_or_init(|| {
-        // On Linux this is the program that runs, even if its file has been replaced since.
+        // On Linux this path opens the program that is running, even if its file has been replaced since.
         let own = Path::new("/proc/self/exe");
         let file = File::open(own).or_else(|_| File::open(std::env::current_exe()?));
         file.and_then(of_file).map(|id| format!("{id:016x}")).map_err(|error| error.to_string())
@@ -23,20 +23,22 @@ pub(super) fn binary() -> Result<&'static str, &'static str> {
     hash.as_deref().map_err(String::as_str)
 }
 
-/// Identity of the program in a file. Prefers the build ID: hashing takes about 0.1 s for 30 MB without
+/// Returns the identity of the program in a file. Prefers the build ID, because hashing 30 MB takes about 0.1 s without
 /// optimization.
 fn of_file(mut file: impl Read) -> io::Result<u64> {
     let mut block = vec![0; BLOCK];
     let filled = fill(&mut file, &mut block)?;
     match build_id(&block[..filled]) {
         Some(id) => Ok(id),
+        // The beginning is already read, so it is put before the rest.
         None => hash(block[..filled].chain(file)),
     }
 }
 
-/// The first eight bytes of the build ID in the beginning of a program for Linux, if present: the note
-/// `NT_GNU_BUILD_ID` in a segment `PT_NOTE` of a little-endian ELF64 file.
+/// Returns the first eight bytes of the build ID, if it is in the given beginning of a Linux program. The build ID is
+/// the note `NT_GNU_BUILD_ID` in a `PT_NOTE` segment of a little-endian ELF64 file.
 fn build_id(beginning: &[u8]) -> Option<u64> {
+    // All offsets come from the file, which may be damaged, so reads and sums are checked.
     let number = |at: usize, bytes: usize| {
         let field = beginning.get(at..at.checked_add(bytes)?)?;
         let number = field.iter().rev().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
@@ -51,9 +53,11 @@ fn build_id(beginning: &[u8]) -> Option<u64> {
         let (mut note, length) =
             (number(header.checked_add(8)?, 8)?, number(header.checked_add(32)?, 8)?);
         let end = note.checked_add(length)?;
+        // 4 is `PT_NOTE`; the kind 3 below is `NT_GNU_BUILD_ID`.
         if number(header, 4)? != 4 {
             continue;
         }
+        // Each note advances by at least 12 bytes, so the loop ends.
         while note.checked_add(12)? <= end {
             let (name, id, kind) = (number(note, 4)?, number(note + 4, 4)?, number(note + 8, 4)?);
             let content = note.checked_add(12 + name.next_multiple_of(4))?;
@@ -67,18 +71,20 @@ fn build_id(beginning: &[u8]) -> Option<u64> {
     None
 }
 
-/// Hash of all bytes, 16 per step because the library may be compiled without optimization.
+/// Returns the hash of all bytes. Each step processes 16 bytes, because the library may be compiled without
+/// optimization.
 fn hash(mut from: impl Read) -> io::Result<u64> {
     let (mut hash, mut length) = (1u128, 0u128);
     let mut block = vec![0; BLOCK];
     loop {
         let filled = fill(&mut from, &mut block)?;
         length += filled as u128;
-        // The last block is padded with zeros; the length distinguishes them from zeros of the file.
+        // The last block is padded with zeros. The hash of the length distinguishes the padding from zeros in the file.
         block[filled..].fill(0);
         let mut at = 0;
         while at < filled {
             let mut word = [0; 16];
+            // `BLOCK` is a multiple of 16, so the range ends within the block.
             word.copy_from_slice(&block[at..at + 16]);
             hash = absorbed(hash, u128::from_le_bytes(word));
             at += 16;
@@ -90,12 +96,13 @@ fn hash(mut from: impl Read) -> io::Result<u64> {
     }
 }
 
-/// Bijective in `hash` and in `word`: multiplication by an odd number and rotation.
+/// Mixes a word into the hash. The function is bijective in `hash` and in `word`: a multiplication by an odd number and
+/// a rotation.
 fn absorbed(hash: u128, word: u128) -> u128 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).rotate_left(59)
 }
 
-/// Reads until the block is full or there is no more.
+/// Reads until the block is full or the input ends. Returns the number of bytes.
 fn fill(from: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < block.len() {
@@ -136,7 +143,7 @@ mod tests {
         assert!(binary.len() == 16 && binary.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 
-    /// A program of Linux with two notes. The second one has the ID.
+    /// Creates an ELF file with two notes. The second note contains the build ID.
     fn elf() -> Vec<u8> {
         let mut elf = vec![0; 400];
         elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -144,7 +151,7 @@ mod tests {
         put(32, &64u64.to_le_bytes());
         put(54, &56u16.to_le_bytes());
         put(56, &2u16.to_le_bytes());
-        // The first header is of another kind, the second of notes from 200 on.
+        // The first segment has another type; the second contains the notes and begins at offset 200.
         put(64, &1u32.to_le_bytes());
         put(120, &4u32.to_le_bytes());
         put(128, &200u64.to_le_bytes());
@@ -158,7 +165,7 @@ mod tests {
     fn the_build_id_is_found_where_there_is_one() {
         let elf = elf();
         assert_eq!(build_id(&elf), Some(0x0123_4567_89ab_cdef));
-        // Damaged in any way, it is none or another one, and no panic.
+        // If the file is damaged, the function may return `None` or another ID, but must not panic.
         for at in 0..elf.len() {
             let mut other = elf.clone();
             for value in [0, 1, 3, 0x7f, 0xff] {

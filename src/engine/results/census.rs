@@ -1,17 +1,18 @@
-//! Coverage in lines of results.
+//! Coverage counts in the lines of result files.
 
 use super::json::{Json, list, quoted};
 use super::tally::{interned, numbers, read_spot, spot, sums_to};
 use crate::census::{Census, Object, Tried, Visit, Visitors};
 use crate::run::ids::TaskPath;
 
-/// The coverage object of a line.
+/// Returns the JSON object with the coverage of a line.
 pub(super) fn entries(census: &Census) -> String {
     let classes = census.classes.iter();
     let classes = classes.map(|(class, (count, first))| format!("[{class},{count},{first}]"));
     let Tried { objects, tasks, draws } = &census.tried;
     let objects = objects.iter().map(|((kind, place, ordinal), object)| {
         let seen = match object {
+            // A reader recognizes a contested object by the number of its entries.
             Object::Contested => String::new(),
             Object::Quiet { visitors, pairs } => {
                 let visitor = match visitors {
@@ -39,10 +40,10 @@ pub(super) fn entries(census: &Census) -> String {
     )
 }
 
-/// Reads the coverage of `runs` runs, the first of them at position `from`.
+/// Reads the coverage of `runs` runs that begin at position `from`.
 ///
 /// # Errors
-/// If the entries contradict each other, the positions or the number of runs.
+/// If the entries contradict each other, the positions, or the number of runs.
 pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Census, String> {
     let mut census = Census { runs, foreign: line.flag("foreign")?, ..Census::default() };
     for class in line.list("classes")? {
@@ -50,11 +51,13 @@ pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Census, String> 
         let [class, count, first] = numbers(entries)?[..] else {
             return Err("a class is not three numbers".to_owned());
         };
+        // The first run of a class is one of the runs of this line.
         if count == 0 || first.checked_sub(from).is_none_or(|at| at >= runs) {
             return Err("a class was first seen in a run of another line".to_owned());
         }
         census.classes.insert(class, (count, first));
     }
+    // Each run belongs to exactly one class.
     let counts: Vec<u64> = census.classes.values().map(|(count, _)| *count).collect();
     if !sums_to(&counts, runs) {
         return Err(format!("`classes` are not of {runs} runs"));
@@ -77,6 +80,7 @@ fn read_object(entry: &Json, tried: &mut Tried) -> Option<()> {
     let (Json::Text(kind), place) = (entries.first()?, read_spot(entries.get(1..4)?)?) else {
         return None;
     };
+    // `get(1..4)` has checked the length.
     let object = match &entries[4..] {
         [_] => Object::Contested,
         [_, visitor, Json::List(pairs)] => {
@@ -109,6 +113,7 @@ fn read_draw(entry: &Json, tried: &mut Tried) -> Option<()> {
     let [task, nth, Json::Number(bound), Json::Number(values)] = &entries[..] else { return None };
     let possible = match bound {
         1..64 => (1 << bound) - 1,
+        // A case of its own, because a shift by 64 bits overflows.
         64 => u64::MAX,
         _ => return None,
     };

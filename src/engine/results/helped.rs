@@ -1,24 +1,26 @@
-//! The line of a helper about seeds: the counts over the passed seeds, and the failure of the next one.
+//! The line that a helper process writes about seeds: the counts over the passed seeds, and the failure of the next
+//! seed, if any.
 
 use super::json::{Json, quoted};
 use super::tally::Tally;
 
-/// The runs of a helper.
+/// The results of the runs of a helper process.
 #[derive(Default)]
 pub(crate) struct HelpedLine {
-    /// The counts over the runs of the first seeds, which passed.
+    /// The counts over the runs that passed. They are the first runs of the helper.
     pub(crate) tally: Tally,
-    /// The position of the first run that left tasks waiting, and the warning.
+    /// The position of the first run that left tasks waiting, with the warning about it.
     pub(crate) stuck: Option<(u64, String)>,
-    /// True if a run has spawned a task on a runtime of one thread.
+    /// True if a run has spawned a task on a runtime with one thread.
     pub(crate) has_turns: bool,
-    /// The failure of the run after these, if it failed, in a line.
+    /// The line with the failure of the next run after the passed ones, if it failed.
     pub(crate) failed: Option<String>,
 }
 
 impl HelpedLine {
-    /// The line, with its line feed.
+    /// Returns the line, including its line feed.
     pub(crate) fn write(&self) -> String {
+        // All fields are listed, so that a new field cannot be forgotten.
         let HelpedLine { tally, stuck, has_turns, failed } = self;
         let mut out = format!("{{\"runs\":{},{}", tally.runs, tally.entries());
         if let Some((position, text)) = stuck {
@@ -33,10 +35,10 @@ impl HelpedLine {
         out + "}\n"
     }
 
-    /// Reads a line.
+    /// Parses the line of a helper.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not such a line.
     pub(crate) fn parse(text: &str) -> Result<HelpedLine, String> {
         let line = Json::parse(text.trim_end().as_bytes())?;
         let stuck = match line.get("stuck") {
@@ -52,6 +54,7 @@ impl HelpedLine {
             Some(Json::Text(text)) => Some(text.clone()),
             Some(_) => return Err("`failed` is no text".to_owned()),
         };
+        // The entry is written only if it is true.
         let has_turns = line.get("turns").is_some();
         let tally = Tally::read(&line, 0, line.number("runs")?)?;
         Ok(HelpedLine { tally, stuck, has_turns, failed })

@@ -1,13 +1,14 @@
-//! JSON of result files. Numbers other than unsigned integers are read without their value.
+//! A JSON reader for result files. It discards the values of numbers that are not unsigned
+//! integers.
 
 use unpause_check::json::{self, Source};
 
 pub(crate) use unpause_check::json::quoted;
 
-/// Maximum nesting; deeper values are refused.
+/// The maximum nesting depth. Deeper values are an error.
 const DEPTH_MAX: usize = 16;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Json {
     Null,
@@ -17,18 +18,20 @@ pub(crate) enum Json {
     OtherNumber,
     Text(String),
     List(Vec<Json>),
-    /// In the order of the text. Of several entries with one name, `get` returns the first.
+    /// The entries in the order of the text. If several entries have the same name, `get` returns
+    /// the first.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// Reads a whole line.
+    /// Parses a whole line.
     ///
     /// # Errors
-    /// The column in bytes, from 1, and the expected text.
+    /// The message contains the column in bytes, counted from 1, and the expected text.
     pub(crate) fn parse(line: &[u8]) -> Result<Json, String> {
         let mut line = Line { bytes: line, at: 0 };
         let value = json::value(&mut line, 1)?;
+        // Only blanks may follow: two lines that were written into each other are not accepted.
         match json::blank(&mut line)? {
             None => Ok(value),
             Some(_) => Err(line.expected("the end of the line")),
@@ -56,7 +59,7 @@ impl Json {
         }
     }
 
-    /// A text; none for `null` and for a missing entry.
+    /// Returns a text; `None` for `null` and for a missing entry.
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
         match self.get(name) {
             None | Some(Json::Null) => Ok(None),
@@ -64,7 +67,7 @@ impl Json {
         }
     }
 
-    /// The entries of an object whose values are texts, in their order.
+    /// Returns the entries of an object in their order. All its values must be texts.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<(String, String)>, String> {
         let wrong = || format!("`{name}` is no object of texts");
         let Some(Json::Object(entries)) = self.get(name) else { return Err(wrong()) };
@@ -90,7 +93,7 @@ impl Json {
     }
 }
 
-/// The bytes of a line.
+/// The bytes of a line, and the reading position.
 struct Line<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -116,6 +119,7 @@ impl Source for Line<'_> {
     }
 
     fn begin(&mut self, depth: usize) -> Result<(), String> {
+        // The reader is recursive, so a damaged file could exhaust the stack.
         if depth > DEPTH_MAX {
             return Err(self.wrong(self.at, format!("values are nested deeper than {DEPTH_MAX}")));
         }
@@ -143,6 +147,7 @@ impl Source for Line<'_> {
     }
 
     fn number(&mut self, _: usize, digits: &str) -> Result<Json, String> {
+        // The reader has checked the grammar, so only a number outside of `u64` fails here.
         Ok(digits.parse().map_or(Json::OtherNumber, Json::Number))
     }
 
@@ -163,7 +168,7 @@ impl Source for Line<'_> {
     }
 }
 
-/// A JSON list of values in JSON.
+/// Formats a JSON list. The values are JSON already.
 pub(crate) fn list(values: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", Vec::from_iter(values).join(","))
 }

@@ -1,19 +1,19 @@
-//! The failure that a test must have (`must_fail`): any failure of the program, or a given one.
+//! The failure that a test must have (`must_fail`): any failure of the program, or a specific failure.
 
 /// The failure that a test must have.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum MustFail {
-    /// None: its runs must pass.
+    /// No failure: all runs must pass.
     #[default]
     No,
     /// Any failure of the program.
     Somehow,
-    /// One of this kind, such as `deadlock`, or with this in its text.
+    /// A failure of this kind, such as `deadlock`, or a failure with this text in its message.
     With(String),
 }
 
-/// Kinds of failures that are none of the program: a limit was reached, or the test or its trace do not fit. A test
-/// that must fail in such a way names the kind.
+/// The kinds of failures that are not failures of the program: a run reached a limit, or the test or its trace is
+/// unsuitable. A test that must fail in this way names the kind.
 const OF_THE_TEST: [&str; 10] = [
     "step limit",
     "time limit",
@@ -33,7 +33,7 @@ impl MustFail {
         *self != MustFail::No
     }
 
-    /// Returns the reason why a failure with this kind and this text is not the wanted one; `None` if it is.
+    /// Returns the reason why a failure with this kind and text is not the required failure; `None` if it is.
     pub fn refuses(&self, kind: &str, what: &str) -> Option<String> {
         let of_the_test = OF_THE_TEST.contains(&kind);
         match self {
@@ -43,6 +43,7 @@ impl MustFail {
                 "not with the {kind}, which is no failure of the program; a test that must end so has \
                  must_fail = \"{kind}\""
             )),
+            // A kind that is not of the program must be named exactly: the text `step` does not accept a step limit.
             MustFail::With(wanted) if kind == wanted => None,
             MustFail::With(wanted) if !of_the_test && what.contains(&**wanted) => None,
             MustFail::With(wanted) => Some(format!(

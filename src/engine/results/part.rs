@@ -1,4 +1,4 @@
-//! The reader of result files. A file holds the results of one shard of one test. Tests that resume a file and
+//! The reader of result files. A file contains the results of one shard of one test. Tests that resume a file and
 //! `cargo unpause merge` share this reader, so that both accept the same files.
 
 use super::json::{Json, quoted};
@@ -9,27 +9,26 @@ use crate::engine::config::differing;
 use crate::strategy::STRATEGIES;
 use unpause_ordered::{Map, sort_by_key};
 
-/// The version of the format.
+/// The version of the file format.
 const VERSION: u64 = 3;
 
-/// First bytes of every result file, whatever its version.
+/// The first bytes of a result file of any version.
 const BEGINNING: &[u8] = b"{\"sim\":";
 
-/// The test, program and settings of a file. Seeds of different subjects are different runs.
+/// The test, program and settings of a file. The same seed gives different runs under different subjects.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Subject {
-    /// `module::path::name`.
+    /// The path of the test, `module::path::name`.
     pub test: String,
     /// The name and the version of the package.
     pub package: String,
     /// The target of the package, such as `bin tool`.
     pub target: String,
-    /// The failure that the test must have under some seed.
+    /// The failure that the test must have in at least one run.
     pub must_fail: MustFail,
-    /// The settings that differ from the defaults and affect the runs of its seeds, each as a name
-    /// and a value.
+    /// The settings that differ from the defaults and affect the runs of its seeds. Each entry has a name and a value.
     pub settings: Vec<(String, String)>,
-    /// `sim` or `threads`.
+    /// The build of the test: `sim` or `threads`.
     pub build: String,
     /// The identity of the program.
     pub binary: String,
@@ -37,59 +36,60 @@ pub struct Subject {
     pub command: String,
 }
 
-/// The first line: the subject and the seeds of the shard.
+/// The first line of a file: the subject and the seeds of the shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultsHeader {
-    /// The subject.
+    /// The subject of the results.
     pub subject: Subject,
     /// The first seed of all shards together.
     pub first: u64,
-    /// Number of seeds of all shards together.
+    /// The number of seeds of all shards together.
     pub count: u64,
     /// The number of this shard, from 1.
     pub shard: u64,
-    /// Number of shards.
+    /// The number of shards.
     pub of: u64,
 }
 
-/// The content of one file.
+/// The content of one result file.
 #[derive(Debug)]
 pub struct ResultsFile {
-    /// Its first line.
+    /// The content of the first line.
     pub header: ResultsHeader,
-    /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
+    /// Ranges of positions that passed, in the order of the lines. The ranges overlap if several processes wrote the
+    /// file.
     pub segments: Vec<Segment>,
-    /// The lines of a search.
+    /// The lines of a search; empty if the strategy samples runs.
     pub search: SearchLines,
-    /// The failures.
+    /// The failures that processes found.
     pub failures: Vec<Failed>,
     /// A record for each process that reached the end of the test.
     pub ends: Vec<EndRecord>,
-    /// Number of incomplete lines: the process was killed or the disk was full.
+    /// The number of incomplete lines. Such lines appear if a process was killed or the disk was full.
     pub damaged: usize,
 }
 
-/// Consecutive positions that passed, and the counts over their runs.
+/// A range of consecutive positions that passed, with the counts over their runs.
 #[derive(Debug)]
 pub struct Segment {
-    /// The first position.
+    /// The first position of the range.
     pub from: u64,
-    /// The position after the last.
+    /// The position after the last position of the range.
     pub to: u64,
-    /// The counts.
+    /// The counts over the runs of these positions.
     pub tally: Tally,
 }
 
-/// A failure that was found.
+/// A failure that a process found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// None for a kept trace and for a run sampled outside the shard.
+    /// The seed that failed. `None` for a kept trace and for a run sampled outside the shard.
     pub seed: Option<u64>,
-    /// The kept trace that failed again, if any.
+    /// The kept trace whose replay failed, if any.
     pub file: Option<String>,
-    /// The kind of failure.
+    /// The kind of failure, such as `deadlock`.
     pub kind: String,
-    /// The place or places.
+    /// The source location or locations of the failure.
     pub place: String,
     /// The failure on one line.
     pub what: String,
@@ -99,33 +99,33 @@ pub struct Failed {
     pub replay: Option<String>,
 }
 
-/// Results of a process that reached the end of the test without a failing seed.
+/// The results of a process that reached the end of the test without a failing seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndRecord {
-    /// Number of rehearsals of the strategy.
+    /// The number of rehearsals of the strategy.
     pub rehearsals: u32,
-    /// True if tasks share state that coverage does not see; `None` if coverage was off.
+    /// True if tasks share state that coverage cannot observe; `None` if coverage was off.
     pub foreign: Option<bool>,
 }
 
-/// The reason why a file has no part.
+/// The reason why a file cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
     /// The first line is missing or cut off.
     Begun,
-    /// The file holds something other than results.
+    /// The file contains something other than results.
     Foreign,
-    /// A line, counted from 1, is invalid for this reason.
+    /// A line, counted from 1, is invalid. The text is the reason.
     Line(usize, String),
 }
 
 impl Subject {
-    /// The name of the strategy.
+    /// Returns the name of the strategy.
     pub fn strategy(&self) -> String {
         self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
     }
 
-    /// Its entries of a JSON object, without the failure that the test must have.
+    /// Returns the entries of the subject for a JSON object, without the required failure of the test.
     pub(crate) fn entries(&self) -> String {
         let Subject { test, package, target, must_fail: _, settings, build, binary, command } =
             self;
@@ -144,12 +144,13 @@ impl Subject {
         format!("{},\"settings\":{{{settings}}}", texts.join(","))
     }
 
-    /// Reads these entries.
+    /// Reads a subject from the entries of a JSON object.
     pub(crate) fn read(line: &Json) -> Result<Subject, String> {
         Ok(Subject {
             test: line.text("test")?,
             package: line.text("package")?,
             target: line.text("target")?,
+            // Only the first line of a result file has this entry, and `ResultsHeader::read` reads it.
             must_fail: MustFail::No,
             settings: line.texts("settings")?,
             build: line.text("build")?,
@@ -158,30 +159,31 @@ impl Subject {
         })
     }
 
-    /// The value of a setting; `None` if it is as by default.
+    /// Returns the value of a setting; `None` if it has its default.
     fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
     }
 
-    /// The settings in which two subjects differ, each with both values.
+    /// Returns the settings in which two subjects differ, each with both values.
     pub fn differing_settings(&self, other: &Subject) -> Vec<(String, [String; 2])> {
         differing(&self.settings, &other.settings)
     }
 }
 
 impl ResultsHeader {
-    /// Number of seeds of the shard.
+    /// Returns the number of seeds of the shard.
     pub fn positions(&self) -> u64 {
+        // Shard `k` has the offsets `k - 1`, `k - 1 + of` and so on, below `count`.
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
     }
 
-    /// True if the seed belongs to the shard.
+    /// Returns `true` if the seed belongs to the shard.
     pub(super) fn has(&self, seed: u64) -> bool {
         let offset = seed.checked_sub(self.first).filter(|offset| *offset < self.count);
         offset.is_some_and(|offset| offset % self.of == self.shard - 1)
     }
 
-    /// The line without its line feed.
+    /// Returns the line without its line feed.
     pub(super) fn line(&self) -> String {
         let ResultsHeader { subject, first, count, shard, of } = self;
         format!(
@@ -195,6 +197,7 @@ impl ResultsHeader {
     fn read(line: &Json) -> Result<ResultsHeader, String> {
         let (first, count) = (line.number("first")?, line.number("count")?);
         let (shard, of) = (line.number("shard")?, line.number("of")?);
+        // This also refuses 0 shards, by which `positions` would divide.
         if !(1..=of).contains(&shard) {
             return Err(format!("there is no shard {shard} of {of}"));
         }
@@ -210,7 +213,7 @@ impl ResultsHeader {
         Ok(ResultsHeader { subject, first, count, shard, of })
     }
 
-    /// The differing fields in words; empty if the headers are equal.
+    /// Returns a text for each field that differs; empty if the headers are equal.
     pub(super) fn differences(&self, other: &ResultsHeader) -> Vec<String> {
         let (own, its) = (&self.subject, &other.subject);
         let seeds = |header: &ResultsHeader| format!("{} from {} on", header.count, header.first);
@@ -235,15 +238,15 @@ impl ResultsHeader {
 }
 
 impl ResultsFile {
-    /// Reads a file. Incomplete lines are counted and skipped, so their seeds count as not run.
+    /// Reads a file. Incomplete lines are counted and skipped, so their seeds are treated as not run.
     ///
     /// # Errors
-    /// [`Unread`] if there is no first line or a line contradicts it.
+    /// [`Unread`] if the first line is missing or another line contradicts it.
     pub fn read(bytes: &[u8]) -> Result<ResultsFile, Unread> {
-        // Some editors put a byte-order mark in front.
+        // Some editors add a byte-order mark at the beginning.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let (mut part, mut damaged) = (None::<ResultsFile>, 0);
-        // True for an empty file and for first lines that are cut off.
+        // `begun` stays true as long as all lines may be first lines that were cut off.
         let mut begun = true;
         for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
             let line = line.trim_ascii();
@@ -252,14 +255,13 @@ impl ResultsFile {
             }
             let Ok(json) = Json::parse(line) else {
                 damaged += 1;
-                // A first line that was cut off is the beginning of our own file, and not a foreign
-                // one.
+                // A truncated first line shows that the file is a result file, not a file of another program.
                 begun &= BEGINNING.starts_with(&line[..line.len().min(BEGINNING.len())]);
                 continue;
             };
             let taken = match &mut part {
                 Some(part) => part.take(&json, line),
-                // Without a first line nothing else can be checked against the shard.
+                // Without the first line, further lines cannot be checked against the shard.
                 None if json.get("sim").is_none() => return Err(Unread::Foreign),
                 None => head(&json).map(|header| {
                     let (segments, search, failures, ends) = Default::default();
@@ -273,7 +275,7 @@ impl ResultsFile {
         part.map(|part| ResultsFile { damaged, ..part }).ok_or(why)
     }
 
-    /// Adds a line behind the first one.
+    /// Adds a line after the first one.
     fn take(&mut self, line: &Json, text: &[u8]) -> Result<(), String> {
         let has = |name: &str| line.get(name).is_some();
         match () {
@@ -283,14 +285,14 @@ impl ResultsFile {
             () if has("done") => self.take_segment(line),
             () if has("failed") => self.take_failure(line),
             () if has("ended") => self.take_end(line),
-            // Two processes may create a file at the same time.
+            // If two processes create the file at the same time, both write the first line.
             () if has("sim") && head(line)? == self.header => Ok(()),
             () if has("sim") => Err("it begins again, as results of another run".to_owned()),
             () => Err("neither `done` nor `failed`".to_owned()),
         }
     }
 
-    /// Adds a line about seeds that passed.
+    /// Adds a line about a range of seeds that passed.
     fn take_segment(&mut self, line: &Json) -> Result<(), String> {
         let (from, to) = (line.number("from")?, line.number("done")?);
         let positions = self.header.positions();
@@ -299,8 +301,7 @@ impl ResultsFile {
                 "seeds {from} to {to} cannot have passed of a shard that has {positions}"
             ));
         }
-        // The counts are about as many runs as the segment has positions, and are checked
-        // against that.
+        // The number of runs in the counts must match the number of positions in the segment.
         let tally = Tally::read(line, from, to - from)?;
         self.segments.push(Segment { from, to, tally });
         Ok(())
@@ -308,7 +309,7 @@ impl ResultsFile {
 
     /// Adds a line about a seed or a kept trace that failed.
     fn take_failure(&mut self, line: &Json) -> Result<(), String> {
-        // A kept trace has no seed.
+        // The failure of a kept trace has no seed.
         let is_of_trace = line.get("failed").is_none_or(|seed| *seed == Json::Null);
         let seed = if is_of_trace { None } else { Some(line.number("failed")?) };
         if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
@@ -344,7 +345,7 @@ fn head(line: &Json) -> Result<ResultsHeader, String> {
 }
 
 impl Failed {
-    /// The line with its line feed.
+    /// Returns the line with its line feed.
     pub(super) fn line(&self) -> String {
         let optional = |text: &Option<String>| text.as_deref().map_or("null".to_owned(), quoted);
         format!(
@@ -362,35 +363,35 @@ impl Failed {
 }
 
 impl Segment {
-    /// The line with its line feed.
+    /// Returns the line with its line feed.
     pub(super) fn line(&self) -> String {
         format!("{{\"from\":{},\"done\":{},{}}}\n", self.from, self.to, self.tally.entries())
     }
 }
 
 impl EndRecord {
-    /// The line with its line feed.
+    /// Returns the line with its line feed.
     pub(super) fn line(self) -> String {
         let foreign = self.foreign.map_or("null".to_owned(), |foreign| foreign.to_string());
         format!("{{\"ended\":true,\"rehearsals\":{},\"foreign\":{foreign}}}\n", self.rehearsals)
     }
 }
 
-/// The longest chain of adjacent segments from position 0 on. Every process starts at the end of such a chain, so
-/// the chain covers all positions that the file reports, even if several processes wrote it. O(n log n).
+/// Returns the longest chain of adjacent segments that begins at position 0. Every process starts at the end of such a
+/// chain. Therefore the chain covers all positions in the file, even if several processes wrote it. O(n log n).
 pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     sort_by_key(&mut segments, |segment| (segment.from, segment.to));
-    // By the position that a chain leads to, its last segment.
+    // Maps each position at which a chain ends to the last segment of this chain.
     let mut last: Map<u64, usize> = Map::new();
     for (index, segment) in segments.iter().enumerate() {
-        // Segments are sorted, so every chain to this position is known by now. One chain is
-        // enough, because all of them cover the same positions.
+        // Segments are sorted, so all chains that end at this position are already known. One chain is enough, because
+        // all of them cover the same positions.
         if segment.from == 0 || last.contains_key(&segment.from) {
             last.entry(segment.to).or_insert(index);
         }
     }
     let mut wanted = vec![false; segments.len()];
-    // From the farthest position back to 0.
+    // Follow the chain from its farthest position back to 0.
     let mut at = last.last().map(|(_, index)| *index);
     while let Some(index) = at {
         wanted[index] = true;
@@ -401,7 +402,7 @@ pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments
 }
 
-/// The value of `must_fail` in a file: a flag, or the text of the failure.
+/// Returns the value of `must_fail` in a file: a flag, or the text of the required failure.
 fn must_fail_text(must_fail: &MustFail) -> String {
     match must_fail {
         MustFail::No => "false".to_owned(),

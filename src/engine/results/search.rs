@@ -1,7 +1,7 @@
-//! Results of a search: a line for each slice of its rounds.
+//! Results of a search: one line for each slice of its rounds.
 //!
-//! A slice is a function of the lines before it, so a line is a fact: a process that is killed loses the slices that it
-//! was making, and nothing else. [`Ledger`] follows a search from its lines alone, without the program.
+//! The content of a slice is determined by the lines before it, so a written line stays valid. A killed process loses
+//! only the slices that it was computing. [`Ledger`] reconstructs a search from its lines alone, without the program.
 
 mod ledger;
 mod line;
@@ -23,51 +23,51 @@ use super::part::{ResultsFile, ResultsHeader};
 use crate::report::Report;
 use crate::strategy::search::Apart;
 
-/// The file of a search. Lines are only ever added.
+/// The result file of a search. Lines are only appended.
 pub(crate) struct SearchLog {
-    /// The path as messages show it.
+    /// The path as shown in messages.
     name: String,
     header: ResultsHeader,
-    /// The differences that other shares have learnt to distinguish runs.
+    /// The criteria that other shares have learned for distinguishing runs.
     others: Apart,
     state: Mutex<LogState>,
 }
 
 struct LogState {
     file: File,
-    /// The lines of earlier processes, which are taken in place of runs.
+    /// The lines of earlier processes. A slice with a line is read from it and not computed again.
     slices: Map<SliceKey, SliceLine>,
     tops: Map<u32, TopLine>,
-    /// The number of runs that were taken from lines.
+    /// The number of runs that were read from lines instead of being executed.
     taken: u64,
-    /// The file may end within a line.
+    /// True if the file may end within a line.
     is_torn: bool,
-    /// The error of the last write, if it failed.
+    /// The first write error, if any.
     lost: Option<io::Error>,
 }
 
-/// The lines of a file.
+/// The lines of a search file.
 #[derive(Debug, Default)]
 pub struct SearchLines {
     pub(super) slices: Map<SliceKey, SliceLine>,
     pub(super) tops: Map<u32, TopLine>,
     pub(super) audits: Map<u32, AuditLine>,
-    /// The last estimate of the number of all runs.
+    /// The last estimate of the total number of runs.
     pub(super) estimate: Option<u64>,
 }
 
 impl SearchLines {
-    /// The differences that the search has learnt to distinguish runs.
+    /// Returns the criteria that the search has learned for distinguishing runs.
     pub(super) fn learnt(&self) -> Apart {
         let of_tops = self.tops.values().map(|line| line.top.apart);
         let of_slices = self.slices.values().filter_map(|line| line.slice.learnt);
         of_tops.chain(of_slices).fold(Apart::NOTHING, Apart::and)
     }
 
-    /// Adds the lines of another file of the same share.
+    /// Adds the lines of another file for the same share.
     ///
     /// # Errors
-    /// If two lines of one part differ.
+    /// If two lines for the same part of the search differ.
     pub fn join(&mut self, other: SearchLines) -> Result<(), String> {
         let SearchLines { slices, tops, audits, estimate } = other;
         self.estimate = estimate.or(self.estimate);
@@ -76,11 +76,12 @@ impl SearchLines {
         slices.into_values().try_for_each(|line| self.add(Line::Slice(Box::new(line))))
     }
 
-    /// Adds a line. Two lines of one part must be equal: two processes may have made it.
+    /// Adds a line. Two processes may have computed the same part of the search, and their lines must then be equal.
     pub(super) fn add(&mut self, line: Line) -> Result<(), String> {
         let is_same = match line {
             Line::Slice(line) => {
                 let text = line.text.clone();
+                // The first line stays, so an equal line changes nothing.
                 self.slices.entry(line.key).or_insert(*line).text == text
             }
             Line::Top(line) => {
@@ -105,7 +106,7 @@ impl SearchLines {
     }
 }
 
-/// A line of a search.
+/// A line of a search file.
 pub(super) enum Line {
     Slice(Box<SliceLine>),
     Top(TopLine),
@@ -128,28 +129,31 @@ impl SearchLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The differences that other shares have learnt to distinguish runs, as far as their files are here.
+    /// Returns the criteria that other shares have learned for distinguishing runs, as far as their files are present.
     pub(crate) fn learnt_by_others(&self) -> Apart {
         self.others
     }
 
-    /// The last top of the tree that an earlier process made.
+    /// Returns the last top of the tree that an earlier process computed.
     pub(crate) fn top(&self) -> Option<TopLine> {
+        // A top of an earlier generation is outdated.
         self.state().tops.pop_last().map(|(_, line)| line)
     }
 
-    /// A slice that an earlier process made.
+    /// Returns a slice that an earlier process computed.
     pub(crate) fn take(&self, key: SliceKey) -> Option<SliceLine> {
         let mut state = self.state();
+        // Each slice is merged once, so its line is not needed again.
         let line = state.slices.remove(&key)?;
         state.taken += line.slice.made();
         Some(line)
     }
 
-    /// Writes a line, which ends with a line feed.
+    /// Writes a line, which must end with a line feed.
     pub(crate) fn write(&self, line: &str) {
         let mut state = self.state();
-        // One call, so that lines of several processes do not mix. The line feed ends a line that was cut off.
+        // A single write call keeps the lines of several processes apart. The line feed terminates an earlier line that
+        // was cut off.
         let begin = if state.is_torn { "\n" } else { "" };
         let written = state.file.write_all(format!("{begin}{line}").as_bytes());
         state.is_torn = written.is_err();
@@ -158,14 +162,14 @@ impl SearchLog {
         }
     }
 
-    /// Adds notes for the user: what was taken from the file, and what is left.
+    /// Adds notes for the user: the number of runs read from the file, and whether the search must be continued.
     pub(super) fn end(&self, report: &mut Report) {
         let failed = report.finding.as_deref().and_then(|finding| failed(finding, &self.header));
         if let Some(failed) = failed {
             self.write(&failed.line());
         }
         let searched = report.searched.as_ref();
-        // The estimate of a bounded search is only of its current level.
+        // The estimate of a bounded search covers only its current level.
         let whole = searched.filter(|searched| searched.bound.is_none());
         if let Some(estimate) = whole.and_then(|searched| searched.estimate) {
             self.write(&format!("{{\"estimate\":{}}}\n", estimate.runs));

@@ -1,5 +1,5 @@
-//! Mergeable counts over runs: conditions, statistics, coverage. Workers, processes and shards add them up, and the
-//! sum does not depend on the division of the runs.
+//! Mergeable counts over runs: conditions, statistics, coverage. Workers, processes and shards add their counts, and
+//! the sum does not depend on how the runs were divided.
 
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::{Set, sort_by_key};
@@ -16,26 +16,26 @@ use crate::run::{Condition, Failure, FaultCount, Run};
 /// Counts over passed runs.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Number of runs.
+    /// The number of runs.
     pub runs: u64,
-    /// Number of steps of all runs.
+    /// The number of steps of all runs.
     pub steps: u64,
-    /// Number of runs that continued after their step limit.
+    /// The number of runs that continued after their step limit.
     pub(crate) beyond: u64,
-    /// Conditions of `sometimes!` and `cover!`.
+    /// The conditions of `sometimes!` and `cover!`.
     pub(crate) conditions: Vec<Condition>,
-    /// Faults of nemeses.
+    /// The counts of faults that nemeses inject.
     pub(crate) faults: Vec<FaultCount>,
-    /// Classes of interleavings; none unless counted for all runs.
+    /// The classes of interleavings; `None` unless counted for all runs.
     pub(crate) census: Option<Census>,
-    /// Statistics of generated programs; none unless counted for all runs.
+    /// The statistics of generated programs; `None` unless counted for all runs.
     pub(crate) statistics: Option<Statistics>,
-    /// Results of reordered calls; none unless counted for all runs.
+    /// The results of reordered calls; `None` unless counted for all runs.
     pub(crate) closure: Option<Closure>,
 }
 
 impl Tally {
-    /// Empty counts; the arguments enable optional ones.
+    /// Creates empty counts. The arguments enable optional counts.
     pub(crate) fn new(coverage: bool, statistics: bool, closure: bool) -> Tally {
         Tally {
             census: coverage.then(Census::default),
@@ -45,7 +45,7 @@ impl Tally {
         }
     }
 
-    /// Counts over one run, without coverage.
+    /// Counts one run, without coverage.
     pub fn of_run(run: &Run, statistics: bool) -> Tally {
         let mut tally = Tally { runs: 1, ..Tally::new(false, statistics, false) };
         tally.steps = run.steps.len() as u64;
@@ -57,16 +57,18 @@ impl Tally {
         tally
     }
 
-    /// Takes the counts and leaves empty ones of the same kinds.
+    /// Returns the counts, and leaves empty counts of the same kinds.
     pub(crate) fn take(&mut self) -> Tally {
+        // A missing optional count would mean that some runs were not counted, so the kinds stay.
         let Tally { census, statistics, closure, .. } = self;
         let empty = Tally::new(census.is_some(), statistics.is_some(), closure.is_some());
         std::mem::replace(self, empty)
     }
 
-    /// Adds other counts. Commutative and associative.
+    /// Adds other counts. This operation is commutative and associative.
     pub fn merge(&mut self, other: Tally) {
         if self.runs == 0 {
+            // Empty counts may lack optional counts, and `both` would then drop the counts of `other`.
             *self = other;
             return;
         }
@@ -83,24 +85,26 @@ impl Tally {
         self.closure = both(self.closure.take(), other.closure, |own, other| own.add(&other));
     }
 
-    /// Maps positions of a shard to positions among all seeds: `n` becomes `from + of * n`.
+    /// Maps positions in a shard to positions among all seeds: `n` becomes `from + of * n`.
     pub fn spread(&mut self, from: u64, of: u64) {
         if let Some(census) = &mut self.census {
+            // Coverage names the run that first had a class, so its positions move too.
             census.move_positions(|n| n.saturating_mul(of).saturating_add(from));
         }
     }
 
-    /// The conditions, sorted by name.
+    /// Returns the conditions, sorted by name.
     pub fn conditions(&self) -> Vec<Condition> {
         let mut conditions = self.conditions.clone();
         sort_by_key(&mut conditions, |condition| condition.name);
         conditions
     }
 
-    /// The failure of conditions that held in too few runs, in the words of a report.
+    /// Returns the failure if conditions held in too few runs, in the words of a report.
     pub fn too_seldom(&self) -> Option<Failed> {
         let failure = Failure::too_seldom(self.conditions.clone(), self.runs)?;
         let signature = failure.signature();
+        // No single run has this failure, so its text is made with an empty run.
         let what = one_line(&failure, &Run::empty(Seed(0), failure.clone()));
         Some(Failed {
             seed: None,
@@ -113,23 +117,24 @@ impl Tally {
         })
     }
 
-    /// Coverage, if counted.
+    /// Returns the coverage, if counted.
     pub fn coverage(&self) -> Option<Coverage> {
         self.census.as_ref().map(Census::coverage)
     }
 
-    /// Statistics, if counted.
+    /// Returns the statistics, if counted.
     pub fn statistics(&self) -> Option<&Statistics> {
         self.statistics.as_ref()
     }
 
-    /// Results of reordered calls, if counted.
+    /// Returns the results of reordered calls, if counted.
     pub fn closure(&self) -> Option<Closure> {
         self.closure
     }
 
-    /// The entries of a line. The number of runs follows from its positions.
+    /// Returns the JSON entries of a line. They omit the number of runs, which follows from the positions of the line.
     pub(super) fn entries(&self) -> String {
+        // Absent entries mean no counts, so the usual line is short.
         let mut out = format!("\"steps\":{}", self.steps);
         if self.beyond > 0 {
             out += &format!(",\"beyond\":{}", self.beyond);
@@ -159,7 +164,7 @@ impl Tally {
         out
     }
 
-    /// Reads the entries of a line of `runs` runs, the first of them at position `from`.
+    /// Reads the entries of a line. `runs` is the number of its runs, and `from` the position of the first run.
     pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Tally, String> {
         let mut tally = Tally { runs, steps: line.number("steps")?, ..Tally::default() };
         if line.get("beyond").is_some() {
@@ -175,6 +180,7 @@ impl Tally {
         }
         if line.get("faults").is_some() {
             for count in line.list("faults")? {
+                // Entries of the same kind are added together.
                 read_fault(count)?.add(&mut tally.faults);
             }
         }
@@ -197,19 +203,20 @@ impl Tally {
     }
 }
 
-/// The sum of two; none unless both are there.
+/// Returns the sum; `None` if an operand is `None`.
 fn both<T>(own: Option<T>, other: Option<T>, add: impl FnOnce(&mut T, T)) -> Option<T> {
+    // Optional counts of only some runs would be misleading.
     let (mut own, other) = own.zip(other)?;
     add(&mut own, other);
     Some(own)
 }
 
-/// A place as three entries: file, line, column.
+/// Returns a source location as three entries: file, line, column.
 pub(super) fn spot(spot: Spot) -> String {
     format!("{},{},{}", quoted(spot.file()), spot.line(), spot.column())
 }
 
-/// Reads a place from three entries.
+/// Reads a source location from three entries.
 pub(super) fn read_spot(entries: &[Json]) -> Option<Spot> {
     let [Json::Text(file), Json::Number(line), Json::Number(column)] = entries else { return None };
     Some(Spot::new(interned(file), u32::try_from(*line).ok()?, u32::try_from(*column).ok()?))
@@ -273,6 +280,7 @@ fn read_statistics(from: &Json, tally: &Tally) -> Result<Statistics, String> {
         };
         statistics.labels.insert(label.clone(), Count { all: *all, beside: *beside });
     }
+    // Every run has one entry in `at_once`.
     let sound = statistics.labels.values().all(|count| count.beside <= count.all)
         && statistics.overlapped <= statistics.operations
         && statistics.histories.len() as u64 <= tally.runs
@@ -281,6 +289,7 @@ fn read_statistics(from: &Json, tally: &Tally) -> Result<Statistics, String> {
 }
 
 pub(super) fn sums_to(counts: &[u64], sum: u64) -> bool {
+    // The counts come from a file, so their sum may overflow.
     counts.iter().try_fold(0u64, |all, count| all.checked_add(*count)) == Some(sum)
 }
 
@@ -292,8 +301,8 @@ pub(super) fn numbers(list: &[Json]) -> Result<Vec<u64>, String> {
     list.iter().map(number).collect()
 }
 
-/// The text with the lifetime of the process, like a literal. Leaks each different text once: names of conditions
-/// and of source files.
+/// Returns the text with lifetime `'static`. Leaks each distinct text once. The texts are names of conditions and
+/// source files, so their number is small.
 pub(super) fn interned(text: &str) -> &'static str {
     static TEXTS: Mutex<Set<&'static str>> = Mutex::new(Set::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);

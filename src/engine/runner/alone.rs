@@ -1,15 +1,16 @@
-//! Failures of plain threads that earlier runs of the process have caused, by a static of C for example.
+//! Detection of failures of plain threads that earlier runs in the same process have caused, for example through a C
+//! static.
 //!
-//! A failing run is repeated in a new process that makes no other run. If it does not fail there, the whole test is
-//! made in a third process, with a process for each run. The harness of the program selects the test, so a test without
-//! a harness is left as it is.
+//! The failing run is repeated in a new process that executes no other run. If the run passes there, the whole test is
+//! repeated in a third process, with one process for each run. Both use the harness of the program to select the test,
+//! so a test without a harness is not repeated.
 //!
-//! The new process leaves its verdict in a file, because its output is for people.
+//! The new process writes its verdict to a file, because its output is for people.
 //!
-//! A process that a run has started is a part of the tested program, which starts itself. If a run ends there by a
-//! signal or an exit, the process ends in the same way, because the program expects it.
+//! If a run starts this program again as a child process, the child is a part of the tested program. If a run in the
+//! child ends by a signal or an exit, the child process ends in the same way, because the program expects it.
 //!
-//! A test in which an earlier process has ended is made in a new process first, too: see [`end`].
+//! If an earlier process ended during a test, the test is also first executed in a new process: see [`end`].
 
 use std::fs;
 use std::io::Write;
@@ -23,31 +24,31 @@ use crate::report::{Finding, Report, text};
 use crate::run::isolation::Isolation;
 use crate::run::{Failure, Outcome};
 
-/// The variable with the file for the verdict of a test that has a process for itself.
+/// The environment variable with the path of the verdict file, for a test with its own process.
 const VERDICT: &str = "UNPAUSE_ALONE";
-/// The variable of a process that a run has started, which `unpause-native` sets.
+/// The environment variable that marks a process started by a run. `unpause-native` sets it.
 const STARTED: &str = "UNPAUSE_STARTED_BY_RUN";
 const PASSED: &str = "passed";
 const FAILED: &str = "failed";
 
-/// The time that a repeated run has, in a program that may be loaded slowly.
+/// The time limit for a repeated run. It includes the loading of the program, which may be slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Settings of the runs of a test that a repeated run does not have.
+/// Variables that choose the runs of a test. They are removed for the repetition of a single run.
 const OF_SEEDS: [&str; 4] = ["SIM_SEED", "SIM_SEEDS", "SIM_SHARD", "SIM_RESULTS"];
 
-/// The verdict about a test that was made again in processes of its own.
+/// The verdict about a test that was repeated in separate processes.
 #[derive(Debug)]
 pub(super) struct Again {
     pub(super) passed: bool,
-    /// The screen, if it failed.
+    /// The text output of the test, if it failed.
     pub(super) screen: String,
-    /// The reason for it, in a line.
+    /// A note for the user with the reason for the repetition.
     pub(super) note: String,
 }
 
-/// Makes a test with this failing report again, if its failing run passes in a process of its own. `None` if the report
-/// counts.
+/// Repeats a test with this failing report if its failing run passes in a separate process. Returns `None` if the
+/// report is valid as it is.
 pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     let finding = report.finding.as_deref()?;
     if site.hermetic || std::env::var_os(VERDICT).is_some() || !can_be_caused(finding) {
@@ -75,8 +76,8 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     Some(Again { passed, screen, note })
 }
 
-/// Ends a process that a run has started as the failing run of the report has ended, after the screen. Returns in all
-/// other processes, and if the run has ended otherwise.
+/// Ends a process that a run has started in the same way as the failing run of the report has ended, after the output.
+/// Returns in all other processes, and if the run has ended otherwise.
 pub(super) fn end_like_the_run(report: &Report) {
     let failed = report.finding.as_deref().map(|finding| &finding.run.outcome);
     if std::env::var_os(STARTED).is_none()
@@ -85,13 +86,13 @@ pub(super) fn end_like_the_run(report: &Report) {
         return;
     }
     let screen = text(report, &style());
-    // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
+    // This is not `eprint!`, because a test harness may capture it and would have no time to show the text.
     _ = std::io::stderr().lock().write_all(screen.as_bytes());
     crate::native::end_alike();
 }
 
-/// Makes a test in a new process, on one thread. Returns the signal that ended the process before the test did; `None`
-/// if nothing did, or if it took too long.
+/// Runs a test in a new process, with one worker thread. Returns the signal that ended the process during the test.
+/// `None` if no signal ended it, or if it exceeded the time limit.
 #[allow(dead_code, reason = "seeds of runs on real threads mean no run")]
 pub(crate) fn end(test: &str) -> Option<i32> {
     if std::env::var_os(VERDICT).is_some() {
@@ -110,19 +111,20 @@ fn signal(ended: ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(&ended)
 }
 
-/// Returns `None`: an end by `abort` is an exit code like others.
+/// Returns `None`, because on these systems `abort` ends a process with an ordinary exit code.
 #[cfg(not(unix))]
 fn signal(_ended: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Returns `true` for the failure of a run that other runs can have caused. A hang would last as long in each process.
+/// Returns `true` if other runs can have caused the failure. A hang is excluded, because its repetition would take as
+/// long again.
 fn can_be_caused(finding: &Finding) -> bool {
     !matches!(finding.run.outcome, Outcome::Failed(Failure::Hang { .. }))
 }
 
-/// Makes a test in a new process of this program, changed by `change`. Returns whether it passed, and its screen.
-/// `None` if it has left no verdict.
+/// Runs a test in a new process of this program, after `change` has modified the command. Returns `true` if it passed,
+/// and its text output. `None` if the process has written no verdict.
 fn made(
     test: &str,
     purpose: &str,
@@ -141,7 +143,7 @@ fn made(
     [PASSED, FAILED].contains(&verdict).then(|| (verdict == PASSED, screen.to_owned()))
 }
 
-/// This program, with one test, whose verdict is left in `file`.
+/// Returns a command that runs one test of this program and writes the verdict to `file`.
 fn program(test: &str, file: &Path) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.args([test, "--exact", "--include-ignored", "--test-threads=1"]);
@@ -150,12 +152,12 @@ fn program(test: &str, file: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// A file that no other process has.
+/// Returns the path of a verdict file that no other process uses.
 fn verdict_file(purpose: &str) -> PathBuf {
     std::env::temp_dir().join(format!("unpause-alone-{}-{purpose}", std::process::id()))
 }
 
-/// Waits for the end of a process. `None` if it is too late: the process is then ended.
+/// Waits for the end of a process. Kills the process and returns `None` if it exceeds the time limit.
 fn end_of(mut child: Child, limit: Option<Duration>) -> Option<ExitStatus> {
     let begun = Instant::now();
     loop {
@@ -173,7 +175,8 @@ fn end_of(mut child: Child, limit: Option<Duration>) -> Option<ExitStatus> {
     }
 }
 
-/// Returns `true` if a replayed failure has not come again: the run continues where the failing run had ended.
+/// Returns `true` if the replay did not reproduce a failure: the run continued after the point at which the failing run
+/// had ended.
 pub(super) fn differs(report: &Report) -> bool {
     let finding = report.finding.as_deref().filter(|_| report.replayed.is_some());
     finding.is_some_and(|finding| {
@@ -181,7 +184,7 @@ pub(super) fn differs(report: &Report) -> bool {
     })
 }
 
-/// Leaves the verdict about a test that has this process for itself.
+/// Writes the verdict about a test that has its own process.
 pub(super) fn leave(passed: bool, screen: &str) {
     if let Some(file) = std::env::var_os(VERDICT) {
         let verdict = if passed { PASSED } else { FAILED };

@@ -1,7 +1,7 @@
-//! The annotation of a failure in GitHub Actions: a line that GitHub shows beside the source line in a pull request.
+//! The GitHub Actions annotation of a failure: a line that GitHub shows beside the source line in a pull request.
 //!
-//! It is a workflow command, `::error file=…,line=…,title=…::…`, which the runner reads in the output of any program.
-//! The runner sets `GITHUB_ACTIONS=true`, and `GITHUB_WORKSPACE` to the folder of the repository.
+//! The annotation is a workflow command, `::error file=…,line=…,title=…::…`, which the runner detects in the output of
+//! any program. The runner sets `GITHUB_ACTIONS=true`, and `GITHUB_WORKSPACE` to the folder of the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::report::{Finding, one_line};
 use crate::run::Outcome;
 use crate::run::place::portable;
 
-/// The annotation of a failing test as a line, or nothing outside of GitHub Actions.
+/// Returns the annotation of a failing test as a line. Empty outside of GitHub Actions.
 pub(super) fn annotation(finding: &Finding, site: &Site) -> String {
     of(finding, site, &|name| std::env::var(name).ok())
 }
@@ -22,7 +22,7 @@ fn of(finding: &Finding, site: &Site, variable: &dyn Fn(&str) -> Option<String>)
     let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
     let repository = variable("GITHUB_WORKSPACE").map(PathBuf::from);
     let inside = |place: &str| in_repository(place, site, repository.as_deref()?);
-    // A panic in a library of others has no line in the repository, but its test has.
+    // A panic in a dependency has no line in the repository, so the location of the test is used instead.
     let (file, line) = inside(failure.place())
         .or_else(|| inside(&site.place.to_string()))
         .unwrap_or_else(|| (portable(site.place.file()), site.place.line().to_string()));
@@ -38,7 +38,8 @@ fn of(finding: &Finding, site: &Site, variable: &dyn Fn(&str) -> Option<String>)
     )
 }
 
-/// The file, from the folder of the repository, and the line of a place that is in it.
+/// Returns the file, relative to the folder of the repository, and the line. `None` if the location is not in the
+/// repository.
 fn in_repository(place: &str, site: &Site, repository: &Path) -> Option<(String, String)> {
     let mut words = place.rsplitn(3, ':').skip(1);
     let (line, file) = (words.next()?, words.next()?);
@@ -48,12 +49,12 @@ fn in_repository(place: &str, site: &Site, repository: &Path) -> Option<(String,
     Some((portable(file.to_str()?), line.to_owned()))
 }
 
-/// Escaped as the text of a workflow command.
+/// Escapes the message of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Escaped as a property of a workflow command.
+/// Escapes a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

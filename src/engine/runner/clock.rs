@@ -1,22 +1,23 @@
-//! The setting of the clock of runs.
+//! The setting `clock` of the runner.
 
 use super::Runner;
 
 impl Runner {
-    /// Choose when the time of [`sim::time`](mod@crate::time) moves in a run: `last`, the default, `late:K` or `any`.
+    /// Sets when the time of [`sim::time`](mod@crate::time) advances in a run: `last` (the default), `late:K` or `any`.
     ///
-    /// - `last`: when no task can step. Work takes no time, so a time-out never ends a wait that another task could
+    /// - `last`: only when no task can step. Work takes no time, so a timeout never ends a wait that another task could
     ///   still end.
-    /// - `any`: at any moment. A task may take any time between two of its points, so time-outs race with what they
-    ///   guard. The clock is then a task of the run, the first child of the body, whose steps move the time to the next
-    ///   deadline. Traces of such runs have the setting.
-    /// - `late:K`, such as `late:2`: as `last`, besides at most `K` moves in a run that come at any moment, although
-    ///   tasks can step: `K` times, tasks are slow. Drawn values decide which moves of the time may be early, 0 is
-    ///   none. So shrinking removes early moves, and a failing run has no clock if it needs none. A search is exact for
-    ///   the bound: if there was more time to move, it reports `explored all N runs with at most K early time moves`,
-    ///   and otherwise a proof.
+    /// - `any`: at any moment. A task may take any time between two of its points, so timeouts race with the futures
+    ///   that they guard. The clock is then a task of the run, the first child of the body. Each of its steps advances
+    ///   the time to the next deadline. Traces of such runs contain the setting.
+    /// - `late:K`, for example `late:2`: like `last`, with at most `K` additional advances per run. An additional
+    ///   advance may happen while tasks can step, so it simulates slow tasks. Drawn values decide which advances are
+    ///   early, and the value 0 means none. Therefore shrinking removes early advances, and a failing run has no clock
+    ///   task if it needs no early advance. A search covers all runs within the bound. If some runs reached the bound,
+    ///   it reports `explored all N runs with at most K early time moves`, and otherwise a proof.
     ///
-    /// Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs. No effect on real threads.
+    /// Any other word causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts. No effect on
+    /// real threads.
     ///
     /// ```
     /// use sim::time::{Duration, timeout};

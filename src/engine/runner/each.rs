@@ -1,4 +1,4 @@
-//! Runs shown one by one, as they come: for tools that look into them.
+//! Functions that return individual runs, for tools that inspect them.
 
 use super::Runner;
 use super::outcome::{FunctionBody, TestResult};
@@ -8,13 +8,14 @@ use crate::run::Run;
 use crate::run::ids::Seed;
 
 impl Runner {
-    /// Runs `body` once, under `seed`, and returns the run, passed or failed: all its decisions, events and
-    /// histories, not shrunk and written to no file. Settings of seeds and replays are ignored; all others count.
+    /// Runs `body` once, under `seed`, and returns the run, passed or failed. The run contains all its decisions,
+    /// events and histories. It is not shrunk and not written to a file. Settings about seeds and replays are ignored;
+    /// all other settings apply.
     ///
-    /// For tools that look into runs that pass. On real threads a run has no steps and no events.
+    /// Intended for tools that inspect passing runs. On real threads a run has no steps and no events.
     ///
     /// # Panics
-    /// If a setting cannot be used; the text names it, its value and its grammar.
+    /// If a setting is invalid. The message names the setting, its value and its grammar.
     ///
     /// ```
     /// use sim::run::Outcome;
@@ -41,15 +42,14 @@ impl Runner {
         }
     }
 
-    /// Runs `body` under a search, to its end or until as many runs as [`seeds`](Self::seeds) allows,
-    /// and shows every run to `visit`, failing ones too. Nothing is shrunk or written to a file.
+    /// Runs `body` under a search and passes every run, including failing runs, to `visit`. The search ends when it is
+    /// complete or after the number of runs set by [`seeds`](Self::seeds). Nothing is shrunk or written to a file.
     ///
-    /// For tables of all that a small program can do. The report has a finding only if the body is
-    /// not a function of its decisions. On real threads nothing is run.
+    /// Intended for tables of everything that a small program can do. The report has a finding only if the body is not
+    /// a function of its decisions. On real threads nothing is run.
     ///
     /// # Panics
-    /// If a setting cannot be used, or the strategy is not one of
-    /// [`SEARCHES`](crate::strategy::SEARCHES).
+    /// If a setting is invalid, or the strategy is not in [`SEARCHES`](crate::strategy::SEARCHES).
     ///
     /// ```
     /// use std::collections::BTreeSet;

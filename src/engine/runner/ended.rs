@@ -1,26 +1,26 @@
-//! The end of the process on purpose: nothing can interrupt a task that hangs or that would end the process, and no
-//! other test can continue.
+//! Deliberate end of the process. It is necessary after a hang, because nothing can interrupt the task, and when a task
+//! would end the process itself. No other test can continue then.
 //!
-//! A test harness keeps the output of failed tests until all tests have ended. If the process ends before, the
-//! output would be lost, so the screens of failed tests are kept here too.
+//! A test harness holds back the output of failed tests until all tests have ended. An early end of the process would
+//! lose this output. Therefore this module also keeps the output of failed tests.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use crate::engine::underway;
 
-/// The exit code of a process that was ended so: the same as after a panic.
+/// The exit code of a process that is ended deliberately: the same as after a panic.
 const EXIT: i32 = 101;
 
-/// The screens of the tests that have failed.
+/// The text outputs of failed tests.
 static FAILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// A test failed, and a harness may have its screen.
+/// Records the output of a failed test, which a harness may be holding back.
 pub(super) fn failed(screen: &str) {
     FAILED.lock().unwrap_or_else(PoisonError::into_inner).push(screen.to_owned());
 }
 
-/// Shows the screens of tests that have failed and `screen`, which reports the failure, and ends the process.
+/// Prints the outputs of earlier failed tests, then `screen`, which reports the current failure, and ends the process.
 pub(crate) fn end_process(screen: &str) -> ! {
     let failed = std::mem::take(&mut *FAILED.lock().unwrap_or_else(PoisonError::into_inner));
     let mut text = String::new();
@@ -29,7 +29,7 @@ pub(crate) fn end_process(screen: &str) -> ! {
         failed.iter().for_each(|screen| text += &format!("{}\n\n", screen.trim_end()));
     }
     text += screen;
-    // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
+    // This is not `eprint!`, because a test harness may capture it and would have no time to show the text.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
     underway::unmark_all();
     std::process::exit(EXIT)

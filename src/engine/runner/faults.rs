@@ -1,14 +1,14 @@
-//! The settings of faults that may be injected into tasks.
+//! The settings of faults that can be injected into tasks.
 
 use super::Runner;
 
 impl Runner {
-    /// Aborts tasks whose [name](crate::task::Builder::name) matches `pattern` at any of their
-    /// points, by choice: tests that the other tasks tolerate it. In the pattern `*` matches any
-    /// text.
+    /// Lets the scheduler abort tasks whose [name](crate::task::Builder::name) matches `pattern`, at any of their
+    /// points. This tests that the other tasks tolerate the abort. In the pattern, `*` matches any text.
     ///
-    /// A run draws when such a task is spawned if it is aborted. The moment is a choice of the scheduler; screens show
-    /// it as the step of a task `canceller`. At most two tasks of one spawner are aborted. No effect on real threads.
+    /// When such a task is spawned, the run draws if it will be aborted. The scheduler chooses the moment, and reports
+    /// show the abort as a step of a task `canceller`. At most two children of the same task are aborted. No effect on
+    /// real threads.
     ///
     /// ```
     /// use sim::{Atomic, Ordering::SeqCst, task::Builder};
@@ -35,19 +35,19 @@ impl Runner {
         self
     }
 
-    /// Have futures under a [`timeout`](crate::time::timeout()) and in the branches of a
-    /// [`select!`](macro@crate::select) dropped at any of their points, by choice, where a time can do so. The deadline
-    /// of each such time-out, and of each timer that a branch waits for, may pass at any moment: tests that the futures
-    /// live with being dropped.
+    /// Lets the scheduler drop futures under a [`timeout`](crate::time::timeout()) and in branches of a
+    /// [`select!`](macro@crate::select), at any of their points, if a deadline can end them. The deadline of each such
+    /// timeout, and of each timer in a branch, may pass at any moment. This tests that the futures tolerate being
+    /// dropped.
     ///
-    /// A run draws when the wait for the deadline begins if it passes early. The moment is a choice of the scheduler;
-    /// screens show it as the step of a task `time-out`. The time of the run then moves on to that
-    /// deadline, as if all tasks had been slow. All earlier deadlines are then due, too. So no run
-    /// shows what could not happen. At most two such deadlines of one task pass early. No effect on
-    /// real threads.
+    /// When the wait for a deadline begins, the run draws if the deadline passes early. The scheduler chooses the
+    /// moment, and reports show it as a step of a task `time-out`. The time of the run then advances to that deadline,
+    /// as if all tasks had been slow, so all earlier deadlines are due, too. Therefore no run shows an impossible
+    /// behaviour. At most two such deadlines of one task pass early. No effect on real threads.
     ///
-    /// A branch that is dropped because another one has ended needs no setting: schedules vary when that one ends, as
-    /// far as it can. A future that nothing can end is not dropped; mark it with [`cancellable`](crate::cancellable).
+    /// No setting is needed for a branch that is dropped because another branch ended: schedules vary the end of the
+    /// other branch already. A future that nothing can end is not dropped; mark it with
+    /// [`cancellable`](crate::cancellable).
     ///
     /// ```
     /// use sim::time::{Duration, timeout};
@@ -73,33 +73,40 @@ impl Runner {
         self
     }
 
-    /// Have code that is marked with [`buggify!`](macro@crate::buggify) executed now and then, by choice.
+    /// Lets runs execute code that is marked with [`buggify!`](macro@crate::buggify), by a choice each time.
+    ///
+    /// ```
+    /// let body = async || assert!(!sim::buggify!("rare case"));
+    /// let runner = || sim::Runner::new().hermetic().shrink(false).seeds(0..200);
+    /// assert!(runner().run(body).passed());
+    /// # if !sim::SIMULATED { return }
+    /// assert!(!runner().buggify(true).run(body).passed());
+    /// ```
     #[must_use]
     pub fn buggify(mut self, wanted: bool) -> Runner {
         self.settings.buggify = Some(wanted);
         self
     }
 
-    /// Test a guarantee of progress: `lock-free`, `obstruction-free` or `wait-free` (Herlihy and Shavit, *The Art of
-    /// Multiprocessor Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
+    /// Tests a progress guarantee: `lock-free`, `obstruction-free` or `wait-free` (Herlihy and Shavit, *The Art of
+    /// Multiprocessor Programming*, section 3.7). By a choice, spawned tasks may stall forever at any of their points.
     ///
-    /// - `lock-free`: each spawned task may stall, two of one spawner at most. The others must end:
-    ///   a task fails the run if it waits for a stalled task or repeats itself until the step
-    ///   limit.
-    /// - `obstruction-free`: of the tasks that one task has spawned, all but one may stall at one moment. That one must
+    /// - `lock-free`: each spawned task may stall, but at most two children of one task. All other tasks must end. The
+    ///   run fails if a task waits for a stalled task, or repeats itself until the step limit.
+    /// - `obstruction-free`: all children of one task except one may stall at the same moment. The remaining child must
     ///   end by itself.
-    /// - `wait-free:N`: as `lock-free`, and each operation of a spawned task must end within `N` steps of its own,
-    ///   whatever others do; else the run fails with [`Failure::Starved`](crate::run::Failure::Starved). An operation
-    ///   is a recorded call ([`History::call`](crate::History::call)), or what a task does outside of calls. Its steps
-    ///   are its accesses: a `fetch_add` is one. `wait-free` alone allows 100. A program with few operations cannot
-    ///   have one repeat itself without end, so choose the smallest bound that the operation needs when it runs alone,
-    ///   or with its helpers.
+    /// - `wait-free:N`: like `lock-free`, but each operation of a spawned task must also end within `N` of its own
+    ///   steps, whatever other tasks do. Otherwise the run fails with
+    ///   [`Failure::Starved`](crate::run::Failure::Starved). An operation is a recorded call
+    ///   ([`History::call`](crate::History::call)), or everything that a task does outside of calls. Its steps are its
+    ///   accesses: a `fetch_add` is one step. `wait-free` without `N` allows 100 steps. A program with few operations
+    ///   cannot make an operation repeat itself endlessly. So choose the smallest bound that the operation needs when
+    ///   it runs alone, or with its helpers.
     ///
-    /// If all remaining tasks wait for the end of a stalled task, the run is over and has passed;
-    /// the body's later checks are skipped. The body itself does not stall. With a search, all
-    /// moments are tried. No effect on real threads.
+    /// If all remaining tasks wait for the end of a stalled task, the run ends and passes, and the body's later checks
+    /// are skipped. The body itself does not stall. A search tries all moments. No effect on real threads.
     ///
-    /// Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    /// Any other word causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts.
     ///
     /// ```
     /// use sim::{Atomic, Mutex, Ordering::SeqCst};

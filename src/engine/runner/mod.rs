@@ -1,34 +1,32 @@
-//! Runs a test body under many seeds and reports.
+//! Runs a test body under many seeds and reports the result.
 //!
-//! [`Runner`] is what `#[sim::test]` calls. The seeds are run by the engine of the build: under the
-//! scheduler, or on real threads. The result is a [`Report`]; only this module makes text of it
-//! and fails the test.
+//! `#[sim::test]` uses a [`Runner`]. The engine of the build runs the seeds: under the scheduler, or on real threads.
+//! The result is a [`Report`]. Only this module converts a report to text and fails the test.
 //!
 //! # Coverage
 //!
-//! A passing test is silent by default. `#[sim::test(coverage)]`, [`Runner::coverage`] or
-//! `SIM_COVERAGE=1` shows a line although the harness hides the output of the test, and fills
-//! [`Report::coverage`](crate::report::Report::coverage). It has the number of classes of
-//! interleavings seen, where orders that make no difference count as one; the number of new classes
-//! in the last hundred runs; the probability that the next run is of a new class, with its [95 %
-//! interval](crate::run::coverage::Coverage::unseen_interval); and the blind spots: objects without
-//! contention, tasks never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes)
-//! fails a test if an interesting case never occurs, [`cover!`](macro@crate::cover) if it occurs in
-//! too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the
-//! commands of generated programs and of the share that ran concurrently; a missed `cover!` always
-//! shows it.
+//! A passing test is silent by default. `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` shows a line
+//! of coverage although the harness hides the output of the test, and fills
+//! [`Report::coverage`](crate::report::Report::coverage). The line contains the number of interleaving classes seen,
+//! where orders that make no difference belong to one class. It also contains the number of new classes in the last
+//! hundred runs. In addition, it shows the probability of a new class in the next run, with its [95 %
+//! interval](crate::run::coverage::Coverage::unseen_interval). Finally it lists the blind spots: objects without
+//! contention, tasks never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test if an
+//! interesting case never occurs, [`cover!`](macro@crate::cover) if it occurs in too few runs. `statistics`,
+//! [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the commands in generated programs and of the share
+//! that ran concurrently. A missed `cover!` always shows this table.
 //!
-//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`,
-//! [`Runner::closure`] or `SIM_CLOSURE=1` it is also checked in all orders of its calls that no
-//! task could tell apart, without running them; a violated order is run before it is reported. So
-//! seeds find a bug even if it shows only when a call begins or ends at a certain time.
+//! A recorded history is checked in the order of its run. With `#[sim::test(closure)]`, [`Runner::closure`] or
+//! `SIM_CLOSURE=1` it is also checked, without further runs, in all other orders of its calls that no task could
+//! distinguish. A violated order is run before it is reported. Therefore seeds find a bug even if it shows only when a
+//! call begins or ends at a certain time.
 //!
 //! # Proofs
 //!
-//! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only in the
-//! order of steps that do not conflict. After the last class it reports `explored all N interleavings`, which is a
-//! proof: no interleaving of the body fails. If its limit of runs is too small, it reports the number of runs, that
-//! this is not a proof, and an estimate of the rest.
+//! `exhaustive` is a search, not a sampling strategy. It executes one run for each class of runs that differ only in
+//! the order of steps without a conflict. After the last class it reports `explored all N interleavings`, which is a
+//! proof: no interleaving of the body fails. If its run limit is too small, it reports the number of runs, an estimate
+//! of the rest, and that this is not a proof.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -50,8 +48,8 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
-//! A test with a search prints its result, a proof or not, in a line that the test harness does not capture. Without a
-//! proof it still passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change
+//! A test with a search prints its result in a line that the test harness does not capture. Without a proof, the test
+//! still passes by default. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change
 //! cannot lose the proof unnoticed.
 //!
 //! ```
@@ -75,41 +73,40 @@
 //!
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
 //!   Await them to include them in the proof.
-//! - The search assumes that tasks share memory through sim only, and says so beside the proof
+//! - The search assumes that tasks share memory through sim only, and states this beside the proof
 //!   ([`Searched::assumption`](crate::report::Searched::assumption)). Accesses to anything else (a channel of another
-//!   crate, a lock of std, a thread-local) are not operations, so steps that share only such a thing count as
-//!   independent. The search sees that the assumption is wrong if a task wakes another one through such a thing, if a
-//!   task waits for it when the run ends, or if one of a hundred sampled runs shows something else with its steps in
-//!   another order. It then starts again and explores each order of steps: many more runs, and a proof without the
-//!   assumption. [`Searched::cause`](crate::report::Searched::cause) has the reason, and names the two steps whose
-//!   order made the difference. A difference that few orders show is seldom among the sampled runs. A test with a lock
-//!   of std in six tasks and an assertion that fails in one of their 720 orders passes. `preemptions` and `delays` make
-//!   all orders and assume nothing.
-//! - A complete search checks itself. It samples a hundred runs, looks up the class of each among
-//!   its explored classes, and repeats each with its steps in another order of the class. A run
-//!   that fails or is of an unknown class revokes the proof
-//!   ([`Searched::audit`](crate::report::Searched::audit)); a run that behaves differently in the
-//!   other order restarts the search, as above.
+//!   crate, a std lock, a thread-local) are not operations, so steps that share only such an object count as
+//!   independent. The search detects a wrong assumption in three cases. First, a task wakes another task through such
+//!   an object. Second, a task waits for such an object when the run ends. Third, one of a hundred sampled runs behaves
+//!   differently with its steps in another order. The search then restarts and explores each order of steps: many more
+//!   runs, and a proof without the assumption. [`Searched::cause`](crate::report::Searched::cause) contains the reason
+//!   and names the two steps whose order made the difference. The sampled runs rarely include a difference that only
+//!   few orders show. For example, a test passes if it has six tasks with a std lock and an assertion that fails in one
+//!   of their 720 orders. `preemptions` and `delays` execute all orders and assume nothing.
+//! - A complete search checks itself. It samples a hundred runs, looks up the class of each run among its explored
+//!   classes, and repeats each run with its steps in another order of the class. A run that fails or belongs to an
+//!   unknown class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)). A run that behaves
+//!   differently in the other order restarts the search, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. A future that is polled [by
-//!   hand](crate::task::by_hand), as by `now_or_never`, takes effect within the step.
-//! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant
-//!   that the steps of a run allow, without running them; if an order is not linearizable, it is
-//!   run, and that run is reported. If the body calls
-//!   [`History::operations`](crate::History::operations), which distinguishes all orders, or if
-//!   calls have very many orders, each order gets its own run: many more.
-//! - Every value that [`rand`](crate::rand) can draw is tried: keep the bounds small. A loop that polls a value has
-//!   endless runs, which fail at the step limit: await [`spin_until`](crate::spin_until) instead.
+//!   hand](crate::task::by_hand), for example by `now_or_never`, takes effect within the step.
+//! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant that the steps of a
+//!   run allow, without running the variants. If a variant is not linearizable, it is run, and this run is reported. In
+//!   two cases each order gets its own run, which means many more runs. In the first case the body calls
+//!   [`History::operations`](crate::History::operations), which distinguishes all orders. In the second case the calls
+//!   have very many orders.
+//! - The search tries every value that [`rand`](crate::rand) can draw, so keep the bounds small. A loop that polls a
+//!   value has endless runs, which fail at the step limit. Await [`spin_until`](crate::spin_until) instead.
 //!
-//! A larger test can be explored within a bound. If the search has used half of its runs and estimates that the other
-//! half will not be enough, it gives that half to `preemptions` by itself and reports the progress of both.
-//! `preemptions` makes all runs without a preemption, then all with one, and so on; `delays` does the same for
-//! departures from a round-robin scheduler, which are fewer if there are many tasks. `preemptions:2` stops after two.
-//! Most bugs need one or two, and the first failing run that is found has the fewest of all. To
-//! reach runs with one more, runs with the same prefix are repeated; these count against the limit
-//! of the search, but are not included in the report. The report names the bound that was reached.
-//! If it excluded nothing, this too is a proof, and it does not depend on shared state of the
-//! tasks. Equivalent orders are not pruned, so for a proof `exhaustive` takes far fewer runs.
+//! A larger test can be explored within a bound. After half of its runs, `exhaustive` checks its estimate. If the other
+//! half will not be enough, it gives that half to `preemptions` and reports the progress of both searches.
+//! `preemptions` executes all runs without a preemption, then all with one, and so on. `delays` does the same for
+//! departures from a round-robin scheduler, which are fewer if there are many tasks. `preemptions:2` stops after two
+//! preemptions. Most bugs need one or two preemptions, and the first failing run that is found has the minimum number.
+//! To reach runs with one more preemption, runs with the same prefix are repeated. These repetitions count against the
+//! limit of the search, but are not included in the report. The report names the bound that was reached. If the bound
+//! excluded nothing, the result is a proof, too, and it does not depend on the shared state of tasks. Equivalent orders
+//! are not pruned, so `exhaustive` needs far fewer runs for a proof.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -131,12 +128,12 @@
 //! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
 //! ```
 //!
-//! A failing run can have a proof, too. Shrinking minimizes the reading effort, never with more steps than were
-//! found: few steps and few preemptions, each of which weighs as much as [four steps](crate::run::schedule::Cost).
-//! With `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` all runs with fewer preemptions are made, if there are not
-//! more than that: either one of them fails in the same way and takes the place of the trace, unless it is longer
-//! than the run that was found, or the screen says `no failing run has fewer than 2 preemptions`. For a failure found
-//! by a search the proof needs no setting.
+//! A failing run can have a proof, too. Shrinking minimises a cost: the steps, plus [four
+//! steps](crate::run::schedule::Cost) for each preemption. The result never has more steps than the run that was found.
+//! `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` then tries all runs with fewer preemptions, if they are not more
+//! than this number. If one of them fails in the same way, it replaces the trace, unless it is longer than the run that
+//! was found. Otherwise the report says `no failing run has fewer than 2 preemptions`. For a failure found by a search,
+//! the proof needs no setting.
 //!
 //! # Environment
 //!
@@ -145,62 +142,61 @@
 //! | variable | meaning | example |
 //! |---|---|---|
 //! | `SIM_SEED` | only this seed | `17` |
-//! | `SIM_SEEDS` | the number of seeds, or a range; the default is 1000, on real threads 100 | `5000`, `500..1000` |
+//! | `SIM_SEEDS` | the number of seeds, or a range; the default is 1000, or 100 on real threads | `5000`, `500..1000` |
 //! | `SIM_STRATEGY` | the strategy; the default is `portfolio` | `random`, `exhaustive`, `preemptions:2` |
-//! | `SIM_TIME` | time limit of the test, which passes with fewer seeds | `500ms`, `5s`, `2m`, `1h` |
-//! | `SIM_STEPS` | maximum of steps in a run; a run that takes more fails, and a run of plain threads continues with few switches | `100000` |
+//! | `SIM_TIME` | time limit of the test; after it the test passes with fewer seeds | `500ms`, `5s`, `2m`, `1h` |
+//! | `SIM_STEPS` | step limit of a run; a run with more steps fails, but a run of plain threads continues with few switches | `100000` |
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
-//! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
-//! | `SIM_MEMORY` | the values that loads of atomics may see: with `c11` each value that C++20 allows for the memory orders in the program | `c11`, `sc` |
-//! | `SIM_ARC` | the counts of `Arc` are points of all runs of plain threads, or of none | `1`, `0` |
-//! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, besides at most `K` times at any moment, or at any moment | `last`, `late:K`, `any` |
+//! | `SIM_ISOLATE` | the isolation of runs of plain threads: `process` gives each run its own process | `process`, `run` |
+//! | `SIM_MEMORY` | the values that atomic loads may see: with `c11` each value that C++20 allows for the memory orderings in the program | `c11`, `sc` |
+//! | `SIM_ARC` | `1`: reference-count operations of `Arc` are points in all runs of plain threads; `0`: in none | `1`, `0` |
+//! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) advances: `last`: only when no task can step; `late:K`: also at most `K` times at any moment; `any`: at any moment | `last`, `late:K`, `any` |
 //! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |
-//! | `SIM_CANCEL_SELECTS` | true if the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |
-//! | `SIM_BUGGIFY` | true if code that is marked with [`buggify!`](macro@crate::buggify) may be executed | `1`, `0` |
-//! | `SIM_PROGRESS` | the guarantee of progress to test: tasks may stall for good at any point | `lock-free`, `obstruction-free`, `wait-free:N` |
-//! | `SIM_CHANCES` | events that may happen at any moment: `timers` to plain threads, `spurious` and `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
+//! | `SIM_CANCEL_SELECTS` | `1`: the deadlines of timeouts, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |
+//! | `SIM_BUGGIFY` | `1`: runs may execute code that is marked with [`buggify!`](macro@crate::buggify) | `1`, `0` |
+//! | `SIM_PROGRESS` | the progress guarantee to test: tasks may stall forever at any point | `lock-free`, `obstruction-free`, `wait-free:N` |
+//! | `SIM_CHANCES` | events that may happen at any moment: `timers` in plain threads; `spurious` and `weak` also in awaited tasks | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
-//! | `SIM_HANG` | time limit of a step, or of real threads on which no task moves; the default is 10 s, `0s` is no limit | `30s` |
+//! | `SIM_HANG` | time limit of a step, or on real threads the time limit without progress of any task; the default is 10 s, `0s` is no limit | `30s` |
 //! | `SIM_LIMIT` | time limit of a run on real threads; the default is 60 s, `0s` is no limit | `5m` |
-//! | `SIM_LOG` | runs that `tracing` subscribers receive; `replay` and `all` also show the backtrace of the panic | `off`, `replay`, `all` |
+//! | `SIM_LOG` | the runs whose events `tracing` subscribers receive; `replay` and `all` also show the backtrace of the panic | `off`, `replay`, `all` |
 //! | `SIM_COVERAGE` | shows the classes of interleavings that a passing test saw | `1`, `0` |
 //! | `SIM_CLOSURE` | checks the recorded calls of each run in all orders that its steps allow | `1`, `0` |
-//! | `SIM_PROVE` | maximum of runs for the proof that no failing run has fewer preemptions; `0` is no proof | `100000` |
-//! | `SIM_WHY` | maximum of runs that explain a failing run; the default is 3000, `0` is no explanation | `1000` |
+//! | `SIM_PROVE` | maximum number of runs for the proof that no failing run has fewer preemptions; `0` is no proof | `100000` |
+//! | `SIM_WHY` | maximum number of runs for the explanation of a failing run; the default is 3000, `0` is no explanation | `1000` |
 //! | `SIM_MUST_PROVE` | fails a test whose search proves nothing | `1`, `0` |
 //! | `SIM_SHRINK` | shrinks a failing run before it is shown | `1`, `0` |
 //! | `SIM_STATISTICS` | shows the composition of the generated programs of a passing test | `1`, `0` |
 //! | `SIM_OUT` | the folder for traces | `traces` |
 //! | `SIM_RESULTS` | the folder for results; a later run of the same program continues from there | `results` |
 //! | `SIM_CERTIFY` | writes the certificate of a search that proves a test into a file, or into a folder | `queue.certificate`, `certificates` |
-//! | `SIM_OBSERVE` | makes the runs of a file, for `cargo unpause verify` | `runs.certificate` |
-//! | `SIM_HTML` | writes a failure as a page for a browser, too, beside its trace; the default on CI (variable `CI`) | `1`, `0` |
-//! | `SIM_JSON` | writes the report of each test as JSON, also if it passes: beside its traces, into a folder, or into a file; `0` writes none, not even of a failure | `1`, `0`, `reports`, `report.json` |
+//! | `SIM_OBSERVE` | executes the runs listed in a file, for `cargo unpause verify` | `runs.certificate` |
+//! | `SIM_HTML` | also writes a failure as an HTML page beside its trace; the default on CI (variable `CI`) | `1`, `0` |
+//! | `SIM_JSON` | writes the report of each test as JSON, even if it passes: beside its traces, into a folder, or into a file; `0` writes none, not even for a failure | `1`, `0`, `reports`, `report.json` |
 //!
-//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is
-//! noted.
+//! An invalid value is an error that names the variable, the value and the grammar. An unknown variable that begins
+//! with `SIM_` causes a note.
 //!
 //! # Notes
 //!
-//! Some lines go to standard error although a test passes and its harness hides its output: unknown
-//! variables; stale kept traces, with the command that removes them or records them anew; the
-//! number of seeds run when the time was up; histories recorded but never checked; the result of a
-//! search; and all requested results: of a replay, of coverage, of statistics.
+//! Some lines appear on standard error even if a test passes and its harness hides its output. They show unknown
+//! variables, and stale kept traces with the command that removes them or records them again. They also show the number
+//! of seeds run before the time limit, and histories that were recorded but never checked. Finally, they show the
+//! result of a search, and all requested results of a replay, of coverage, or of statistics.
 //!
 //! # Settings of traces and results
 //!
-//! Some settings change what a run does: the clock, faults, the points of plain threads, the limits
-//! of steps and hangs. A trace has the settings that differ from the defaults, so that its replay
-//! needs no variable and no argument: they override the settings of the test and the environment,
-//! and a replay warns of each variable without effect. (`SIM_HANG` alone counts more than the
-//! trace: a debugger needs time.) The command on the screen has them, too, in the inline trace or
-//! in the file. A trace by an earlier version does not have its settings, and is replayed with the
-//! settings of the test.
+//! Some settings change what a run does: the clock, faults, the points of plain threads, the step limit and the hang
+//! limit. A trace contains those settings if they differ from the defaults, so its replay needs no variable and no
+//! argument. Settings in the trace override the settings of the test and the environment, and a replay warns about each
+//! variable without effect. Only `SIM_HANG` overrides the trace, because a debugger needs more time. The printed
+//! command also contains the settings, in the inline trace or in the trace file. A trace from an earlier version does
+//! not contain its settings, and is replayed with the settings of the test.
 //!
-//! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not
-//! passed with it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
+//! Results contain the same settings, and also the strategy and `closure`: a seed that passed without a fault may fail
+//! with it. Results under other settings are refused, and `cargo unpause merge` does not combine them.
 
 mod alone;
 mod annotation;
@@ -254,7 +250,8 @@ use crate::run::{Failure, Outcome};
 
 /// Runs a test body under many seeds, one run each.
 ///
-/// Each setting has a default. The environment (`SIM_SEED` and others, see [`runner`](self)) overrides all settings.
+/// Each setting has a default. Environment variables (`SIM_SEED` and others, see [`runner`](self)) override all
+/// settings.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, Runner};
@@ -280,8 +277,8 @@ impl Default for Runner {
 }
 
 impl Runner {
-    /// A runner with the defaults: 1000 seeds (100 on real threads), the portfolio, at most a
-    /// million steps for each run, as many threads as there are cores.
+    /// Creates a runner with the defaults: 1000 seeds (100 on real threads), the portfolio strategy, at most a million
+    /// steps per run, and as many threads as there are cores.
     #[track_caller]
     pub fn new() -> Runner {
         let site = Site::of_program(Location::caller());
@@ -292,12 +289,18 @@ impl Runner {
         Runner { settings, site }
     }
 
-    /// Runs `body` once for each seed until one fails, shrinks that run and reports.
+    /// Runs `body` once for each seed until a run fails, then shrinks this run and returns the report.
     ///
-    /// The lowest failing seed is reported, whatever the number of threads.
+    /// The lowest failing seed is reported, for any number of threads.
     ///
     /// # Panics
-    /// If a setting cannot be used; the text names it, its value and its grammar.
+    /// If a setting is invalid. The message names the setting, its value and its grammar.
+    ///
+    /// ```
+    /// let runner = sim::Runner::new().hermetic().seeds(0..10);
+    /// let report = runner.run(async || assert!(sim::rand::below(6) < 6));
+    /// assert_eq!((report.passed(), report.runs), (true, 10));
+    /// ```
     #[track_caller]
     pub fn run<B, R>(&self, body: B) -> Report
     where
@@ -310,16 +313,18 @@ impl Runner {
         }
     }
 
-    /// Like [`run`](Self::run), of a plain closure whose `std::thread`s are stepped, as in a test with
-    /// `#[sim::test(native)]`. One such run at a time is on in a process: the call waits for others.
+    /// Like [`run`](Self::run), but for a plain closure whose `std::thread`s are controlled by the scheduler, as in a
+    /// test with `#[sim::test(native)]`. A process executes one such call at a time, so this call waits for other calls
+    /// to end.
     ///
-    /// Each run begins anew: statics of the program have their first values, and memory that a run allocates ends with
-    /// it. Values that the closure captures outlive the runs, so a test can gather values over all of them. They are
-    /// outside of the program that is tested: their atomics and locks are not points. If a closure captures something,
-    /// misuse of memory, such as a use after free, is not looked for. After the call the statics are as before it.
+    /// Each run starts fresh: statics of the program have their initial values, and memory that a run allocates is
+    /// freed at its end. Values that the closure captures outlive the runs, so a test can collect values over all runs.
+    /// The captured values are not a part of the tested program: their atomics and locks are not points. If the closure
+    /// captures something, misuse of memory, such as a use after free, is not detected. After the call, the statics
+    /// have the same values as before.
     ///
     /// # Panics
-    /// If a setting cannot be used. If the program is not compiled by `cargo unpause test`, each run fails.
+    /// If a setting is invalid. If the program is not compiled by `cargo unpause test`, each run fails.
     ///
     /// ```no_run
     /// use std::collections::BTreeSet;
@@ -339,7 +344,7 @@ impl Runner {
     /// assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
     /// ```
     ///
-    /// A search that ends is a proof:
+    /// A complete search is a proof:
     ///
     /// ```no_run
     /// let runner = sim::Runner::new().strategy("exhaustive");
@@ -371,10 +376,10 @@ impl Runner {
         }
     }
 
-    /// Like [`run`](Self::run).
+    /// Like [`run`](Self::run), but returns an error for an invalid setting.
     ///
     /// # Errors
-    /// [`InvalidSetting`] if a setting, or a variable of the environment, cannot be used.
+    /// [`InvalidSetting`] if a setting or an environment variable is invalid.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -401,7 +406,7 @@ impl Runner {
         self.run_config(config, notes, body, must_fail, true)
     }
 
-    /// The same with settings that were read. The results are written only if they are `kept`.
+    /// Runs the body with a resolved configuration. Results are written only if `kept` is true.
     #[track_caller]
     fn run_config(
         &self,
@@ -442,7 +447,7 @@ impl Runner {
         Ok(TestRun { report, shared, part })
     }
 
-    /// Notes about settings that mean nothing in this build.
+    /// Returns notes about settings that have no effect in this build.
     fn idle(&self) -> Result<Vec<String>, InvalidSetting> {
         if crate::seam::SIMULATED {
             return Ok(Vec::new());
@@ -460,7 +465,7 @@ impl Runner {
         Ok(notes)
     }
 
-    /// The settings of the run, and notes about them.
+    /// Returns the settings of the run, and notes about them.
     fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
         match self.site.hermetic {
             true => self.config_in(std::iter::empty()),
@@ -468,7 +473,7 @@ impl Runner {
         }
     }
 
-    /// The same in an environment of these variables.
+    /// Returns the same for these environment variables.
     fn config_in(
         &self,
         environment: impl IntoIterator<Item = (OsString, OsString)>,

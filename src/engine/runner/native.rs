@@ -1,4 +1,4 @@
-//! Tests whose plain threads are stepped: the body runs on a simulated thread.
+//! Tests whose plain threads the scheduler controls. The body runs on a simulated thread.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::native;
 
 pub(super) use crate::native::{alone, exclusive, of_closure};
 
-/// The error that a body returned, as text.
+/// The text of an error that a body returned.
 pub(super) struct ErrorText(String);
 
 impl ErrorText {
@@ -22,8 +22,8 @@ impl fmt::Debug for ErrorText {
     }
 }
 
-/// Runs `body` and the threads that it spawns as tasks of the current run. The thread of `body` has the name `name`, if
-/// any. A leak fails the run if `leaks` is set.
+/// Runs `body` and the threads that it spawns as tasks of the current run. The thread of `body` gets the name `name`,
+/// if any. If `leaks` is true, a memory leak fails the run.
 pub(super) async fn run<R: TestResult>(
     name: Option<String>,
     body: impl FnOnce() -> R + Send + 'static,

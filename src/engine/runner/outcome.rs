@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures::future::OptionFuture;
 
-/// The result of a test body: nothing, or a `Result` whose error fails the run.
+/// The result of a test body: nothing, or a `Result`. An error fails the run.
 ///
 /// ```
 /// #[sim::test(seeds = 1)]
@@ -19,7 +19,7 @@ use futures::future::OptionFuture;
 /// # fn main() {}
 /// ```
 pub trait TestResult {
-    /// The text of the error, if the result is one.
+    /// Returns the text of the error, or `None` if the result is not an error.
     fn error(self) -> Option<String>;
 }
 
@@ -41,17 +41,18 @@ impl TestResult for std::convert::Infallible {
     }
 }
 
-/// The body of a test, whatever its type. The engines are compiled once, in this crate, and not again for each test:
-/// that would take long, and a debug build of the tests would have them unoptimized.
+/// The type-erased body of a test. It allows the engines to be compiled once, in this crate, instead of once for each
+/// test. A separate compilation for each test would take long, and debug builds would not optimize it.
 pub(crate) trait TestBody: Sync {
-    /// Calls `act` with a new future of the body. It gives the text of the error, if it ends with one.
+    /// Calls `act` with a new future of the body. The future returns the text of the error, if the body returns an
+    /// error.
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>));
 }
 
-/// A body that has begun. Dropping this drops the future of the test, and so within the run.
+/// A body that has begun. Dropping this value drops the future of the test, so the drop happens within the run.
 pub(crate) struct TestFuture<'a>(Pin<&'a mut dyn BegunBody>);
 
-/// A future that can be dropped where it is.
+/// A future that can be dropped in place.
 trait BegunBody {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>>;
 
@@ -82,7 +83,7 @@ impl Drop for TestFuture<'_> {
     }
 }
 
-/// A function as the body of a test.
+/// A function as a test body.
 pub(super) struct FunctionBody<B, R>(B, PhantomData<fn() -> R>);
 
 impl<B, R> FunctionBody<B, R>
@@ -101,7 +102,7 @@ where
     R: TestResult,
 {
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>)) {
-        // Called within the future: a function may do something before it gives its own.
+        // The function is called within the future, because it may act before it returns its own future.
         let future = async { (self.0)().await.error() };
         act(TestFuture(pin!(OptionFuture::from(Some(future)))));
     }

@@ -1,13 +1,13 @@
-//! Runs of a part of the seeds. Conditions over all runs are not judged by such a run, only noted.
+//! Runs over a part of the seeds. Such a run does not judge conditions over all runs, but only notes them.
 
 use crate::engine::config::Config;
 use crate::engine::results::Results;
 use crate::report::Report;
 
-/// A report, and the part of the seeds that it is about; `None` if it is about all of them.
+/// A report, and the part of the seeds that it covers; `None` if it covers all seeds.
 pub(super) struct TestRun {
     pub(super) report: Report,
-    /// True if its runs shared the process, because nothing says that each has one.
+    /// True if the runs shared one process, because no setting required a process for each run.
     pub(super) shared: bool,
     pub(super) part: Option<SeedPart>,
 }
@@ -15,12 +15,13 @@ pub(super) struct TestRun {
 /// A part of the seeds.
 #[derive(Clone, Copy)]
 pub(crate) struct SeedPart {
-    /// `true` if results are written, so that `cargo unpause merge` can judge all seeds.
+    /// True if results are written, so that `cargo unpause merge` can judge all seeds.
     written: bool,
 }
 
 impl SeedPart {
-    /// `None` if all seeds were run, now or before. A search that is not through continues only if it has results.
+    /// Returns `None` if all seeds were run, now or in earlier processes. An incomplete search counts as a part only if
+    /// its results are written, because only then can it continue.
     pub(crate) fn of(config: &Config, results: &Results, report: &Report) -> Option<SeedPart> {
         let continues = results.are_written()
             && report.searched.as_ref().is_some_and(|searched| !searched.complete);
@@ -28,14 +29,14 @@ impl SeedPart {
         (!all).then(|| SeedPart { written: results.are_written() })
     }
 
-    /// Turns a finding about conditions that held in too few runs into a note.
+    /// Converts a finding about conditions that held in too few runs into a note.
     pub(crate) fn spare_conditions(self, report: &mut Report) {
         if let Some(what) = report.spare_conditions() {
             self.note(report, &what);
         }
     }
 
-    /// Notes that the test would fail for this reason if the part were all seeds.
+    /// Adds a note that the test would fail for this reason if the part contained all seeds.
     pub(super) fn note(self, report: &mut Report, what: &str) {
         let judge = match self.written {
             true => "cargo unpause merge judges all of them",

@@ -1,15 +1,15 @@
-//! The settings of plain threads.
+//! The settings for plain threads.
 
 use super::Runner;
 
 impl Runner {
-    /// Choose the operations of plain threads that are points: `default` or `all`. Has no effect on other tests.
+    /// Sets which operations of plain threads are points: `default` or `all`. Has no effect on other tests.
     ///
-    /// With `default`, the operations of std that no program can tell apart are not points (creating
-    /// and joining threads, counts of `Arc`), and a loop that reads the same values waits until one
-    /// of them changes. With `all`, each atomic operation is a point and no loop is recognised: for
-    /// comparison, and for a program that depends on the number of rounds of such a loop. A trace
-    /// is replayed with the points of the run that it was made from.
+    /// With `default`, std operations that no program can distinguish are not points (creating and joining threads,
+    /// reference counts of `Arc`). A loop that repeatedly reads the same values waits until one of these values
+    /// changes. With `all`, each atomic operation is a point, and no loop is recognised. This is useful for comparison,
+    /// and for programs that depend on the number of rounds in such a loop. A replay uses the points of the run that
+    /// produced the trace.
     ///
     /// ```no_run
     /// let runner = sim::Runner::new().strategy("exhaustive").points("all");
@@ -19,21 +19,21 @@ impl Runner {
     /// assert!(report.passed());
     /// ```
     ///
-    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    /// Any other name causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts.
     #[must_use]
     pub fn points(mut self, points: &str) -> Runner {
         self.settings.points = Some(points.to_owned());
         self
     }
 
-    /// Choose what the runs of plain threads share: `run` or `process`. Has no effect on other tests.
+    /// Sets the isolation between runs of plain threads: `run` or `process`. Has no effect on other tests.
     ///
-    /// With `run`, the default, all runs are made in the process of the test: statics of Rust are put back, and a crash
-    /// is contained as far as a process can contain its own. If nothing is chosen and a run is not repeatable, all runs
-    /// are repeated with `process`, and the report has a note. With `process`, each run is made in a process of its
-    /// own, a copy of this process before the first run. Changes of the process by a run end with the run's process. If
-    /// the process of a run dies, the death is a failure of its seed, with its trace. A run takes about a millisecond
-    /// longer. A search is then not a proof if the run records a history.
+    /// With `run`, the default, all runs execute in the process of the test. Rust statics are reset after each run, and
+    /// a crash is contained as far as a process can contain its own crash. If this setting is not set and a run is not
+    /// repeatable, all runs are repeated with `process`, and the report has a note. With `process`, each run executes
+    /// in its own process, a copy of this process before the first run. Changes that a run makes to its process end
+    /// with this process. If the process of a run dies, its seed fails with a trace. Each run takes about one
+    /// millisecond longer. A search with `process` is not a proof if the run records a history.
     ///
     /// ```no_run
     /// let report = sim::Runner::new().isolate("process").seeds(0..100).run_native(|| {
@@ -43,34 +43,49 @@ impl Runner {
     /// assert!(report.passed());
     /// ```
     ///
-    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs, as is `process` together
-    /// with [`closure`](Self::closure).
+    /// Any other name causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts. So does
+    /// `process` together with [`closure`](Self::closure).
     #[must_use]
     pub fn isolate(mut self, isolation: &str) -> Runner {
         self.settings.isolate = Some(isolation.to_owned());
         self
     }
 
-    /// Choose what may happen to plain threads at any moment: words with commas between them, or `none`, the default.
-    /// In other tests `weak` has an effect on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak),
-    /// `spurious` on [`Condvar`](crate::Condvar).
+    /// Sets the events that may happen to plain threads at any moment: words separated by commas, or `none`, the
+    /// default. In other tests, `weak` affects [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak), and
+    /// `spurious` affects [`Condvar`](crate::Condvar).
     ///
-    /// - `timers`: a sleep or a time limit ends although other threads can continue. The virtual
-    ///   time then jumps to it.
-    /// - `spurious`: `Condvar::wait`, `park` and other waits for a futex end without a wake.
-    /// - `weak`: `compare_exchange_weak` fails although it sees the expected value.
+    /// - `timers`: a sleep or a time limit ends although other threads can continue. The virtual time then jumps to its
+    ///   deadline.
+    /// - `spurious`: `Condvar::wait`, `park` and other futex waits end without a wake-up.
+    /// - `weak`: `compare_exchange_weak` fails although it reads the expected value.
     ///
-    /// Each chance is a decision of the run: its trace is replayed without this setting, and shrinking removes what the
-    /// failure does not need. Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    /// Each event is a decision of the run. Therefore its trace is replayed without this setting, and shrinking removes
+    /// events that the failure does not need. Any other word causes an [`InvalidSetting`](super::InvalidSetting) error
+    /// when the runner starts.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// let body = async || {
+    ///     let word = Atomic::new(0);
+    ///     let set = word.compare_exchange_weak(0, 1, SeqCst, SeqCst).await;
+    ///     assert_eq!(set, Ok(0), "no other task has set it");
+    /// };
+    /// # if !sim::SIMULATED { return }
+    /// let runner = || Runner::new().hermetic().shrink(false).strategy("exhaustive");
+    /// assert!(runner().run(body).passed());
+    /// assert!(!runner().chances("weak").run(body).passed());
+    /// ```
     #[must_use]
     pub fn chances(mut self, chances: &str) -> Runner {
         self.settings.chances = Some(chances.to_owned());
         self
     }
 
-    /// Make the counts of `Arc` points of plain threads in all runs, or in none: the threads then race for the last
-    /// drop of a value. Without this setting they are points in a quarter of the runs, and in no run of a search. Has
-    /// no effect on other tests.
+    /// Sets whether reference-count operations of `Arc` are points of plain threads: in all runs, or in no run. If they
+    /// are points, the threads can race for the last drop of a value. Without this setting they are points in a quarter
+    /// of the runs, but in no run of a search. Has no effect on other tests.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -90,13 +105,14 @@ impl Runner {
         self
     }
 
-    /// Choose the values that loads of atomics may see: `sc`, the default, or `c11`.
+    /// Sets the values that atomic loads may see: `sc`, the default, or `c11`.
     ///
-    /// With `sc` a load sees the newest value, whatever memory order the program asks for. With `c11` it may see each
-    /// value that C++20 allows for the memory orders in the program, and stores may become visible late. So a run finds
-    /// a `Relaxed` that must be `Release`, also if this processor would never show it. The values are decisions of the
-    /// run: the newest value is decision 0, shrinking prefers it, and a trace has this setting. `docs/memory.md` of the
-    /// repository says what is in the model and what is not. A search is then not a proof.
+    /// With `sc` a load sees the newest value, whatever its memory ordering. With `c11` it may see each value that
+    /// C++20 allows for the memory orderings in the program, and stores may become visible late. So a run finds a
+    /// `Relaxed` that must be `Release`, even if this processor never shows the difference. The values are decisions of
+    /// the run: the newest value is decision 0, and shrinking prefers it. A trace contains this setting.
+    /// `docs/memory.md` in the repository describes what the model includes and excludes. A search with `c11` is not a
+    /// proof.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -119,9 +135,10 @@ impl Runner {
     /// # }
     /// ```
     ///
-    /// In plain threads it is the same for the atomics of std. Real threads have the memory of the processor.
+    /// In plain threads, this setting applies to the std atomics in the same way. Real threads use the memory of the
+    /// processor.
     ///
-    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    /// Any other name causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts.
     #[must_use]
     pub fn memory(mut self, memory: &str) -> Runner {
         self.settings.memory = Some(memory.to_owned());

@@ -1,4 +1,4 @@
-//! The settings of a [`Runner`]: one method each.
+//! The settings of a [`Runner`], with one method for each setting.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,8 +9,7 @@ use crate::engine::config::{JsonFiles, ProofRuns, WhyRuns};
 use crate::strategy::{Numbered, Strategy};
 
 impl Runner {
-    /// The name under which traces are kept and reports speak. By default made of the file and the
-    /// line of the call of [`Runner::new`].
+    /// Sets the name for traces and reports. The default consists of the file and the line of the [`Runner::new`] call.
     ///
     /// Runners in one program need different names if they write [results](Self::results).
     #[must_use]
@@ -19,7 +18,7 @@ impl Runner {
         self
     }
 
-    /// Run these seeds, the end not included.
+    /// Sets the seeds to run. The end is exclusive.
     #[must_use]
     pub fn seeds(mut self, seeds: Range<u64>) -> Runner {
         self.settings.seeds = Some(seeds);
@@ -27,27 +26,28 @@ impl Runner {
         self
     }
 
-    /// Run just this seed.
+    /// Runs only this seed.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Runner {
         self.settings.seed = Some(seed);
         self
     }
 
-    /// The strategy that answers the choices: a name of [`STRATEGIES`](crate::strategy::STRATEGIES) or of
+    /// Sets the strategy that makes the decisions: a name in [`STRATEGIES`](crate::strategy::STRATEGIES) or in
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
-    /// A search continues until it is complete, or complete within its bound; [`seeds`](Self::seeds) then limits the
+    /// A search continues until it is complete, or complete within its bound. [`seeds`](Self::seeds) then limits the
     /// number of its runs (the end of the range; a million by default), and a seed is the number of a run.
-    /// [`Report::searched`](crate::report::Report::searched) has its progress. A search of async code is divided among
-    /// [threads](Self::jobs): its runs, their numbers and the reported failure are the same for any number of them.
+    /// [`Report::searched`](crate::report::Report::searched) contains its progress. A search of async code is divided
+    /// among [threads](Self::jobs). Its runs, their numbers and the reported failure do not depend on the number of
+    /// threads.
     ///
-    /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
-    /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
-    /// one, and so on. These find bugs in early steps, which the search reaches last, and
-    /// [`Searched::fallback`](crate::report::Searched::fallback) has the bound that was reached. It is not a proof, as
-    /// before. A [time](Self::time) that is up before half of the runs leaves nothing for it: allow fewer runs, or name
-    /// `preemptions`.
+    /// After half of its allowed runs, `exhaustive` checks its estimate of the total number of runs. If the estimate
+    /// exceeds the limit, the other half goes to `preemptions`: all runs with no preemption, then all with one, and so
+    /// on. These runs find bugs in early steps, which the search reaches last.
+    /// [`Searched::fallback`](crate::report::Searched::fallback) contains the bound that was reached. The result is not
+    /// a proof. If a [time](Self::time) limit ends the search before half of the runs, this fallback does not start:
+    /// allow fewer runs, or name `preemptions`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -88,12 +88,12 @@ impl Runner {
         self
     }
 
-    /// A [`Strategy`] of your own answers the choices. `name` appears in reports and traces, and
-    /// must differ from the names of registered strategies. `create` makes one for each worker
-    /// thread, and for each seed that is run alone: all must behave alike, so that a seed is one
-    /// run. `SIM_STRATEGY` names another one for a single run of the test.
+    /// Uses your own [`Strategy`] for the decisions. `name` appears in reports and traces, and must differ from the
+    /// names of registered strategies. `create` is called for each worker thread, and for each seed that is run alone.
+    /// All instances must behave alike, so that a seed always gives the same run. `SIM_STRATEGY` selects another
+    /// strategy for one execution of the test.
     ///
-    /// Shrinking, replays, proofs and traces work as with any strategy: they take decisions, not seeds.
+    /// Shrinking, replays, proofs and traces work as with any strategy, because they use decisions and not seeds.
     ///
     /// ```
     /// use sim::run::ids::Seed;
@@ -150,7 +150,8 @@ impl Runner {
         self
     }
 
-    /// Steps of a run, at least 1. A longer run fails, and a run of plain threads first continues with few switches.
+    /// Sets the step limit of a run, at least 1. A longer run fails; a run of plain threads first continues with few
+    /// switches.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};
@@ -172,7 +173,7 @@ impl Runner {
         self
     }
 
-    /// Stop after this time even if seeds are left. The seed in progress is finished.
+    /// Sets a time limit after which no further seed starts. The seed in progress is finished.
     ///
     /// ```
     /// use std::time::Duration;
@@ -187,34 +188,34 @@ impl Runner {
         self
     }
 
-    /// The number of threads that run seeds or make parts of a search, at least 1. The report does not depend on it.
-    /// Plain threads have as many processes: copies of this one, which begin after 50 ms. If the closure has captured
-    /// memory, or if each run has a process of its own, there is one.
+    /// Sets the number of threads that run seeds or parts of a search, at least 1. The report does not depend on it.
+    /// Plain threads use this many processes instead: copies of this process, which start after 50 ms. If the closure
+    /// has captured memory, or if each run has its own process, only one process is used.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Runner {
         self.settings.jobs = Some(jobs.max(1));
         self
     }
 
-    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On real
-    /// threads, it limits the time in which no task of a run is polled, spawned, ends or reaches a point
-    /// (points are seen only where they are [disturbed](crate#the-two-builds)). The default is 10 seconds.
+    /// Sets the time limit of one step. After it, the process is ended as hung; zero means no limit. On real threads it
+    /// limits the time in which no task of a run is polled, spawned, ends or reaches a point. Points are seen only
+    /// where they are [disturbed](crate#the-two-builds). The default is 10 seconds.
     #[must_use]
     pub fn hang(mut self, time: Duration) -> Runner {
         self.settings.hang = Some(time);
         self
     }
 
-    /// The time limit of a run on real threads, if it makes progress. After it the process is ended. Zero for
-    /// no limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
+    /// Sets the time limit of a run on real threads, even if the run makes progress. After it, the process is ended;
+    /// zero means no limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
     #[must_use]
     pub fn limit(mut self, time: Duration) -> Runner {
         self.settings.limit = Some(time);
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the trace override
-    /// this runner's; the report warns of each variable without effect. In a real build it is an error.
+    /// Replays a trace instead of running seeds: a trace file, or an inline trace `sim2:…`. The settings of the trace
+    /// override this runner's, and the report warns about each variable without effect. In a real build it is an error.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -228,27 +229,27 @@ impl Runner {
         self
     }
 
-    /// Write traces into `<folder>/<test>` instead of `target/sim/<package>/<test>`.
+    /// Writes traces into `<folder>/<test>` instead of `target/sim/<package>/<test>`.
     #[must_use]
     pub fn out(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.out = Some(folder.into());
         self
     }
 
-    /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of the same seeds
-    /// by the same program continues from there; `cargo unpause merge` puts shards together. Another program, or other
-    /// settings, is an [`InvalidSetting`](crate::engine::runner::InvalidSetting): use another folder.
+    /// Records in this folder which seeds passed, in a file for each test and shard. A later run of the same seeds by
+    /// the same program continues from there, and `cargo unpause merge` combines shards. If the program or the settings
+    /// differ, the result is an [`InvalidSetting`](crate::engine::runner::InvalidSetting) error: use another folder.
     ///
-    /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches
-    /// the last seed, with the counts of earlier runs. A shard, and a run that ends earlier, only warn.
+    /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged when the last seed is
+    /// reached, with the counts of earlier runs. A shard, or a run that ends earlier, only warns.
     #[must_use]
     pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.results = Some(folder.into());
         self
     }
 
-    /// Write the report of each test as JSON, also if it passes: into a file, if the path ends with `.json`, else into
-    /// a folder, in a file for each test. Without this a failure that leaves a trace has such a file beside the trace.
+    /// Writes the report of each test as JSON, even if it passes. If the path ends with `.json`, it is a file, else a
+    /// folder with a file for each test. By default, a failure that leaves a trace has such a file beside the trace.
     ///
     /// ```
     /// let file = std::env::temp_dir().join("sim-docs/of-a-pass.json");
@@ -261,8 +262,8 @@ impl Runner {
         self
     }
 
-    /// Write the certificate of a search that proves the test: into a file, if the path ends with `.certificate`, else
-    /// into a folder, in a file for each test. `cargo unpause verify FILE` checks it without any code of the search.
+    /// Writes the certificate of a search that proves the test: into a file if the path ends with `.certificate`, else
+    /// into a folder with a file for each test. `cargo unpause verify FILE` checks it without any code of the search.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -277,8 +278,8 @@ impl Runner {
         self
     }
 
-    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()). This is
-    /// the default on CI, where the variable `CI` is set.
+    /// Also writes a failure as an HTML page, beside its trace: [`report::page`](crate::report::page()). This is the
+    /// default on CI, where the variable `CI` is set.
     ///
     /// ```
     /// let folder = std::env::temp_dir().join("sim-docs/page");
@@ -293,9 +294,8 @@ impl Runner {
         self
     }
 
-    /// Count the classes of interleavings, and what was never tried:
-    /// [`Report::coverage`](crate::report::Report::coverage). Costs about as much as the runs, and memory for each
-    /// class.
+    /// Counts interleaving classes and blind spots: [`Report::coverage`](crate::report::Report::coverage). Costs about
+    /// as much time as the runs, and memory for each class.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -317,18 +317,19 @@ impl Runner {
         self
     }
 
-    /// Check the recorded calls of each run in all orders that its steps allow, not only in the
-    /// order of the run (*history closure*): [`Report::closure`](crate::report::Report::closure).
+    /// Checks the recorded calls of each run in all orders that its steps allow, not only in the order of the run
+    /// (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
-    /// A checker of linearizability reads only which calls returned before others began. If no task notices this
-    /// order, a run represents all histories that differ only in it. A violated history is run once, to confirm
-    /// it, and reported as a failure of the seed. Up to 1000 orders of each history are checked; none where the
-    /// body reads a history ([`History::operations`](crate::History::operations)), because it may act on it.
+    /// A linearizability checker uses only which calls returned before others began. If no task notices this order, a
+    /// run represents all histories that differ only in this order. A violated history is run once for confirmation,
+    /// and then reported as a failure of the seed. Up to 1000 orders of each history are checked. If the body reads a
+    /// history ([`History::operations`](crate::History::operations)), no other order is checked, because the body may
+    /// depend on it.
     ///
-    /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the corpus
-    /// in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is wrong
-    /// only if others come at certain times around it: for one of the nine, where a bug takes 2.4 seeds on
-    /// average instead of 7.7. An exhaustive search always does this, those within a bound never do.
+    /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history in the corpus of
+    /// `sim-tests`). A test without a history only becomes slower. The setting helps if a call is wrong only when other
+    /// calls happen at certain times around it. For example, one of the nine programs has a bug that takes 2.4 seeds on
+    /// average instead of 7.7. An exhaustive search always does this check, bounded searches never do.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -362,15 +363,14 @@ impl Runner {
         self
     }
 
-    /// Prove of a failing run, when it has been shrunk, that no run of the same program with the same
-    /// values drawn fails in the same way with fewer preemptions, by a search of at most so many runs
-    /// (of 1000 steps on average); 0 for no proof. A run with fewer takes its place, unless it has more steps
-    /// than the run that was found. The default is no proof, and 10,000 runs if the strategy is a search.
-    /// [`Finding::proof`] has the result.
+    /// Sets the maximum number of runs (of 1000 steps on average) for a proof about a failing run, after shrinking; 0
+    /// for no proof. The proof shows that no run of the same program with the same drawn values fails in the same way
+    /// with fewer preemptions. If such a run exists, it replaces the failing run, unless it has more steps than the run
+    /// that was found. The default is 0, or 10,000 if the strategy is a search. [`Finding::proof`] contains the result.
     ///
-    /// Costs up to as many runs as the argument. The shrinker minimises steps *and* preemptions
-    /// ([`Cost`](crate::run::schedule::Cost)), and does not try all runs: the proof is for users who need the fewest
-    /// preemptions, with certainty. On real threads it means nothing.
+    /// The shrinker minimises steps *and* preemptions ([`Cost`](crate::run::schedule::Cost)), but does not try all
+    /// runs. The proof is for users who need the minimum number of preemptions with certainty. No effect on real
+    /// threads.
     ///
     /// [`Finding::proof`]: crate::report::Finding::proof
     ///
@@ -404,9 +404,9 @@ impl Runner {
         self
     }
 
-    /// Fail a test that proves nothing, even if none of its runs does:
-    /// [`Report::searched`](crate::report::Report::searched) must be a [proof](crate::report::Searched::is_proof). The
-    /// [strategy](Self::strategy) must be a search. A replay need not prove anything; neither need real threads.
+    /// Fails a test that proves nothing, even if no run fails: [`Report::searched`](crate::report::Report::searched)
+    /// must be a [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. Replays
+    /// and real threads are exempt.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};
@@ -436,20 +436,20 @@ impl Runner {
         self
     }
 
-    /// Makes a failing run smaller before it is reported; on by default. Without it, the failing run is replayed and
-    /// reported as it is, and nothing is [proven](Self::prove) of it or [explained](Self::why).
+    /// Sets whether a failing run is shrunk before it is reported; on by default. Without shrinking, the failing run is
+    /// replayed and reported unchanged, without a [proof](Self::prove) and without an [explanation](Self::why).
     #[must_use]
     pub fn shrink(mut self, wanted: bool) -> Runner {
         self.settings.shrink = Some(wanted);
         self
     }
 
-    /// Explains a failing run, when it has been shrunk, by at most so many other runs of the same program with the same
-    /// values drawn, and 2,000,000 steps; 0 for no explanation. The default is 3000.
-    /// [`Finding::why`](crate::report::Finding::why) has the result.
+    /// Sets the maximum number of runs that explain a failing run after shrinking; 0 for no explanation. They use the
+    /// same program and the same drawn values, and together at most 2,000,000 steps. The default is 3000.
+    /// [`Finding::why`](crate::report::Finding::why) contains the result.
     ///
-    /// Only a failing test makes these runs. Not explained are failures without a program of their own, such as a
-    /// misuse, runs that reach their step limit, and runs with the memory `c11`.
+    /// Only a failing test executes these runs. There is no explanation for failures outside the program, such as a
+    /// misuse, for runs that reach their step limit, and for runs with the memory model `c11`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -482,7 +482,7 @@ impl Runner {
         self
     }
 
-    /// Count what generated programs were made of and how much of it ran at the same time:
+    /// Counts the commands of generated programs and the share that ran concurrently:
     /// [`Report::statistics`](crate::report::Report::statistics). Costs about as much as the runs.
     #[must_use]
     pub fn statistics(mut self, wanted: bool) -> Runner {
@@ -490,8 +490,8 @@ impl Runner {
         self
     }
 
-    /// Do not look at the environment. No variable can then replay a failing run: the report names the call to add to
-    /// the runner instead.
+    /// Ignores the environment. No variable can then replay a failing run, so the report names the call to add to the
+    /// runner instead.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {
         self.site.hermetic = true;

@@ -1,4 +1,4 @@
-//! The place of a test: the names and the folder of its traces, and the command that runs it alone.
+//! The site of a test: its names, its trace folder, and the command that runs it alone.
 
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -9,40 +9,41 @@ use crate::native::test_command;
 
 use super::target::{TestTarget, without_hash};
 
-/// The place of a test.
+/// The site of a test: its names and source location.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// `module::path::name`.
+    /// The path of the test, `module::path::name`.
     pub(crate) test: String,
-    /// The target of the package that it is compiled into.
+    /// The Cargo target into which the test is compiled.
     pub(crate) target: TestTarget,
-    /// The name of its package.
+    /// The name of the test's package.
     pub(crate) package: String,
-    /// The version of its package.
+    /// The version of the test's package.
     pub(crate) version: String,
-    /// The folder of its package's `Cargo.toml`.
+    /// The folder of the package's `Cargo.toml`.
     pub(crate) manifest_dir: Option<PathBuf>,
-    /// The place of the body in the source.
+    /// The source location of the body.
     pub(crate) place: &'static Location<'static>,
     /// The name of the test in its harness; `None` if there is no harness or the name is unknown.
     pub(crate) filter: Option<String>,
-    /// The runner ignores the environment, so no variable can make it replay anything.
+    /// True if the runner ignores the environment. A variable then cannot start a replay.
     pub(crate) hermetic: bool,
-    /// The variables that give the runs another meaning than the test has without an environment, with their values.
+    /// The environment variables that change the meaning of the runs, with their values. Without them, the settings of
+    /// the test apply.
     pub(crate) variables: Vec<SetVariable>,
 }
 
-/// A variable of the environment and its value.
+/// An environment variable and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SetVariable {
     pub(crate) name: &'static str,
     pub(crate) value: String,
-    /// True if traces have the setting, so that their replays do not need the variable.
+    /// True if traces contain the setting, so that their replays do not need the variable.
     pub(crate) is_in_traces: bool,
 }
 
 impl Site {
-    /// The settings in the file of the package, unless the runner ignores all that is outside of it.
+    /// Returns the settings in the file of the package, unless the runner is hermetic.
     pub(crate) fn defaults(&self) -> Result<Settings, InvalidSetting> {
         match &self.manifest_dir {
             Some(folder) if !self.hermetic => Settings::of_package(folder),
@@ -50,7 +51,8 @@ impl Site {
         }
     }
 
-    /// The path of a source file. The compiler names a file of the workspace from its root, which has the lock file.
+    /// Returns the path of a source file. The compiler names a file of the workspace relative to the workspace root,
+    /// which contains the lock file.
     pub(crate) fn source(&self, file: &str) -> Option<PathBuf> {
         let above = || self.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);
         let root = above().find(|folder| folder.join("Cargo.lock").exists());
@@ -61,18 +63,19 @@ impl Site {
         }
     }
 
-    /// The site of a program that uses a runner itself.
+    /// Creates the site of a program that uses a runner directly.
     pub(crate) fn of_program(place: &'static Location<'static>) -> Site {
         let file = Path::new(place.file()).file_stem();
         let file = file.map_or_else(|| "test".into(), |stem| stem.to_string_lossy());
         let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| UNKNOWN.to_owned());
         let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        // A harness calls the thread of a test as the test. Other names of threads are no test's.
+        // A test harness gives the thread of a test the name of the test. A thread with another kind of name does not
+        // belong to a test.
         let thread = std::thread::current().name().map(str::to_owned);
         let is_path = |name: &String| name.split("::").all(is_identifier);
         let target = TestTarget::running(program(), place.file(), manifest_dir.as_deref());
-        // A copied test program looks like one without a harness, and that may call its threads anything but the
-        // path of a test, or of the test that its arguments name.
+        // A copied test program looks like a program without a harness, and such a program may give its threads any
+        // name. So the name must look like a test path, or be a test name in the arguments of the program.
         let asked = |name: &String| std::env::args().skip(1).any(|argument| argument == *name);
         let is_test = |name: &String| !target.is_program() || name.contains("::") || asked(name);
         let thread = thread.filter(is_test);
@@ -89,23 +92,24 @@ impl Site {
         }
     }
 
-    /// The same with the variables that gave the test this configuration.
+    /// Returns this site with the environment variables that gave the test this configuration.
     pub(crate) fn with_variables_of(self, config: &Config) -> Site {
         Site { variables: config.variables(), ..self }
     }
 
-    /// The name of the test among all tests of its package: the name of its files.
+    /// Returns a name that is unique among all tests of the package. The files of the test use this name.
     pub(crate) fn key(&self) -> String {
         self.target.key(&self.test)
     }
 
-    /// The test and its target, such as `queue::tests::is_empty (lib)`.
+    /// Returns the test and its target, for example `queue::tests::is_empty (lib)`.
     pub(crate) fn title(&self) -> String {
         format!("{} ({})", self.test, self.target.label())
     }
 
-    /// The command that replays `source`, on one line; without an environment, the call to write in the source. A
-    /// source that `has_settings` needs no variable besides.
+    /// Returns the command that replays `source`, on one line. If the runner is hermetic, returns the call to add in
+    /// the source code instead. If `has_settings` is true, the source contains its settings and needs no further
+    /// variable.
     pub(crate) fn replay_command(&self, source: &str, has_settings: bool) -> String {
         let needed = |variable: &SetVariable| variable.is_in_traces && !has_settings;
         match self.hermetic {
@@ -117,7 +121,7 @@ impl Site {
         }
     }
 
-    /// The same for the run of a seed.
+    /// Returns the command that runs a seed, or the call to add if the runner is hermetic.
     pub(crate) fn seed_command(&self, seed: u64) -> String {
         match self.hermetic {
             true => self.in_code(&format!(".seed({seed})")),
@@ -127,22 +131,22 @@ impl Site {
         }
     }
 
-    /// The command that removes a kept trace.
+    /// Returns the command that removes a kept trace.
     pub(crate) fn removal(kept: &str) -> String {
         format!("rm {}", quoted(kept))
     }
 
-    /// The command that puts a new trace in the place of a kept one.
+    /// Returns the command that replaces a kept trace by a new one.
     pub(crate) fn replacement(kept: &str, new: &str) -> String {
         format!("cp {} {}", quoted(new), quoted(kept))
     }
 
-    /// The command that makes the runs of this test again, on one line.
+    /// Returns the command that repeats the runs of this test, on one line.
     pub(crate) fn search_command(&self) -> String {
         self.variables_where(|_| true) + &self.command()
     }
 
-    /// These variables with their values, each with a blank behind it.
+    /// Returns the wanted variables with their values, each followed by a blank.
     fn variables_where(&self, wanted: impl Fn(&SetVariable) -> bool) -> String {
         let wanted = self.variables.iter().filter(|variable| wanted(variable));
         wanted.map(|SetVariable { name, value, .. }| format!("{name}={} ", quoted(value))).collect()
@@ -157,7 +161,7 @@ impl Site {
         )
     }
 
-    /// The command that runs this test and no other, on one line.
+    /// Returns the command that runs only this test, on one line.
     fn command(&self) -> String {
         let arguments = std::env::args_os().skip(1);
         let arguments: Vec<String> =
@@ -165,7 +169,7 @@ impl Site {
         self.command_of(program(), &arguments.join(" "))
     }
 
-    /// `arguments` are the program's arguments, quoted.
+    /// Returns the command for this program. `arguments` are the program's arguments, quoted.
     fn command_of(&self, program: &Path, arguments: &str) -> String {
         let behind = |dashes: &str| match arguments {
             "" => String::new(),
@@ -193,30 +197,30 @@ impl Site {
         }
         let target = self.target.argument().map_or(String::new(), |target| format!(" {target}"));
         let rest = match &self.filter {
-            // Without `--exact` a test whose name begins like this one would replay too.
+            // Without `--exact`, other tests would run the replay too if their names contain this name.
             Some(name) => format!(" {} -- --exact", quoted(name)),
             None => behind(" --"),
         };
         format!("{}{profile}{package}{target}{rest}", test_command())
     }
 
-    /// `name version`.
+    /// Returns `name version`.
     pub(crate) fn package_and_version(&self) -> String {
         format!("{} {}", self.package, self.version).trim_end().to_owned()
     }
 }
 
-/// The name of a package that is not known: the program was not started by Cargo.
+/// The package name that is used if Cargo did not start the program and the name is unknown.
 pub(super) const UNKNOWN: &str = "program";
 
-/// The file of this program; empty if the system does not know it.
+/// Returns the path of this program; empty if the system does not provide it.
 pub(super) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default())
 }
 
-/// The name that a harness gives the test of this path, without the name of the crate. It leaves `r#` where the word
-/// is no keyword of the edition, and names the thread of the test as the test.
+/// Returns the name that a harness gives the test with this path, without the crate name. The harness keeps `r#` if the
+/// word is not a keyword in the edition. It names the thread of the test like the test, so the thread name decides.
 pub(super) fn filter(path: &str) -> String {
     let plain = |name: &str| name.replace("r#", "");
     let thread = std::thread::current().name().map(str::to_owned);
@@ -228,7 +232,7 @@ fn is_identifier(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The argument of Cargo for the profile that the program was built with.
+/// Returns the Cargo argument for the profile with which the program was built.
 fn profile(program: &Path) -> String {
     let folder = program.parent().unwrap_or(Path::new(""));
     let profile = folder.parent().and_then(Path::file_name).unwrap_or_default();
@@ -239,7 +243,7 @@ fn profile(program: &Path) -> String {
     }
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

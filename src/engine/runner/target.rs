@@ -1,24 +1,23 @@
-//! The target of Cargo that a test is compiled into: a part of every name that a test has.
+//! The Cargo target into which a test is compiled. It is a part of every name of the test.
 //!
-//! A library, a binary, an integration test and an example of one package can have the same crate name and
-//! tests with the same path. Their results, traces and commands must not be mixed up.
+//! A library, a binary, an integration test and an example of one package can have the same crate name and tests with
+//! the same path. Their results, traces and commands must not be confused.
 //!
-//! An attribute gets its target from variables that Cargo sets for the compiler. A [`Runner`](super::Runner)
-//! is a function: it has the file name of the program and its own place in the source, and cannot tell a
-//! library from a binary of the same name if the place is in a module of both.
+//! An attribute reads its target from variables that Cargo sets for the compiler. A [`Runner`](super::Runner) is a
+//! function, so it must derive the target from the file name of the program and its own source location. It cannot
+//! distinguish a library from a binary with the same name if both contain the module of this location.
 
 use std::path::Path;
 
 use super::site::quoted;
 
-/// A target of Cargo.
+/// A Cargo target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TestTarget {
     kind: TargetKind,
-    /// Empty if the package has only one target of this kind.
+    /// The name of the target; empty if the package has only one target of this kind.
     name: String,
-    /// True if `name` is the name in the manifest. If not, it is the name of the crate, in which
-    /// `-` is replaced by `_`.
+    /// True if `name` is the name in the manifest. Otherwise it is the crate name, which has `_` in place of `-`.
     exact: bool,
 }
 
@@ -38,8 +37,8 @@ enum TargetKind {
 }
 
 impl TestTarget {
-    /// The target of an attribute. `binary` is `CARGO_BIN_NAME`, which binaries and examples have; `integration` is
-    /// true if `CARGO_TARGET_TMPDIR` is set, as for integration tests and benchmarks.
+    /// Returns the target of an attribute. `binary` is `CARGO_BIN_NAME`, which is set for binaries and examples.
+    /// `integration` is true if `CARGO_TARGET_TMPDIR` is set, which is the case for integration tests and benchmarks.
     pub(crate) fn compiled(
         binary: Option<&str>,
         integration: bool,
@@ -48,7 +47,8 @@ impl TestTarget {
         program: &Path,
     ) -> TestTarget {
         match binary {
-            // An example may have its root anywhere, and its program may be anywhere: one of both is usual.
+            // The root file and the program of an example may be anywhere, but at least one of the two is usually in a
+            // folder `examples`.
             Some(name)
                 if folder_of(program) == "examples"
                     || TestTarget::below(
@@ -69,8 +69,8 @@ impl TestTarget {
         }
     }
 
-    /// The target of a running program, as far as the file name of the program, the place of a runner in it and the
-    /// folder of its package determine it.
+    /// Returns the target of a running program. The file name of the program, the source location of a runner and the
+    /// folder of the package determine the target, but not always exactly.
     pub(crate) fn running(program: &Path, file: &str, package: Option<&Path>) -> TestTarget {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         match (folder_of(program), without_hash(&stem)) {
@@ -81,14 +81,14 @@ impl TestTarget {
         }
     }
 
-    /// The target of a test program with this crate name and file name.
+    /// Returns the target of a test program with this crate name and file name.
     fn of_harness(crate_name: &str, stem: &str, file: &str, package: Option<&Path>) -> TestTarget {
         let folders = [FOLDERS[0], FOLDERS[1], ("bin", TargetKind::Bin)];
         if let Some(target) = TestTarget::below(&folders, file, crate_name) {
             return target;
         }
         let has = |path: &str| package.is_some_and(|package| package.join(path).exists());
-        // A module that targets share, such as `tests/common/mod.rs`.
+        // The file is a module that targets share, such as `tests/common/mod.rs`.
         for (folder, kind) in FOLDERS {
             let names = [crate_name.to_owned(), crate_name.replace('_', "-")];
             let root = |name: &String| {
@@ -106,17 +106,17 @@ impl TestTarget {
                 TestTarget::guessed(TargetKind::Bin, crate_name)
             }
             file if file.ends_with("src/lib.rs") => TestTarget::exact(TargetKind::Lib, ""),
-            // No other target of the package has modules in this folder.
+            // The library is the only target of the package with modules in this folder.
             file if alone && parts(file).any(|part| part == "src") => {
                 TestTarget::exact(TargetKind::Lib, "")
             }
-            // The hash is another one in each target, and also in each build with other flags.
+            // The hash differs between targets, but also between builds with different flags.
             _ => TestTarget::exact(TargetKind::Crate, stem),
         }
     }
 
-    /// Returns the target of `file`: its root is in one of these folders, where Cargo looks for it,
-    /// and `file` was compiled below that root as `crate_name`.
+    /// Returns the target of `file` if its root is in one of these folders, where Cargo searches it, and `file` was
+    /// compiled below that root as `crate_name`.
     fn below(folders: &[(&str, TargetKind)], file: &str, crate_name: &str) -> Option<TestTarget> {
         folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
@@ -134,14 +134,14 @@ impl TestTarget {
         TestTarget { kind, name: name.to_owned(), exact: false }
     }
 
-    /// The kind and the name in words, such as `lib` or `bin tool`.
+    /// Returns the kind and the name in words, such as `lib` or `bin tool`.
     pub(crate) fn label(&self) -> String {
         format!("{} {}", self.kind.word(), self.name).trim_end().to_owned()
     }
 
-    /// The name of a test among all tests of its package, for folders. `test` begins with the name of its crate, or is
-    /// the name of a runner. The name of a test in a library stays as it is. Others begin with a word that has a `-`,
-    /// which no crate has.
+    /// Returns a name of the test that is unique in its package, for folders. `test` begins with the crate name, or is
+    /// the name of a runner. The name of a library test stays unchanged. All other names begin with a word that
+    /// contains a `-`, which no crate name contains.
     pub(crate) fn key(&self, test: &str) -> String {
         let (word, name) = (self.kind.word(), &self.name);
         let label = match self.kind {
@@ -153,11 +153,11 @@ impl TestTarget {
         format!("{label}::{}", own.map_or(test, |(_, rest)| rest))
     }
 
-    /// The argument of `cargo test` for this target; `None` if it is unknown.
+    /// Returns the `cargo test` argument for this target; `None` if it is unknown.
     pub(crate) fn argument(&self) -> Option<String> {
         let name = match self.exact {
             true => self.name.clone(),
-            // Cargo takes patterns.
+            // Cargo accepts patterns here.
             false => self.name.replace('_', "[-_]"),
         };
         match self.kind {
@@ -181,7 +181,7 @@ impl TestTarget {
 }
 
 impl TargetKind {
-    /// As Cargo's option has it, for kinds that have one.
+    /// Returns the word of Cargo's option for this kind. Kinds without an option have a word, too.
     fn word(self) -> &'static str {
         match self {
             TargetKind::Lib => "lib",
@@ -196,7 +196,7 @@ impl TargetKind {
     }
 }
 
-/// The folders with the roots of targets whose tests can share modules.
+/// The folders that contain the roots of targets whose tests can share modules.
 const FOLDERS: [(&str, TargetKind); 2] =
     [("tests", TargetKind::Test), ("benches", TargetKind::Bench)];
 
@@ -204,13 +204,13 @@ fn parts(file: &str) -> impl Iterator<Item = &str> {
     file.split(['/', '\\'])
 }
 
-/// The name of the folder of a program.
+/// Returns the name of the folder that contains the program.
 fn folder_of(program: &Path) -> &str {
     let folder = program.parent().and_then(Path::file_name);
     folder.and_then(|folder| folder.to_str()).unwrap_or_default()
 }
 
-/// A file name by Cargo without the hash at its end; `None` if it has no hash.
+/// Returns a file name that Cargo created, without the hash at its end; `None` if it has no hash.
 pub(super) fn without_hash(stem: &str) -> Option<&str> {
     let (name, hash) = stem.rsplit_once('-')?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -273,7 +273,7 @@ mod tests {
             argument(compiled(None, true, "tests/my_test/part.rs", "my_test")),
             "--test my_test"
         );
-        // The manifest has a name for it, or the test is in a module that targets share.
+        // The manifest names this target explicitly, or the test is in a module that targets share.
         assert_eq!(argument(compiled(None, true, "tests/x.rs", "my_test")), "--test 'my[-_]test'");
         assert_eq!(argument(compiled(None, true, "tests/common/mod.rs", "all")), "--test all");
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
             (deps("tool"), "src/bin/tool.rs", "bin tool"),
             (deps("tool"), "src/main.rs", "bin tool"),
             (deps("sim"), "src/lib.rs", "lib"),
-            // This package has a library and no binary.
+            // This package has a library, but no binary.
             (deps("sim"), "src/sync/mutex.rs", "lib"),
             (deps("other"), "tests/common/mod.rs", "crate other-0123456789abcdef"),
         ] {

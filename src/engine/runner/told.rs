@@ -1,7 +1,8 @@
-//! The lines that a user must see although a test passes and its harness hides what the test prints.
+//! Lines that a user must see even if a test passes and its harness hides the output of the test.
 //!
-//! They go to the standard error itself, which no harness captures within the process: proofs, coverage and statistics
-//! that were requested, and notes, each once in a process. Warnings about runs are printed like the output of the test.
+//! These lines are written directly to standard error, which no harness captures within the process. They are proofs,
+//! requested coverage and statistics, and notes, each printed once per process. Warnings about runs are printed like
+//! the output of the test.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +10,12 @@ use unpause_ordered::Set;
 
 use crate::report::{Report, Searched, Style, text};
 
-/// Shows the report of a test that passes.
+/// Shows the report of a passing test.
 pub(super) fn passed(report: &Report, style: &Style) {
     let told = told(report, style);
     let assumption = report.searched.as_ref().and_then(Searched::assumption);
     let line = match assumption {
-        // The screen has it in a line of its own.
+        // A longer text contains the assumption in a separate line.
         Some(assumption) if told.lines().count() == 1 => {
             format!("{} (assumes that {assumption})\n", told.trim_end())
         }
@@ -23,7 +24,7 @@ pub(super) fn passed(report: &Report, style: &Style) {
     write(&format!("{}{line}", remarks(report)));
     let fell_short = report.searched.as_ref().is_some_and(|searched| !searched.is_as_requested());
     let screen = text(&Report { notes: Vec::new(), ..report.clone() }, style);
-    // Not what the user has seen.
+    // The rest of the output, without the part that the user has already seen.
     let rest = screen.strip_prefix(&*told).unwrap_or(&screen);
     if !rest.is_empty() && (!told.is_empty() || fell_short || !report.warnings.is_empty()) {
         eprint!("{rest}");
@@ -40,8 +41,8 @@ pub(super) fn remarks_of(report: &Report) {
     write(&remarks(report));
 }
 
-/// The remarks on a test that passes, in lines: its notes, each once in a process, because some are about all tests,
-/// and the reason why it is not a proof.
+/// Returns the remarks on a passing test, as lines: its notes, and the reason why its search is not a proof. Each note
+/// is shown once per process, because some notes are about all tests.
 pub(super) fn remarks(report: &Report) -> String {
     static TOLD: Mutex<Set<String>> = Mutex::new(Set::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,8 +54,8 @@ pub(super) fn remarks(report: &Report) -> String {
     lines
 }
 
-/// The beginning of the screen, as far as the user requested it: all of a replay, of coverage, other orders of calls
-/// and statistics; the first line of a search that did what was requested.
+/// Returns the part of the text output that the user requested. For a replay, coverage, other orders of calls and
+/// statistics, this is the whole text. For a search that achieved what was requested, it is the first line.
 pub(super) fn told(report: &Report, style: &Style) -> String {
     let (warnings, notes) = (Vec::new(), Vec::new());
     let screen = || text(&Report { warnings, notes, ..report.clone() }, style);
@@ -73,17 +74,17 @@ pub(super) fn told(report: &Report, style: &Style) -> String {
     }
 }
 
-/// Writes lines to the standard error, in one piece: other tests run beside this one.
+/// Writes lines to standard error in a single call, because other tests run in parallel.
 fn write(lines: &str) {
     if lines.is_empty() {
         return;
     }
     let begin = if is_line_open() { "\n" } else { "" };
-    // Not `eprint!`, because a test harness captures that and discards it if the test passes.
+    // This is not `eprint!`, because a test harness captures that and discards it if the test passes.
     let _ = io::stderr().lock().write_all(format!("{begin}{lines}").as_bytes());
 }
 
-/// Returns `true` if the harness may have printed a part of a line while a test runs.
+/// Returns `true` if the harness may have printed an incomplete line while a test runs.
 pub(crate) fn is_line_open() -> bool {
     let arguments: Vec<String> = std::env::args_os()
         .skip(1)
@@ -94,8 +95,8 @@ pub(crate) fn is_line_open() -> bool {
     leaves_lines_open(&arguments, threads.as_deref(), cores)
 }
 
-/// Returns `true` if libtest, called so, has printed a part of a line while a test runs: dots, or the name of the only
-/// test that runs.
+/// Returns `true` if libtest with these arguments prints an incomplete line while a test runs: dots, or the name of the
+/// only running test.
 fn leaves_lines_open(arguments: &[String], threads: Option<&str>, cores: usize) -> bool {
     let value = |name: &str| {
         let after = |(at, argument): (usize, &String)| match argument.strip_prefix(name)? {

@@ -1,6 +1,6 @@
-//! A walk over the list of settings. Each that gives runs their meaning finds a planted failure, by its variable and by
-//! its argument. The failure replays by the printed line, by the trace file alone and as a kept trace. Results of seeds
-//! that ran without the setting are refused with it.
+//! A test that walks over the list of settings. Each setting that changes the meaning of runs finds a planted failure,
+//! by its variable and by its argument. The failure replays by the printed command, by the trace file alone, and as a
+//! kept trace. Results of runs without the setting are refused with it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,13 +25,13 @@ use crate::testing::recorder::History;
 use crate::time::timeout;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// A failure that one setting finds.
+/// A planted failure that requires one setting.
 struct Plant {
     /// The name of the setting.
     name: &'static str,
-    /// The value with which the body fails. Without it the body passes.
+    /// The value of the setting with which the body fails. Without it, the body passes.
     value: &'static str,
-    /// The same as an argument.
+    /// Sets the same value in the attribute arguments.
     argue: fn(&mut Attributes),
     body: fn() -> Box<dyn TestBody>,
 }
@@ -42,8 +42,7 @@ macro_rules! body {
     };
 }
 
-/// One for each setting in the list of settings that give runs their meaning, except those in
-/// [`ELSEWHERE`].
+/// One planted failure for each setting that changes the meaning of runs, except the settings in [`ELSEWHERE`].
 const PLANTS: &[Plant] = &[
     Plant {
         name: "strategy",
@@ -158,8 +157,8 @@ const PLANTS: &[Plant] = &[
     },
 ];
 
-/// The settings that have no failure here, each with a value and the reason. Their way into headers is tested here,
-/// too.
+/// The settings without a planted failure here, each with a value and the reason. Their presence in headers is tested
+/// here, too.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
     ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),
@@ -167,7 +166,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("hang", "1500ms", "a hang ends the process: sim-tests/tests/shell/ends.rs"),
 ];
 
-/// A read is stale if it begins after the write and ends before a copy of what was written is made.
+/// Reads a copy of the written value. The read is stale if it begins after the write has returned and ends before the
+/// copy is updated.
 async fn reads_a_copy() {
     let words = Arc::new([Atomic::new(0_u64), Atomic::new(0_u64)]);
     let history = History::new(Register::default());
@@ -201,7 +201,7 @@ async fn fails_always() {
     panic!("always")
 }
 
-/// A test in a package of its own.
+/// A test in its own package.
 struct Walker {
     name: String,
     folder: PathBuf,
@@ -231,7 +231,7 @@ impl Walker {
         }
     }
 
-    /// The report of the test with these arguments, in a process with these variables.
+    /// Returns the report of the test with these arguments, in a process with these variables.
     fn run(
         &self,
         arguments: Attributes,
@@ -248,7 +248,7 @@ impl Walker {
         Ok(runner.run_config(config, notes, &*self.body, &MustFail::No, true)?.report)
     }
 
-    /// The finding of the test, which must fail.
+    /// Runs the test, which must fail, and returns its finding.
     #[track_caller]
     fn fails(&self, arguments: Attributes, variables: &[(&str, &str)]) -> Finding {
         let report = self.run(arguments, variables).unwrap();
@@ -263,8 +263,8 @@ impl Walker {
         assert!(what.is_none(), "{} {arguments:?} {variables:?}: {what:?}", self.name);
     }
 
-    /// Replays a failure by its line, by its file alone, and as a kept trace, each with the test as it was and with a
-    /// test that has other settings, which must not matter.
+    /// Replays a failure by its printed command, by its file alone, and as a kept trace. Each replay is done with the
+    /// original test and with a test that has other settings, which must make no difference.
     fn replays(&self, found: &Finding, arguments: Attributes) {
         let line = found.replay.as_deref().expect("a failure has a line");
         let words: Vec<(&str, &str)> =
@@ -301,7 +301,7 @@ fn signature(finding: &Finding) -> Option<Signature> {
     }
 }
 
-/// The settings that give runs or seeds their meaning.
+/// Returns the settings that change the meaning of runs or seeds.
 fn with_meaning() -> impl Iterator<Item = &'static crate::engine::config::SettingRow> {
     SETTINGS.iter().filter(|row| row.meaning.is_in_traces() || row.meaning.is_in_results())
 }
@@ -319,7 +319,8 @@ fn each_setting_finds_a_failure_that_replays_by_the_line_and_by_the_file_alone()
         let plant = plant.unwrap_or_else(|| panic!("plant a failure for the setting {}", row.name));
         let walker = Walker::new(row.name, (plant.body)());
         let bare = match row.name {
-            // Other strategies make no difference to this test, and other seeds need not be lucky.
+            // The strategy makes no difference to this test. With few seeds, no run without `closure` finds the failure
+            // by chance.
             "closure" => {
                 Attributes { seeds: Some(30), strategy: Some("random"), ..Attributes::default() }
             }
@@ -333,7 +334,7 @@ fn each_setting_finds_a_failure_that_replays_by_the_line_and_by_the_file_alone()
         let by_argument = walker.fails(arguments, &[]);
         walker.replays(&by_argument, arguments);
         assert_eq!(by_argument.run.steps.len(), by_variable.run.steps.len());
-        // A line needs nothing that the test has by itself.
+        // The command needs no variable for a setting that the test itself has.
         let line = by_argument.replay.unwrap();
         let words = line.split(' ').take_while(|word| word.contains('='));
         let words = words.collect::<Vec<_>>().join(" ");
@@ -350,12 +351,12 @@ fn traces_and_results_have_each_setting_that_they_need() {
     for row in with_meaning() {
         let value = match ELSEWHERE.iter().find(|(name, ..)| *name == row.name) {
             Some((_, value, _)) => *value,
-            // A search has no results.
+            // A search has no seed results, so this uses a sampling strategy.
             None if row.name == "strategy" => "pct",
             None => PLANTS.iter().find(|plant| plant.name == row.name).unwrap().value,
         };
         let variable = [(row.variable, value)];
-        // A failure that needs no setting.
+        // This failure needs no setting.
         let fails = Walker::new(&format!("{}-header", row.name), body!(fails_always)());
         let finding = fails.fails(Attributes::default(), &variable);
         let trace = persistence::read(finding.trace_file.as_ref().unwrap().as_ref()).unwrap();
@@ -404,7 +405,7 @@ fn every_value_is_read_back_from_its_text() {
             let default = default.resolve().unwrap();
             let replaying = default.replaying(&told.in_traces()).unwrap();
             assert_eq!(replaying.in_traces(), told.in_traces());
-            // None of it is left in the replay of a trace without the setting, unless it is a limit of this machine.
+            // The replay of a trace without the setting must not keep it, unless it is a time limit of this machine.
             let left = told.replaying(&Vec::new()).unwrap().in_traces();
             assert_eq!(left.is_empty(), row.meaning.is_in_results(), "{left:?}");
         }
@@ -423,7 +424,7 @@ fn a_replay_tells_of_settings_that_are_not_those_of_its_trace() {
     let warnings = |arguments, variables: &[(&str, &str)]| {
         walker.run(arguments, &[&[("SIM_REPLAY", file)], variables].concat()).unwrap().warnings
     };
-    // The line on the screen is pasted where the variable is not set.
+    // The user pastes the printed command into a shell where the variable is not set.
     assert_eq!(warnings(Attributes::default(), &[]), Vec::<String>::new());
     assert_eq!(
         warnings(Attributes::default(), &[("SIM_STEPS", "7"), ("SIM_CANCEL", "x")]),
@@ -432,7 +433,7 @@ fn a_replay_tells_of_settings_that_are_not_those_of_its_trace() {
             "SIM_CANCEL=x has no effect on this replay: the trace was written without cancel",
         ]
     );
-    // A kept trace stays when the test changes.
+    // A kept trace remains when the test changes.
     let kept = walker.folder.join("sim-regressions").join(persistence::folder_name(&walker.name));
     fs::create_dir_all(&kept).unwrap();
     fs::copy(file, kept.join("one.simtrace")).unwrap();
@@ -444,7 +445,7 @@ fn a_replay_tells_of_settings_that_are_not_those_of_its_trace() {
         ]
     );
     fs::remove_dir_all(kept).unwrap();
-    // A setting of a version to come is an error, and no other run.
+    // A setting of a future version is an error; the trace must not run without it.
     let text = fs::read_to_string(file).unwrap().replace("max_steps=5", "max_stops=5");
     let text: String = text
         .lines()

@@ -1,8 +1,9 @@
-//! The loop over seeds with helpers: other processes that run seeds for this one.
+//! The loop over seeds with helpers: other processes that run seeds for this process.
 //!
-//! This process runs seeds as ever. For each helper a thread takes seeds from the same queue, and asks the helper for
-//! them. The helper says the counts over the seeds that passed, and nothing about a failing run but that there is one.
-//! So seeds that a helper did not pass are run here in the end, if no lower seed fails.
+//! This process runs seeds in the same way as without helpers. In addition, one thread per helper takes seeds from the
+//! same queue and sends them to the helper as a request. The helper returns the counts over the passed seeds. For a
+//! failing run it returns only one line of text. Therefore this process finally runs the seeds that a helper did not
+//! pass, if no lower seed fails.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -14,36 +15,37 @@ use crate::engine::results::{HelpedLine, Tally};
 use crate::run::ids::Seed;
 use unpause_ordered::sort_by_key;
 
-/// The time that a helper is to take for the seeds of one question.
+/// The target duration of one request to a helper.
 const QUESTION: Duration = Duration::from_millis(5);
 
-/// The maximum number of seeds of one question.
+/// The maximum number of seeds in one request.
 const SEEDS_MAX: u64 = 256;
 
-/// Runs seeds in this process, and has helpers.
+/// A type that runs seeds in this process and starts helpers.
 pub(in crate::engine) trait SeedMaker {
     type Helper: SeedHelper;
 
-    /// Runs a seed. Counts the run if it passes; otherwise returns it.
+    /// Runs a seed. Counts the run if it passes; otherwise returns the run.
     fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>>;
 
-    /// Begins helpers.
+    /// Starts the helpers.
     fn begin_helpers(&mut self) -> Vec<Self::Helper>;
 
-    /// Waits for others, which run seeds.
+    /// Calls `wait`, which waits for the threads that relay seeds to helpers.
     fn wait(&self, wait: &mut dyn FnMut());
 
-    /// Returns the failure of a seed that failed in a helper and passed here: its run is not a function of the seed.
+    /// Returns the failure of a seed that failed in a helper but passed here. Its run is not a function of the seed.
     fn differs(&mut self, turn: SeedTurn, failed: &str) -> Box<Found>;
 }
 
-/// Another process that runs seeds.
+/// A helper: another process that runs seeds.
 pub(in crate::engine) trait SeedHelper: Send {
-    /// Runs the seeds at these positions, as long as `goes_on`, until one fails. `None` if the helper is lost.
+    /// Runs the seeds at these positions, as long as `goes_on` returns `true` and no seed fails. `None` if the
+    /// connection to the helper is lost.
     fn run(&mut self, positions: Range<u64>, goes_on: &dyn Fn() -> bool) -> Option<HelpedLine>;
 }
 
-/// Runs the seeds of a shard on this thread and in up to `jobs` - 1 helpers, which begin after the time `alone`.
+/// Runs the seeds of a shard on this thread and in up to `jobs` - 1 helpers, which start after the time `alone`.
 pub(in crate::engine) fn explore(
     assignment: &Assignment<'_>,
     (jobs, batch, alone): (usize, u64, Duration),
@@ -64,7 +66,7 @@ fn run(shared: &SharedProgress<'_>, alone: Duration, maker: &mut impl SeedMaker)
         let queue = SeedQueue { shared, between: &mut || {} };
         queue.run_each(|turn, own| {
             if relays.is_none() && began.elapsed() > alone {
-                // All of them before the first thread: the state that they copy is not in use.
+                // All helpers start before the first relay thread, so that the state that they copy is not in use.
                 let helpers = maker.begin_helpers().into_iter();
                 let relay = |helper| scope.spawn(move || relay(shared, helper));
                 relays = Some(helpers.map(relay).collect::<Vec<_>>());
@@ -75,7 +77,7 @@ fn run(shared: &SharedProgress<'_>, alone: Duration, maker: &mut impl SeedMaker)
             for relay in relays.take().into_iter().flatten() {
                 match relay.join() {
                     Ok(own) => unrun.extend(own),
-                    // The scope itself would replace the payload.
+                    // An implicit join by the scope would replace the panic payload.
                     Err(payload) => std::panic::resume_unwind(payload),
                 }
             }
@@ -84,13 +86,14 @@ fn run(shared: &SharedProgress<'_>, alone: Duration, maker: &mut impl SeedMaker)
     run_rest(shared, unrun, maker);
 }
 
-/// Seeds that a helper was asked for and did not pass. The first of them failed there, if there is a text.
+/// Seeds that a helper was asked to run but did not pass. If `failed` is set, the first of these seeds failed.
 struct Unrun {
     positions: Range<u64>,
     failed: Option<String>,
 }
 
-/// Has a helper run seeds until there are none left, one fails or the time is up.
+/// Sends seeds to a helper until no seeds remain, a seed fails, or the time limit is reached. Returns the seeds that
+/// did not pass.
 fn relay(shared: &SharedProgress<'_>, mut helper: impl SeedHelper) -> Vec<Unrun> {
     let (mut own, mut unrun, mut count) = (Explored::default(), Vec::new(), 1);
     let all = shared.assignment.config.positions();
@@ -132,7 +135,7 @@ fn relay(shared: &SharedProgress<'_>, mut helper: impl SeedHelper) -> Vec<Unrun>
     unrun
 }
 
-/// Runs the seeds that helpers did not pass, if no lower one fails.
+/// Runs the seeds that helpers did not pass, if no lower seed fails.
 fn run_rest(shared: &SharedProgress<'_>, mut unrun: Vec<Unrun>, maker: &mut impl SeedMaker) {
     sort_by_key(&mut unrun, |unrun| unrun.positions.start);
     let config = shared.assignment.config;
@@ -141,7 +144,7 @@ fn run_rest(shared: &SharedProgress<'_>, mut unrun: Vec<Unrun>, maker: &mut impl
         let mut batch = Batch { from: positions.start, left: positions.clone() };
         for position in positions.clone() {
             let failed = failed.as_deref().filter(|_| position == positions.start);
-            // A failure of a helper must be found, also when the time is up.
+            // A failure in a helper must be reproduced here even after the time limit.
             let is_wanted = shared.wants(position) || failed.is_some() && shared.is_low(position);
             let Some(seed) = config.seed(position).filter(|_| is_wanted) else { break };
             let turn = SeedTurn { position, seed: Seed(seed), first: false };

@@ -1,7 +1,9 @@
-//! Certificates of searches: a run of each class, for a checker that uses no code of the search.
+//! Certificates of searches. A certificate contains one run of each class, for a checker that shares no code with the
+//! search.
 //!
-//! A search that proves a test writes the decisions of its runs ([`keep`]). `cargo unpause verify` has the test make
-//! runs ([`observe`]): all runs of the certificate, and others that must be of their classes. `unpause-verify` judges.
+//! A search that proves a test writes the decisions of its runs ([`keep`]). `cargo unpause verify` then lets the test
+//! execute runs ([`observe`]): all runs of the certificate, and other runs that must belong to the same classes.
+//! `unpause-verify` judges the observations.
 
 mod decisions;
 mod observer;
@@ -31,16 +33,16 @@ use crate::run::{Failure, Run};
 use crate::strategy::exhaustive::ClosureVerdict;
 use crate::strategy::search::Apart;
 
-/// The version of certificates.
+/// The version of the certificate format.
 const VERSION: u64 = 1;
 
-/// The ending of the name of a certificate.
+/// The file extension of certificates.
 const ENDING: &str = "certificate";
 
-/// Maximum number of orders of the calls of a history that are checked for one run.
+/// The maximum number of call orders of a history that are checked for one run.
 const ORDERS_MAX: u32 = 100_000;
 
-/// Writes the certificate of a search, if one is requested. Adds a sentence about it.
+/// Writes the certificate of a search, if one is requested. Adds a note about it.
 pub(super) fn keep(session: &Session<'_>, explored: &mut Explored) {
     let Some(path) = &session.config.certify else { return };
     let test = &session.site.test;
@@ -60,10 +62,10 @@ pub(super) fn keep(session: &Session<'_>, explored: &mut Explored) {
     explored.notes.push(note);
 }
 
-/// The text of the certificate of a search.
+/// Returns the text of the certificate of a search.
 ///
 /// # Errors
-/// If it has none: the reason.
+/// The reason, if the search has no certificate.
 fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, String> {
     let Some(searched) = &explored.searched else {
         return Err("this test samples runs (SIM_STRATEGY=exhaustive searches)".to_owned());
@@ -84,13 +86,13 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
     Ok(text)
 }
 
-/// The first line of a certificate.
+/// Returns the first line of a certificate.
 ///
 /// # Errors
-/// If this program has no identity.
+/// If the identity of this program cannot be determined.
 fn header(session: &Session<'_>, apart: Apart, runs: usize) -> Result<String, String> {
     let own = subject(session.config, session.site)?;
-    // The whole command of this test.
+    // The header contains the complete command for this test.
     let own = Subject { command: session.site.search_command(), ..own };
     let apart = list(apart.names().into_iter().map(quoted));
     Ok(format!(
@@ -99,7 +101,7 @@ fn header(session: &Session<'_>, apart: Apart, runs: usize) -> Result<String, St
     ))
 }
 
-/// Makes the runs of a file, and writes beside it what their steps did.
+/// Executes the runs listed in a file, and writes the effects of their steps to a file beside it.
 pub(super) fn observe(session: &Session<'_>, path: &Path) -> Account {
     match observed(session, path) {
         Ok(runs) => Account { runs, ..Account::default() },
@@ -112,7 +114,7 @@ pub(super) fn observe(session: &Session<'_>, path: &Path) -> Account {
     }
 }
 
-/// Returns the number of runs.
+/// Executes the runs. Returns their number.
 fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     let path: PathBuf = persistence::where_user_is(path, session.site);
     let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
@@ -146,10 +148,11 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     Ok(runs)
 }
 
-/// Checks that a certificate is of this program and these settings. Returns the differences that distinguish its runs.
+/// Checks that a certificate belongs to this program and these settings. Returns the criteria that the search used for
+/// distinguishing runs.
 ///
 /// # Errors
-/// If it is not.
+/// If the certificate belongs to another program or to other settings.
 fn of_this_program(session: &Session<'_>, first: &str) -> Result<Apart, String> {
     let first = Json::parse(first.as_bytes()).map_err(|why| format!("line 1: {why}"))?;
     if first.number("certificate")? != VERSION {
@@ -179,7 +182,7 @@ fn of_this_program(session: &Session<'_>, first: &str) -> Result<Apart, String> 
     Ok(all.into_iter().fold(Apart::NOTHING, Apart::and))
 }
 
-/// The reason why the last run is no part of a proof, if any.
+/// Returns the reason why the last run cannot be a part of a proof, if any.
 fn unfit(
     observer: &RunObserver,
     worker: &Worker,

@@ -20,21 +20,21 @@ use crate::shrink::{Budget, Replayer, Sought, shrink};
 use crate::testing::generate::memo::Memo;
 use unpause_check::verdict::Verdict;
 
-/// Replays that shrinking may take.
+/// The maximum number of replays for shrinking.
 const REPLAYS: u64 = 4000;
-/// The number for a hanging run. Each repetition takes a twentieth of the time limit of a step, or
-/// more.
+/// The maximum number of replays for a hanging run. Each repetition takes at least a twentieth of the time limit of a
+/// step.
 const HANGS: u64 = 40;
-/// Runs that searches of small programs may take, besides.
+/// The maximum number of additional runs for the searches of small programs.
 const SOUGHT: u64 = 30_000;
-/// Steps that shrinking may take in all: about a second.
+/// The maximum number of steps for shrinking. They take about a second.
 const STEPS: u64 = 20_000_000;
-/// The same for plain threads, whose steps take longer: some seconds.
+/// The maximum number of steps for shrinking plain threads, whose steps are slower. They take some seconds.
 const STEPS_NATIVE: u64 = 3_000_000;
-/// The number of steps of a run that take as long as a model step when a program is generated.
+/// The number of steps of a run that take as long as one model step during program generation.
 const PLANNED: u64 = 10;
 
-/// The account of a failing run: confirmed, shrunk, replayed, written to a file.
+/// Creates the account of a failing run: confirms, shrinks and replays the run, and writes it to a file.
 pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Account {
     let original = Size::of(&run);
     let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
@@ -45,13 +45,13 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
     let trace = session.trace(&run);
     let (mut warning, mut callers) = (None, hook::Callers::default());
     let run = match &run.outcome {
-        // There is nothing to replay: the next run would be yet another one.
+        // A replay is pointless here, because the next run would differ again.
         Outcome::Failed(Failure::NonDeterminism { .. }) => run,
         _ => {
             let again = session.loudly(|| session.replay(&trace));
             callers = hook::callers();
             warning = other_history(&run, &again);
-            // The report names the strategy that found the failure, not the replay.
+            // The report names the strategy that found the failure, not the replay strategy.
             let (seed, strategy) = (run.seed, run.strategy.clone());
             if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
         }
@@ -83,8 +83,8 @@ fn confirmed(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     if is_undecided(run) { Ok(()) } else { same_again(session, run) }
 }
 
-/// Returns `true` if it failed because a check ran out of time or budget. The check took seconds, and so would each
-/// run that the shrinker tries; and its progress within a time limit does not depend on the decisions alone.
+/// Returns `true` if the run failed because a check ran out of time or budget. Such a check takes seconds, so shrinking
+/// would take too long. The progress of the check also depends on real time, not on the decisions alone.
 fn is_undecided(run: &Run) -> bool {
     let outcome = &run.outcome;
     matches!(outcome, Outcome::Failed(Failure::History { verdict: Verdict::Unknown(_), .. }))
@@ -98,16 +98,16 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     let job = WorkerJob::Again(Arc::new(run.clone()));
     let again =
         session.seeing_standstill(|| session.run_with(job.strategy(), "again", run.seed, job));
-    // Programs are generated before anything runs.
+    // Programs are generated before other steps, so they are compared first.
     same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
-        // A misuse often fails the second run only, as a lock in a `static` does. Its message has the remedy,
-        // so it comes before the difference of the two runs.
+        // A misuse often fails only the second run, for example a lock in a `static`. Its message contains the remedy,
+        // so it takes precedence over the difference of the two runs.
         return if same_failure(run, &again) { Ok(()) } else { Err(failure.clone()) };
     }
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
         let (first, second) = (expected.clone(), found.clone());
-        // An earlier operation that differs explains more.
+        // If an earlier operation differs, it explains more.
         same_operations(run, &again, *step)?;
         return Err(Failure::NonDeterminism { step: *step, first, second });
     }
@@ -123,7 +123,7 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
 }
 
-/// The failure of a run that fails in a helper and passes here.
+/// Returns the failure of a run that fails in a helper but passes here.
 pub(super) fn differs_from_helper(run: Run, position: u64, failed: String) -> Box<Found> {
     let (step, second) = (run.steps.len() as u32, "the run passed".to_owned());
     let failure = Failure::NonDeterminism { step, first: failed, second };
@@ -131,7 +131,7 @@ pub(super) fn differs_from_helper(run: Run, position: u64, failed: String) -> Bo
     Box::new(Found { position, run: Run { outcome: Outcome::Failed(failure), ..run }, origin })
 }
 
-/// Checks that the same programs were generated from the same decisions.
+/// Checks that both runs generated the same programs from the same decisions.
 fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
     for (one, other) in run.programs.iter().zip(&again.programs) {
         let draw = run.draws.get(one.draws.start);
@@ -152,14 +152,14 @@ fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The characters of a text in an order of their own: a command that holds a set shows it in any order.
+/// Returns the characters of a text, sorted. A command that contains a set may show its elements in any order.
 fn letters(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().collect();
     sort(&mut letters);
     letters
 }
 
-/// Checks that two runs did the same before step `end`.
+/// Checks that two runs executed the same operations before step `end`.
 fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     if run.events == again.events {
         return Ok(());
@@ -191,7 +191,7 @@ fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a warning if the calls of clients returned other results when the same decisions were taken again.
+/// Returns a warning if the calls of clients returned other results in the repetition of the same decisions.
 fn other_history(run: &Run, again: &Run) -> Option<String> {
     let (first, second) =
         results_of(run).zip(results_of(again)).find(|(first, second)| first != second)?;
@@ -204,7 +204,7 @@ fn other_history(run: &Run, again: &Run) -> Option<String> {
     ))
 }
 
-/// Each operation and its answer, unless it had none.
+/// Returns each operation and its result, if any.
 fn results_of(run: &Run) -> impl Iterator<Item = (&str, Option<&str>)> {
     let operations = run.histories.iter().flat_map(|history| &history.operations);
     operations.map(|o| (o.op.as_str(), o.returned.as_ref().map(|(ret, _)| ret.as_str())))
@@ -221,11 +221,12 @@ fn same_failure(a: &Run, b: &Run) -> bool {
     signature(a) == signature(b)
 }
 
-/// The smallest run found that fails as `run` does, and what is proven of it, if that is wanted. It never has
-/// more steps than `run`.
+/// Returns the smallest run found that fails like `run`. Also returns a proof about it if the settings request one. The
+/// returned run never has more steps than `run`.
 fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
     let original = Size::of(&run);
-    // If the fewest preemptions are proven, a shorter run with more of them must not replace it.
+    // If the minimum number of preemptions will be proven, a shorter run with more preemptions must not replace the
+    // original.
     let most = (session.config.prove > 0).then_some(original.preemptions);
     let (mut run, shrinking) = shrunk(session, run, most);
     let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
@@ -240,14 +241,15 @@ fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<
             let saved = at_first.saturating_sub(Size::of(&run).preemptions);
             return (run, Some(shrinking), Some(Proof { runs, saved, ..proof }));
         };
-        // With fewer preemptions it may be longer, and shrink in other ways.
+        // The run with fewer preemptions may be longer, and may shrink in other ways.
         let fewest = Size::of(&better).preemptions;
         let (smaller, more) = shrunk(session, better, Some(fewest));
         let more_replays = more.map_or(0, |more| more.replays);
         shrinking.replays = shrinking.replays.saturating_add(more_replays);
         let size = Size::of(&smaller);
         if size.steps > original.steps {
-            // The search goes by the number of preemptions, so there are none with fewer.
+            // The search tries runs in ascending order of preemptions, so no failing run has fewer preemptions than
+            // this one.
             let longer = Some(size.steps);
             let proof = Proof { fewest: size.preemptions, complete: true, runs, saved: 0, longer };
             return (run, Some(shrinking), Some(proof));
@@ -258,7 +260,8 @@ fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<
     }
 }
 
-/// The smallest run found by shrinking that fails as `run` does, with at most so many preemptions.
+/// Shrinks `run`. Returns the smallest run found that fails in the same way, with at most `preemptions_max`
+/// preemptions.
 fn shrunk(
     session: &Session<'_>,
     run: Run,
@@ -274,8 +277,8 @@ fn shrunk(
     let worker = Worker::new(WorkerJob::Follow(Arc::default()).strategy());
     let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
-    // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
-    // waiting. A schedule with more steps than its origin is not smaller.
+    // A schedule with a removed piece may never end: tasks that spawn each other can keep all other tasks waiting. The
+    // step limit is therefore the length of the original run, because a longer schedule is not smaller.
     let mut limits = session.limits_following(run.steps.len());
     if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
         let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
@@ -301,7 +304,7 @@ fn shrunk(
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
     let is_smaller = result.passes.iter().any(|pass| pass.accepted > 0);
-    // A run that nothing could be removed from was repeated before.
+    // If nothing could be removed, the run was already repeated before.
     let small = if is_smaller || !result.reproduced {
         let job = WorkerJob::Follow(Arc::new(result.schedule));
         let small = session.run_with(job.strategy(), "follow", run.seed, job);
@@ -325,8 +328,8 @@ fn shrunk(
     (small, Some(shrinking))
 }
 
-/// Returns the run with its guided victims pinned to the same nodes, if it fails in the same way
-/// and has no more steps. Then a replay hits them even if the function that names them has changed.
+/// Returns the run with its guided victims pinned to the same nodes, if it fails in the same way and has no more steps.
+/// Then a replay hits the same victims even if the function that names them has changed.
 fn pinned(session: &Session<'_>, run: &Run) -> Option<Run> {
     let mut pinned = run.clone();
     let pins = run.programs.iter().flat_map(|program| &program.pins);
@@ -342,7 +345,7 @@ fn pinned(session: &Session<'_>, run: &Run) -> Option<Run> {
     is_good.then_some(pinned)
 }
 
-/// Tries schedules for the shrinker.
+/// A replayer of schedules, for the shrinker.
 pub(super) struct ShrinkReplayer<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
@@ -350,16 +353,16 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     limits: RunLimits,
     wants: Signature,
     preemptions_max: u64,
-    /// Steps taken so far, including the steps that generated programs.
+    /// The number of steps so far, including the steps that generated programs.
     steps: u64,
-    /// The number of steps after which no replay is made.
+    /// The number of steps after which no further replay is tried.
     steps_max: u64,
-    /// Programs are generated once.
+    /// A memo of generated programs, so that each program is generated only once.
     _memo: Memo,
 }
 
 impl ShrinkReplayer<'_, '_> {
-    /// Makes one run.
+    /// Executes one run.
     pub(super) fn once(&mut self) -> Option<Failure> {
         let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
         self.steps += self.worker.steps() + PLANNED * self.worker.planned();
@@ -370,12 +373,12 @@ impl ShrinkReplayer<'_, '_> {
         failure.is_some_and(|failure| failure.signature() == self.wants)
     }
 
-    /// Returns `true` if the failure is one of a history.
+    /// Returns `true` if the failure is a violated history.
     pub(super) fn wants_history(&self) -> bool {
         self.wants.kind == "history"
     }
 
-    /// Returns `true` if it has no more preemptions than are allowed.
+    /// Returns `true` if the schedule has no more preemptions than are allowed.
     pub(super) fn may_be(&self, ran: &Schedule) -> bool {
         ran.preemptions() <= self.preemptions_max
     }

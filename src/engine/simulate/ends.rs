@@ -1,8 +1,8 @@
-//! Runs that end their process, as failures of their seeds.
+//! Runs that end their process, reported as failures of their seeds.
 //!
-//! Nothing in a process can report its end by `abort()`, by a stack overflow or by a failed allocation. If an earlier
-//! process has ended within a test, the test is made in a new process first. If that ends, too, it has noted the run
-//! before.
+//! A process cannot report its own end by `abort()`, by a stack overflow or by a failed allocation. If an earlier
+//! process ended during a test, the test is first executed in a new process. If the new process ends, too, it has
+//! recorded which run was active.
 
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::runner;
@@ -12,8 +12,8 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::signals::signal_name;
 use crate::run::{Failure, Run};
 
-/// Returns the report of a test whose run ends the process; `None` if no earlier process has ended within the test, or
-/// if the new one does not.
+/// Returns the report of a test with a run that ends the process. `None` if no earlier process ended during the test,
+/// or if the new process does not end.
 pub(super) fn earlier(assignment: &Assignment<'_>) -> Option<Report> {
     let Assignment { config, site, .. } = *assignment;
     Mark::left(config, site)?;

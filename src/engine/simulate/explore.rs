@@ -15,13 +15,14 @@ use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 
-/// The number of seeds that a thread takes at a time: a run may be shorter than a look at the clock.
+/// The number of seeds that a thread takes at a time. A run may be shorter than a read of the clock, so the clock is
+/// read once per batch.
 const BATCH: u64 = 16;
 
-/// Runs the seeds of the shard on as many threads as pay, or in as many processes.
+/// Runs the seeds of the shard on as many threads as are useful, or in several processes.
 pub(super) fn explore(session: &Session<'_>) -> Explored {
     let config = session.config;
-    // A helper says counts of a fixed size, and no more.
+    // A helper returns only counts of a fixed size.
     let is_counted = config.coverage || config.statistics || config.closure;
     let processes = if is_counted { 1 } else { helper::processes(session) };
     if processes > 1 {
@@ -31,7 +32,7 @@ pub(super) fn explore(session: &Session<'_>) -> Explored {
             seeds::explore_with_helpers(session.assignment, how, &mut helped)
         });
     }
-    // Plain threads share the statics of the process.
+    // Plain threads share the statics of the process, so they need separate processes instead of threads.
     let jobs = if config.is_native() { 1 } else { config.jobs };
     seeds::explore(session.assignment, jobs, BATCH, &|seeds| {
         session.quietly(|| {
@@ -41,7 +42,7 @@ pub(super) fn explore(session: &Session<'_>) -> Explored {
     })
 }
 
-/// The run of one seed; if it passes and fails with its calls in another order, that run.
+/// Returns the run of one seed. If it passes but fails with its calls in another order, returns the run in that order.
 pub(super) fn run_seed(session: &Session<'_>, seed: Seed) -> Run {
     let mut runner = SeedRunner::new(session);
     let failing = runner.failing_run(0, seed);
@@ -50,7 +51,7 @@ pub(super) fn run_seed(session: &Session<'_>, seed: Seed) -> Run {
     run
 }
 
-/// Runs seeds on one thread.
+/// A worker that runs seeds on one thread.
 pub(super) struct SeedRunner<'a, 'b> {
     session: &'a Session<'b>,
     pub(super) worker: Worker,
@@ -68,7 +69,7 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         SeedRunner { session, worker, watched, closing, limits: session.limits() }
     }
 
-    /// Makes the run of a seed, which stays with the worker. Returns its failure.
+    /// Executes the run of a seed, and leaves it in the worker. Returns its failure.
     #[inline]
     pub(super) fn make(&mut self, seed: Seed) -> Option<Failure> {
         self.watched.watched.begin(seed.0);
@@ -76,12 +77,12 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         self.session.once(&mut self.worker, seed, &self.limits)
     }
 
-    /// The last run as data.
+    /// Returns the last run as data.
     pub(super) fn extract(&self, seed: Seed) -> Run {
         self.worker.extract(seed, self.session.config.strategy.name())
     }
 
-    /// Runs a seed. Counts the run if it passes; otherwise returns it.
+    /// Runs a seed. Counts the run if it passes; otherwise returns the run.
     #[inline]
     fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>> {
         let SeedTurn { position, seed, first } = turn;
@@ -97,7 +98,7 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         found
     }
 
-    /// Makes the run of a seed. Returns the run if it fails, or if it does with its calls in another order.
+    /// Executes the run of a seed. Returns the run if it fails, or if it fails with its calls in another order.
     #[inline]
     fn failing_run(&mut self, position: u64, seed: Seed) -> Option<Box<Found>> {
         if self.make(seed).is_some() {
@@ -109,8 +110,8 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         Some(Box::new(Found { position, run, origin }))
     }
 
-    /// Repeats the run of the first seed, which passed, to see that a run is a function of its decisions. Returns the
-    /// run if it is not.
+    /// Repeats the passing run of the first seed, to check that a run is a function of its decisions. Returns the run
+    /// if it is not.
     #[cold]
     fn confirm_first(&self, position: u64, seed: Seed, own: &mut Explored) -> Option<Box<Found>> {
         let run = self.extract(seed);

@@ -1,10 +1,10 @@
-//! The talk with a [helper](Helper): a copy of this process that makes runs of plain threads for it, because a process
-//! steps one run at a time.
+//! The communication with a [helper](Helper). A helper is a copy of this process that executes runs of plain threads
+//! for it, because a process can execute only one run at a time.
 //!
-//! This process asks for some runs, and waits. Meanwhile the helper says now and then that it is making runs, and hears
-//! if it is to make no more. A helper is lost if it says nothing for the time limit of a step, or has ended: what it
-//! was asked for is then done here, where a run that hangs or ends its process is reported. Nothing else is: what a
-//! helper finds is found here once more.
+//! This process sends a request for runs, and waits. Meanwhile the helper regularly sends a heartbeat, and checks if it
+//! must stop. A helper is lost if it sends nothing for the time limit of a step, or has ended. This process then
+//! executes the requested runs itself, and reports a run that hangs or ends the process. A failure that a helper found
+//! is reproduced in this process before it is reported.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -13,30 +13,32 @@ use super::session::Session;
 use crate::engine::config::LogMode;
 use crate::native::{self, Helper, HelperLine};
 
-/// Runs are made here alone for so long before helpers begin.
+/// The time during which only this process executes runs. Then helpers start.
 pub(super) const ALONE: Duration = Duration::from_millis(50);
 
-/// The interval of signs of life.
+/// The interval of heartbeats.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// The least time without a sign of life after which a helper is lost.
+/// The minimum time without a heartbeat after which a helper is lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Returns `true` if another run may be made.
+/// A function that returns `true` if another run may be executed.
 pub(super) type GoesOn<'a> = &'a dyn Fn() -> bool;
 
-/// The number of processes that make runs of the test, this one included. Tasks of futures need no other.
+/// Returns the number of processes that execute runs of the test, including this process. Async tasks need no further
+/// process.
 pub(super) fn processes(session: &Session<'_>) -> usize {
     let config = session.config;
-    // Subscribers of this process hear each run, or its notes are entered before it.
+    // Subscribers in this process must receive each run, or a note is recorded before each run. Helpers cannot do
+    // either.
     let is_heard = config.log == LogMode::All || session.watch.notes().is_some();
-    // Without a limit nobody would know that a helper is lost.
+    // Without a time limit, a lost helper would not be detected.
     let is_able = config.is_native() && !is_heard && config.hang.is_some();
     if is_able && native::may_have_helpers() { config.jobs } else { 1 }
 }
 
-/// Asks a helper, and waits for the answer. When `goes_on` is false for the first time, the helper is to make no other
-/// run. `None` if the helper is lost.
+/// Sends a request to a helper, and waits for the reply. As soon as `goes_on` returns `false`, the helper receives the
+/// request to stop after the current run. `None` if the helper is lost.
 pub(super) fn ask(
     session: &Session<'_>,
     helper: &mut Helper,
@@ -64,8 +66,8 @@ pub(super) fn ask(
     }
 }
 
-/// Answers questions as a helper, until the process is ended. A text that needs no answer has an empty one; after a
-/// text without one the process ends.
+/// Answers requests as a helper, until the process is ended. `answer` returns an empty reply for a text that needs no
+/// reply. If it returns `None`, the process ends.
 pub(super) fn serve(
     line: &mut HelperLine,
     answer: &mut dyn FnMut(&str, GoesOn<'_>) -> Option<String>,
@@ -76,7 +78,7 @@ pub(super) fn serve(
         if last.get().elapsed() >= BEAT {
             last.set(Instant::now());
             let mut line = line.borrow_mut();
-            // Nothing else is said to a helper that makes runs.
+            // A helper that executes runs receives no other message than `cut`.
             let is_asked =
                 line.say(".\n") && matches!(line.hear(Some(Duration::from_nanos(1))), Ok(None));
             is_cut.set(is_cut.get() || !is_asked);
@@ -84,7 +86,7 @@ pub(super) fn serve(
         !is_cut.get()
     };
     while let Ok(Some(text)) = { line.borrow_mut().hear(None) } {
-        // The answer was under way.
+        // The message arrived too late: the reply was already sent.
         if text == "cut\n" {
             continue;
         }

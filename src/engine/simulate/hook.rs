@@ -1,4 +1,4 @@
-//! The panic hook of simulated runs: what it hears, and when it lets a panic be shown.
+//! The panic hook of simulated runs: the panics that it handles, and the conditions for showing a panic.
 
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use crate::run::panics::{self, PanicHandling, Panicked};
 use crate::run::place::is_std;
 
 thread_local! {
-    /// True if panics in runs are passed on to the previous hook as well.
+    /// True if panics in runs are also passed on to the previous hook.
     static LOUD: Cell<bool> = const { Cell::new(false) };
     /// True if a second panic of the current step has been reported.
     static SECOND: Cell<bool> = const { Cell::new(false) };
@@ -20,25 +20,25 @@ thread_local! {
     static PANICKED_AT: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
     /// The panics of the current step.
     static OF_STEP: RefCell<Vec<Panicked>> = const { RefCell::new(Vec::new()) };
-    /// True if a panic in the standard library captures the place of its caller.
+    /// True if the location of the caller must be captured for a panic in the standard library.
     static TRACES_CALLS: Cell<bool> = const { Cell::new(false) };
     /// The callers of the last panic.
     static CALLERS: RefCell<Callers> = RefCell::default();
 }
 
-/// Forgets the position of the last panic on this thread. Called when the thread begins or leaves the runs of a worker:
-/// each worker counts its runs from 1, so the positions of two workers may be equal.
+/// Clears the position of the last panic on this thread. Called when the thread begins or leaves the runs of a worker.
+/// Each worker counts its runs from 1, so the positions of two workers may be equal.
 pub(super) fn forget_position() {
     PANICKED_AT.set(None);
 }
 
-/// Installs the hook, the first time it is called.
+/// Installs the hook at the first call.
 pub(super) fn install() {
     panics::install(on_panic);
     native::on_abort(on_abort);
 }
 
-/// A task calls `abort`. Only instrumented programs know of it.
+/// Handles a call of `abort` by a task. Only instrumented programs report such a call.
 fn on_abort() {
     let frames = format!("{:?}", Backtrace::force_capture());
     let place = outside_of(calls(&frames, "process::abort")).unwrap_or_default();
@@ -57,7 +57,7 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
         CALLERS.replace(Callers::of(&panicked));
     }
     let position = super::watchdog::position();
-    // A panic that the program caught in an earlier step does not matter for this one.
+    // A panic that the program caught in an earlier step is irrelevant for this step.
     let same_step = PANICKED_AT.replace(position) == position;
     let of_step = OF_STEP.with_borrow_mut(|of_step| {
         if !same_step {
@@ -69,13 +69,13 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if let Some(of_step) = of_step {
         let place = of_step.iter().rev().nth(1).map_or("", |panic| &panic.place).to_owned();
         super::watchdog::die(panics::aborted(&of_step), place);
-        // Nobody watches.
+        // This line is reached only if no watchdog exists.
         write(&format!("\nFAILED  {}: abort, {}\n", super::watchdog::title(), panicked.message));
     }
     match panics::note(panicked.clone()) {
-        // Nothing may be lost: unless the program catches this panic, it came while the other unwound,
-        // and the process aborts now. The compiler's own panic, with nothing of the program in it,
-        // then comes as a third.
+        // The information is printed now, because it may be the last chance. Unless the program catches this panic, it
+        // happened during the unwinding of the other panic, and the process now aborts. The compiler's own panic, which
+        // contains no information about the program, then follows as a third.
         Some(first) if same_step => {
             if !SECOND.replace(true) {
                 tell(&first, &panicked);
@@ -86,8 +86,8 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if LOUD.get() { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
-/// Describes two panics. One of them came while the other unwound. Not with `eprint!`: a test
-/// harness may have taken that, and will have no time to show it.
+/// Prints two panics, because one of them happened while the other unwound. This is not `eprint!`, because a test
+/// harness may capture it and would have no time to show the text.
 fn tell(first: &Panicked, second: &Panicked) {
     let text = format!(
         "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while a \
@@ -102,13 +102,13 @@ fn tell(first: &Panicked, second: &Panicked) {
     write(&text);
 }
 
-/// Writes to the standard error itself.
+/// Writes to standard error directly.
 fn write(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Does `act` and keeps the [callers] of the last panic in it. That takes milliseconds for each panic in the standard
-/// library or for want of a runtime, and nothing for all others.
+/// Calls `act` and keeps the [callers] of its last panic. This takes milliseconds for each panic in the standard
+/// library or about a missing runtime, and nothing for other panics.
 pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
@@ -121,17 +121,16 @@ pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// The functions below a panic that a report names, if they differ from the functions that
-/// panicked.
+/// The functions below a panic that a report names, if they differ from the functions that panicked.
 ///
-/// std gives a backtrace only as text. These are read from the `Debug` text, which names function,
-/// file and line of each frame; if it should ever look otherwise, nothing is found.
+/// std provides a backtrace only as text. The callers are parsed from its `Debug` text, which contains function, file
+/// and line of each frame. If this format changes, no callers are found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callers {
-    /// The place, as `file:line`, that called the standard library, if the standard library
-    /// panicked; `None` if the program has no information for debuggers.
+    /// The location, as `file:line`, that called the standard library, if the standard library panicked. `None` if the
+    /// program has no debug information.
     pub(super) of_std: Option<String>,
-    /// The called function of tokio, if it panicked because a run is no runtime of tokio.
+    /// The called tokio function, if it panicked because a run has no tokio runtime.
     pub(super) of_runtime: Option<String>,
 }
 
@@ -175,8 +174,8 @@ impl Frame<'_> {
 }
 
 impl Frame<'_> {
-    /// The path of a function of tokio; `None` for other functions. The name of an inlined function has no path, but
-    /// its file has one.
+    /// Returns the path of a tokio function; `None` for other functions. The name of an inlined function has no path,
+    /// so its file is used.
     fn in_tokio(&self) -> Option<String> {
         let function = self.function.trim_start_matches('<').trim_end_matches("::{{closure}}");
         if function.starts_with("tokio::") {
@@ -195,12 +194,12 @@ impl Frame<'_> {
     }
 }
 
-/// The frames below a panic, the innermost first.
+/// Returns the frames below a panic, beginning with the innermost.
 fn below_the_panic(frames: &str) -> impl Iterator<Item = Frame<'_>> {
     calls(frames, "panicking::panic_fmt")
 }
 
-/// The frames that have called a function, the innermost first.
+/// Returns the frames that have called a function, beginning with the innermost.
 fn calls<'a>(frames: &'a str, function: &'a str) -> impl Iterator<Item = Frame<'a>> {
     let frames = frames.split("{ fn: \"").skip(1).map(|frame| {
         let function = frame.split('"').next().unwrap_or_default();
@@ -210,31 +209,32 @@ fn calls<'a>(frames: &'a str, function: &'a str) -> impl Iterator<Item = Frame<'
             file.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
         Frame { function, file: file.map(|(file, _)| file), line }
     });
-    // The hook itself, and what called it.
+    // Skips the hook itself and its callers, up to the function.
     frames.skip_while(move |frame| !frame.function.contains(function)).skip(1)
 }
 
-/// The place of the first frame outside of the standard library below the panic.
+/// Returns the location of the first frame below the panic that is outside the standard library.
 fn first_outside(frames: &str) -> Option<String> {
     outside_of(below_the_panic(frames))
 }
 
-/// The place of the first one of these frames outside of the standard library.
+/// Returns the location of the first of these frames that is outside the standard library.
 fn outside_of<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<String> {
-    // Without information for debuggers it has no place, and what comes behind it did not call std.
+    // Without debug information, the frame has no location. The next frame must not be used, because it did not call
+    // std.
     let outside = frames.find(|frame| !frame.is_std())?;
     let file = outside.file.filter(|file| file.ends_with(".rs"))?.trim_start_matches("./");
     Some(format!("{file}:{}", outside.line?))
 }
 
-/// The function of tokio that other code called below the panic.
+/// Returns the tokio function below the panic that other code called.
 fn last_of_tokio(frames: &str) -> Option<String> {
     let frames = below_the_panic(frames).map(|frame| (frame.is_std(), frame.in_tokio()));
     let inner = frames.take_while(|(is_std, in_tokio)| *is_std || in_tokio.is_some());
     inner.filter_map(|(_, in_tokio)| in_tokio).last()
 }
 
-/// Does `act` with panics passed on: the hook that was there before prints message and backtrace.
+/// Calls `act` and passes its panics on: the previous hook prints message and backtrace.
 pub(super) fn loudly<T>(act: impl FnOnce() -> T) -> T {
     struct Quiet(bool);
     impl Drop for Quiet {
@@ -263,7 +263,7 @@ mod tests {
         );
         assert_eq!(first_outside(&frames).as_deref(), Some("src/grow.rs:12"));
         assert_eq!(first_outside("something else"), None);
-        // Built without information for debuggers, which the C library has.
+        // The program has no debug information, but the C library does.
         let bare = frames.replace(", file: \"./src/grow.rs\", line: 12", "");
         assert_eq!(first_outside(&bare.replace("main.rs", "pthread_create.c")), None);
         assert_eq!(first_outside(&frames.replace("panic_fmt", "other")), None);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(found.as_deref(), Some("tokio::net::tcp::listener::TcpListener::bind"));
         let other = frames.replace("tokio::", "other::");
         assert_eq!(last_of_tokio(&other), None);
-        // Inlined, so that its name has no path.
+        // The function is inlined, so its name has no path.
         let of = |file: &str| {
             let frame = format!("{{ fn: \"spawn_local<app::Task>\", file: \"{file}\", line: 9 }}");
             last_of_tokio(&format!("Backtrace [{{ fn: \"core::panicking::panic_fmt\" }}, {frame}]"))

@@ -1,4 +1,5 @@
-//! The jobs of workers: what a worker runs, complete enough to repeat it.
+//! The jobs of workers. A job describes what a worker runs, with everything that is needed to
+//! repeat it.
 
 use std::sync::Arc;
 
@@ -10,27 +11,27 @@ use crate::strategy::after::After;
 use crate::strategy::held::Held;
 use crate::strategy::{Chosen, LenientReplay, Replay, Rerun, Search};
 
-/// The current job of a worker, complete enough to repeat it.
+/// The current job of a worker, with everything that is needed to repeat it.
 #[derive(Clone)]
 pub(crate) enum WorkerJob {
-    /// One seed after another, under a strategy that this makes.
+    /// One seed after another, under a strategy that this value creates.
     Seeds(Chosen),
-    /// A run that the strategy of another job has to see first, counted from 0.
+    /// A rehearsal, counted from 0: a run that the strategy of another job must observe first.
     Rehearse(Box<WorkerJob>, u32),
-    /// One trace, strictly.
+    /// A strict replay of one trace.
     Replay(Arc<Trace>),
-    /// One run of this process, strictly.
+    /// A strict replay of one run of this process.
     Again(Arc<Run>),
-    /// One schedule, leniently.
+    /// A lenient replay of one schedule.
     Follow(Arc<Schedule>),
-    /// Continuations of a run, with the values that a schedule has.
+    /// Continuations of a run, with the drawn values of a schedule.
     Continue(Arc<Schedule>, After),
-    /// The run that a search is in.
+    /// The current run of a search.
     Search(Arc<dyn Search>),
 }
 
 impl WorkerJob {
-    /// The number of steps of the run that it follows, if it follows a run.
+    /// Returns the number of steps of the run that the job replays, if it replays a run.
     pub(super) fn steps(&self) -> Option<usize> {
         match self {
             WorkerJob::Replay(trace) => Some(trace.steps.len()),
@@ -43,7 +44,7 @@ impl WorkerJob {
         }
     }
 
-    /// Answers the choices of this job.
+    /// Creates the strategy that makes the decisions of this job.
     pub(super) fn strategy(&self) -> Box<dyn Strategy> {
         match self {
             WorkerJob::Seeds(chosen) => chosen.create(),

@@ -1,8 +1,8 @@
-//! The engine of the simulating build: explore, confirm, shrink.
+//! The engine of the simulating build: explores, confirms, shrinks.
 //!
-//! Seeds are run until one fails. The failing run is replayed strictly, to see that it is a
-//! function of its decisions; it is shrunk; what is left is replayed twice more and written to a
-//! file. Everything a run does is quiet until the last replay.
+//! The engine runs seeds until one fails. It replays the failing run strictly, to check that the run is a function of
+//! its decisions. Then it shrinks the run, replays the result twice more, and writes it to a file. Only the last replay
+//! shows the output of the run.
 
 mod certify;
 mod confirm;
@@ -44,7 +44,7 @@ use self::exhaust::{RunVisitor, exhaust};
 use self::recount::recount;
 use self::session::Session;
 
-/// Runs `body` as the assignment says and reports.
+/// Runs `body` according to the assignment and reports.
 #[track_caller]
 pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     refuse_nesting();
@@ -63,12 +63,12 @@ pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     session.report(account)
 }
 
-/// The run of one seed, as it comes: not confirmed, not shrunk, not written down.
+/// Returns the run of one seed unchanged: not confirmed, not shrunk, not written to a file.
 #[track_caller]
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     unrecorded(config, site, body, |session| {
         if let Some(search) = config.strategy.search() {
-            // The runs of a search are made from one another.
+            // Each run of a search depends on the previous runs.
             let found = exhaust(session, &search, RunVisitor::One(seed.0)).found;
             return found.map_or_else(|| Run::empty(seed, no_such_run(seed)), |found| found.run);
         }
@@ -76,7 +76,7 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     })
 }
 
-/// Makes all runs of a search, including failing ones, and shows each to `visit`.
+/// Executes all runs of a search, including failing runs, and passes each to `visit`.
 #[track_caller]
 pub(crate) fn each_run(
     config: &Config,
@@ -94,12 +94,12 @@ pub(crate) fn each_run(
     unrecorded(config, site, body, |session| {
         let mut explored = exhaust(session, &search, RunVisitor::Each(visit));
         let finding = explored.found.take().map(|found| Finding::of(found.run, found.origin));
-        // Every run was shown, so nothing is judged.
+        // The visitor has received every run, so no failure is reported.
         session.report(Account { finding, tally: None, stuck: None, ..Account::passed(explored) })
     })
 }
 
-/// Does `act` with a watched session that leaves no results.
+/// Calls `act` with a session that runs under the watchdog and leaves no results.
 #[track_caller]
 fn unrecorded<T>(
     config: &Config,
@@ -115,7 +115,7 @@ fn unrecorded<T>(
     watched(&session, || act(&session))
 }
 
-/// The search was through before it came to the run with this number.
+/// Returns the failure that the search was complete before the run with this number.
 fn no_such_run(seed: Seed) -> Failure {
     Failure::Misuse {
         message: format!("the search has no run number {seed}: it was complete before that"),
@@ -128,7 +128,7 @@ fn refuse_nesting() {
     assert!(!in_run(), "a Runner was started inside a run: start it outside of the body");
 }
 
-/// Calls `act` under the watchdog, unless it is disabled. The watch ends also when `act` panics.
+/// Calls `act` under the watchdog, unless it is disabled. The watchdog also ends when `act` panics.
 fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         if let Some(patience) = session.config.hang {
@@ -180,8 +180,8 @@ fn search(session: &Session<'_>) -> Account {
     account
 }
 
-/// Returns the note that the runs took much longer than the time of the test. The clock is read between runs: within a
-/// run it would make the same seed end here and there.
+/// Returns a note if the runs took much longer than the time limit of the test. The clock is read only between runs,
+/// because a check within a run would make the end of the run depend on real time.
 fn overtime(session: &Session<'_>, lasted: Duration) -> Option<String> {
     let time = session.config.time?;
     (lasted > 2 * time + OVERTIME).then(|| {
@@ -195,13 +195,13 @@ fn overtime(session: &Session<'_>, lasted: Duration) -> Option<String> {
     })
 }
 
-/// The time that runs may take beyond their time, and twice this time, without a note.
+/// The duration, in addition to twice the time limit, that runs may take without a note.
 const OVERTIME: Duration = Duration::from_secs(1);
 
 const UNCOUNTED: &str = "coverage and statistics are not shown: some of the seeds were run before without \
     them. Name another folder for the results to have them of all seeds";
 
-/// The account of runs that passed.
+/// Returns the account of runs that passed.
 fn passed(session: &Session<'_>, mut explored: Explored) -> Account {
     let (config, tally) = (session.config, &mut explored.tally);
     let missed = session.assignment.missed(tally);
@@ -218,8 +218,8 @@ fn passed(session: &Session<'_>, mut explored: Explored) -> Account {
     }
 }
 
-/// Returns `true` if a missed condition had to hold in a share of the runs, so that statistics of the programs
-/// explain it.
+/// Returns `true` if a missed condition had to hold in a share of the runs. Statistics of the generated programs then
+/// explain the failure.
 fn asks_for_a_part(missed: &Failure) -> bool {
     match missed {
         Failure::TooSeldom { conditions, .. } => {
@@ -232,7 +232,7 @@ fn asks_for_a_part(missed: &Failure) -> bool {
 /// The number of runs sampled to check that coverage sees everything that tasks share.
 const COVERAGE_SAMPLES: u64 = 20;
 
-/// Checks, for coverage of passing runs, that tasks share no state that coverage does not see.
+/// For coverage of passing runs, checks that tasks share no state that coverage does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
     let Explored { found, tally, .. } = explored;
     let Some(census) = tally.census.as_mut().filter(|_| found.is_none()) else { return };

@@ -1,4 +1,4 @@
-//! Counts over passed runs, and the warning about detached tasks that they left waiting.
+//! Counts over passed runs, and the warning about detached tasks that a run left waiting.
 
 use crate::engine::seeds::{Explored, Stuck};
 use crate::rt::Worker;
@@ -13,7 +13,7 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     tally.beyond += u64::from(worker.is_beyond());
     worker.add_conditions(&mut tally.conditions);
     worker.add_faults(&mut tally.faults);
-    // Each of these copies the run, so only on request.
+    // Both of the following counts copy the run, so they are computed only on request.
     if let Some(census) = &mut tally.census {
         census.add(position, &worker.outline(seed, strategy));
     }
@@ -26,7 +26,7 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     }
 }
 
-/// One task of a circle, and the task that it waits for.
+/// Describes one task of a waiting cycle, and the task that it waits for.
 fn of_circle(run: &Run, wait: &Wait) -> String {
     let task = |id: TaskId| &run.tasks[id.index()];
     let op = wait.op.map_or("wait", |op| op.name);
@@ -41,7 +41,7 @@ fn of_circle(run: &Run, wait: &Wait) -> String {
     }
 }
 
-/// The warning about tasks that a passed run left waiting for ever.
+/// Returns a warning about tasks that a passed run left waiting forever.
 fn warning(run: &Run) -> Option<String> {
     if !run.circle.is_empty() {
         let waits: Vec<String> = run.circle.iter().map(|wait| of_circle(run, wait)).collect();

@@ -1,15 +1,15 @@
-//! Statistics of runs that were not recorded when they were made: the runs are repeated.
+//! Statistics of runs that were not recorded during the runs: the runs are repeated.
 
 use super::explore::SeedRunner;
 use super::session::Session;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
 
-/// Maximum number of repeated runs.
+/// The maximum number of repeated runs.
 const RUNS: u64 = 1000;
 
-/// Returns the statistics of the first of so many runs; `None` if they generated no program, or if
-/// the strategy plans runs from earlier ones.
+/// Returns the statistics of the first `runs` runs, up to a limit. `None` if they generated no
+/// program, or if the strategy is a search.
 pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     if session.config.strategy.search().is_some() {
         return None;

@@ -1,7 +1,7 @@
-//! The orders of recorded calls that one run represents, besides its own.
+//! The other orders of recorded calls that one run represents.
 //!
-//! They are checked without being run. An order that violates the model is run once before it is
-//! reported, because tasks that share memory outside this library may behave differently.
+//! These orders are checked without being run. An order that violates the model is run once before it is reported,
+//! because tasks that share memory outside this library may behave differently.
 
 use std::sync::Arc;
 
@@ -20,21 +20,21 @@ use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// Maximum number of orders of the calls of a history checked for one seed: the cost of a seed must stay in
+/// The maximum number of call orders of a history that are checked for one seed. It keeps the cost of a seed in
 /// proportion to its run.
 const ORDERS_MAX: u32 = 1000;
 
-/// The outcome of the last run of a search, which passed, with its calls in other orders.
+/// The outcome of the last, passing run of a search, with its calls in other orders.
 pub(super) enum Reordered {
-    /// It passes in all.
+    /// The run passes in all orders.
     Passes,
-    /// It fails in this one.
+    /// The run fails in this order.
     Fails(Box<Run>),
     /// Undecidable within one run: the search restarted, with a run for each order.
     Anew,
 }
 
-/// Looks at them. Call it after the search has advanced.
+/// Checks the other orders. Must be called after the search has advanced.
 pub(super) fn check(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
@@ -54,15 +54,15 @@ pub(super) fn check(
     Reordered::Anew
 }
 
-/// Looks at them for runs that are drawn from seeds, if that is wanted.
+/// A collector that checks the other orders for runs drawn from seeds, if this is requested.
 pub(super) struct ClosureCollector {
     witness: Option<Witness>,
-    /// Its counts; `None` if it is not requested.
+    /// The counts of checked orders; `None` if they are not requested.
     closure: Option<Closure>,
 }
 
 impl ClosureCollector {
-    /// Returns the collector and the strategy that answers the choices.
+    /// Returns the collector, and the strategy that makes the decisions.
     pub(super) fn of(
         session: &Session<'_>,
         strategy: Chosen,
@@ -76,8 +76,8 @@ impl ClosureCollector {
         (ClosureCollector { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
     }
 
-    /// Returns the last run in another order of its calls in which it fails; `None` if it passes in
-    /// all orders that were checked. To be called if it passed.
+    /// Returns the last run in another order of its calls in which it fails. `None` if it passes in all checked orders.
+    /// Must be called only if the last run passed.
     pub(super) fn check(
         &mut self,
         session: &Session<'_>,
@@ -106,7 +106,7 @@ impl ClosureCollector {
         }
     }
 
-    /// Moves the counts to those over all runs.
+    /// Moves the counts into the counts over all runs.
     pub(super) fn move_to(&mut self, all: &mut Explored) {
         if let (Some(all), Some(own)) = (&mut all.tally.closure, &mut self.closure) {
             all.add(&std::mem::take(own));
@@ -119,7 +119,7 @@ pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
     worker.history(history).is_none_or(|history| history.holds_at(times))
 }
 
-/// The last run with its steps in this order, if it fails.
+/// Runs the last run with its steps in this order. Returns the run if it fails.
 fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
     let job = WorkerJob::Follow(Arc::new(in_order(worker.schedule(), tasks)));
     let name = session.config.strategy.name();

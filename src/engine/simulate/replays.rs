@@ -16,11 +16,11 @@ use crate::run::ids::Seed;
 use crate::run::trace::{Trace, format};
 use crate::run::{Failure, Outcome, Run};
 
-/// Sentences about kept traces.
+/// Messages about kept traces.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) warnings: Vec<String>,
-    /// Notes that are shown although the harness hides the output of a test.
+    /// Notes that are shown even if the harness hides the output of a test.
     pub(super) notes: Vec<String>,
 }
 
@@ -49,10 +49,10 @@ pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
     }
 }
 
-/// Does `act` with a session that has the settings of a trace, whatever the test and the
-/// environment say. Returns with its result a sentence for each variable that has no effect, and
-/// with `of_test` for each setting of the test. A trace without settings is replayed with the
-/// settings of the test.
+/// Calls `act` with a session that has the settings of a trace, which override the test and the
+/// environment. Also returns a sentence for each variable that has no effect, and with `of_test`
+/// for each such setting of the test. A trace without settings is replayed with the settings of the
+/// test.
 fn with_settings_of<T>(
     session: &Session<'_>,
     trace: &Trace,
@@ -76,9 +76,9 @@ fn with_settings_of<T>(
     Ok((result, contradictions))
 }
 
-/// Replays the traces that the user keeps. Returns the first that fails.
+/// Replays the traces that the user keeps. Returns the account of the first trace that fails.
 ///
-/// A trace that no longer fits is followed as far as it does, and there is a note about it.
+/// A trace that no longer fits is followed as far as possible, and a note is added.
 pub(super) fn kept(session: &Session<'_>, told: &mut Told) -> Option<Account> {
     let paths = match persistence::regressions(session.site, &mut told.warnings) {
         Ok(paths) => paths,
@@ -108,7 +108,8 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
         match &run.outcome {
             Outcome::Passed => (None, None),
             Outcome::Failed(Failure::Diverged { step, expected, found }) => {
-                // The code has changed since. The decisions are still a good guess.
+                // The code has changed since the trace was written, but its decisions may still
+                // lead to the failure.
                 let run = session.quietly(|| session.follow_trace(&trace));
                 let fails = run.outcome != Outcome::Passed;
                 let account = fails.then(|| confirm::confirm(session, run, from.clone(), 1));
@@ -138,9 +139,9 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
     }
 }
 
-/// Returns the end of the sentence about a stale trace that was followed. It is the command that
-/// removes the trace; if the trace still leads to a failure, it is the command that replaces it by
-/// the new trace, if one was written.
+/// Returns the end of the sentence about a stale trace that was followed. If the trace leads to no
+/// failure, this is the command that removes it. If it still leads to a failure, this is the
+/// command that replaces it by the new trace, if one was written.
 fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     match fails {
         None => format!("without a failure. To remove it: {}", Site::removal(kept)),
@@ -151,7 +152,7 @@ fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     }
 }
 
-/// The account of a replayed trace.
+/// Returns the account of a replayed trace.
 fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Account {
     let (runs, steps, replayed) = (1, run.steps.len() as u64, Some(from.clone()));
     let settings = Some(session.config.in_traces());
@@ -182,7 +183,7 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
     Account { finding: Some(finding), warnings, ..account }
 }
 
-/// Returns a warning if the run failed before it took all decisions of its trace.
+/// Returns a warning if the run failed before it used all decisions of its trace.
 fn surplus(trace: &Trace, run: &Run) -> Option<String> {
     if let Outcome::Failed(Failure::Diverged { .. }) = run.outcome {
         return None;
@@ -207,7 +208,8 @@ fn surplus(trace: &Trace, run: &Run) -> Option<String> {
     })
 }
 
-/// A trace that cannot be read fails the test: otherwise a user could believe it was replayed.
+/// Returns the account for an unreadable trace. The trace fails the test, because the user might
+/// otherwise believe that it was replayed.
 fn cannot_read(from: Origin, why: &dyn Display) -> Account {
     let run = Run::empty(Seed(0), Failure::Unreadable { message: why.to_string() });
     let replayed = Some(from.clone());

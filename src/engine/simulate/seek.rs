@@ -1,8 +1,8 @@
-//! Looks for a failure among all schedules of one generated program, for the shrinker: an exhaustive search
-//! with the values of the program held.
+//! Searches for a failure among all schedules of one generated program, for the shrinker. It is an exhaustive search
+//! with fixed values for the program.
 //!
-//! The values that commands draw themselves are the values of the schedule at first. If the failure
-//! is not found with them, and there are such values, they are searched too.
+//! At first, the values that commands themselves draw are fixed to the values of the schedule. If the failure is not
+//! found, and there are such values, a second search varies them too.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,8 +20,8 @@ use crate::strategy::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::strategy::held::Held;
 use crate::strategy::search::Apart;
 
-/// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`. Makes at
-/// most `runs_max` runs in the first search and a third of this number in the second.
+/// Searches for a run with the values of `schedule` that fails as wanted and is `smaller`. Executes at most `runs_max`
+/// runs in the first search and a third of this number in the second.
 pub(super) fn seek(
     lenient: &mut ShrinkReplayer<'_, '_>,
     schedule: &Schedule,
@@ -29,10 +29,11 @@ pub(super) fn seek(
     smaller: &dyn Fn(&Schedule) -> bool,
 ) -> Sought {
     let mut sought = Sought { found: None, runs: 0, through: true };
-    // Where there are values to be searched there are many, and hardly a search is through with them.
+    // If commands draw values, there are many combinations, and the second search is rarely complete. So it gets fewer
+    // runs.
     for (programs_only, runs_max) in [(false, runs_max), (true, runs_max / 3)] {
         let search: Arc<dyn Search> = Arc::new(Exhaustive::default());
-        // A death that comes earlier makes a smaller run.
+        // An earlier death makes a smaller run.
         search.tell_apart(Apart::DEATHS);
         let pass = Pass { lenient, search, schedule, programs_only, smaller, sought: &mut sought };
         let drew = pass.run(runs_max);
@@ -43,12 +44,12 @@ pub(super) fn seek(
     sought
 }
 
-/// One search.
+/// One of the two searches.
 struct Pass<'p, 'a, 'b> {
     lenient: &'p mut ShrinkReplayer<'a, 'b>,
     search: Arc<dyn Search>,
     schedule: &'p Schedule,
-    /// True if only the values of programs are held.
+    /// True if only the values of programs are fixed.
     programs_only: bool,
     smaller: &'p dyn Fn(&Schedule) -> bool,
     sought: &'p mut Sought,
@@ -56,16 +57,16 @@ struct Pass<'p, 'a, 'b> {
 
 /// The state of a search after a run.
 enum PassState {
-    /// It has a next run.
+    /// The search has a next run.
     Running,
-    /// There is no other run.
+    /// The search has no further run.
     Complete,
-    /// A wanted run was found, or nothing can be said about the rest.
+    /// A wanted run was found, or nothing can be concluded about the rest.
     Stopped,
 }
 
 impl Pass<'_, '_, '_> {
-    /// Makes at most so many runs. Returns `true` if values were drawn that are not part of a program.
+    /// Executes at most `runs_max` runs. Returns `true` if a run drew values that are not part of a program.
     fn run(mut self, runs_max: u64) -> bool {
         let held = self.held();
         let drew = held.others();
@@ -96,18 +97,18 @@ impl Pass<'_, '_, '_> {
         drew.load(Ordering::Relaxed)
     }
 
-    /// The strategy of the search, with the values of the schedule held.
+    /// Returns the strategy of the search, with fixed values from the schedule.
     fn held(&self) -> Held {
         Held::new(self.search.strategy(), self.schedule, self.programs_only)
     }
 
-    /// Makes the next runs runs of the search.
+    /// Switches the worker to the runs of the search.
     fn follow(&mut self, held: Held) {
         self.lenient.worker.set_strategy(Box::new(held));
         self.lenient.watched.watched.begin_job(WorkerJob::Search(self.search.clone()));
     }
 
-    /// Takes the last run if it is wanted, and advances the search.
+    /// Accepts the last run if it is wanted, and advances the search.
     fn judge(&mut self, failure: Option<&Failure>) -> PassState {
         let void = self.search.is_blocked();
         let fails = self.lenient.fails_as_wanted(failure) && !void;
@@ -116,7 +117,7 @@ impl Pass<'_, '_, '_> {
             self.sought.found = Some(ran);
             return PassState::Stopped;
         }
-        // A run that strays is no function of its decisions, and nothing can be said of the rest.
+        // A run that diverges is not a function of its decisions, so nothing can be concluded about the rest.
         if matches!(failure, Some(Failure::Diverged { .. })) && !void {
             return PassState::Stopped;
         }
@@ -144,7 +145,7 @@ impl Pass<'_, '_, '_> {
         PassState::Running
     }
 
-    /// An order of the calls of the last run that the model forbids, if any.
+    /// Returns an order of the calls of the last run that the model forbids, if any.
     fn reordered(&self) -> ClosureVerdict {
         let worker = &self.lenient.worker;
         self.search.look_at_orders(&mut |history, times| holds(worker, history, times))

@@ -1,4 +1,4 @@
-//! A session: the body of a test, its settings, and ways to run it once. All parts of the engine share it.
+//! A session: the body of a test, its settings, and functions to run it once. All parts of the engine share it.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,13 +23,14 @@ use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
 use crate::seam::quiet::silence;
 
-/// An inline trace longer than this is not put on the screen; the file serves.
+/// The maximum length of an inline trace in the output. For a longer trace, the output names its file.
 const INLINE_MAX: usize = 400;
 
-/// The steps that a run of plain threads may take beyond its step limit. With fewer points, so that they do much more.
+/// The number of steps that a run of plain threads may take after its step limit. Fewer operations are points in this
+/// phase, so each step does much more.
 const BEYOND: u32 = 2_000_000;
 
-/// One test being run.
+/// A test in progress.
 pub(crate) struct Session<'a> {
     pub(super) assignment: &'a Assignment<'a>,
     pub(super) config: &'a Config,
@@ -38,7 +39,7 @@ pub(crate) struct Session<'a> {
     pub(super) watch: Watchdog,
     /// The number of rehearsals of the strategy.
     rehearsals: AtomicU32,
-    /// The note about a run that blocked its thread, if one did.
+    /// The note about a run that blocked its thread, if any.
     stood_still: OnceLock<String>,
 }
 
@@ -50,7 +51,7 @@ impl<'a> Session<'a> {
         Session { assignment, config, site, body, watch, rehearsals, stood_still }
     }
 
-    /// The same, with each run noted before it begins, if that is wanted.
+    /// Returns this session with a log in which each run is noted before it begins, if `notes` is set.
     pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Session<'a> {
         Session { watch: self.watch.noted_in(notes), ..self }
     }
@@ -68,15 +69,16 @@ impl<'a> Session<'a> {
         RunLimits { steps_max, beyond, hang: None, clock, faults, weaker, searched, what_if: None }
     }
 
-    /// The limits of a run that follows the decisions of a run of so many steps.
+    /// Returns the limits of a run that follows the decisions of a run with `steps` steps.
     pub(super) fn limits_following(&self, steps: usize) -> RunLimits {
         let limits = self.limits();
-        // Otherwise a run that has reached its step limit would continue where it has ended.
+        // A run that ended at its step limit must end there in the replay, too.
         let continued = steps > limits.steps_max as usize;
         RunLimits { beyond: if continued { limits.beyond } else { 0 }, ..limits }
     }
 
-    /// The limits of a rehearsal. It ends at the step limit: a strategy learns no more from the rest.
+    /// Returns the limits of a rehearsal. It ends at the step limit, because a strategy learns nothing from further
+    /// steps.
     pub(super) fn limits_of_rehearsal(&self) -> RunLimits {
         RunLimits { beyond: 0, ..self.limits() }
     }
@@ -90,7 +92,7 @@ impl<'a> Session<'a> {
         limits: &RunLimits,
     ) -> Option<Failure> {
         let _child = native::ends_child();
-        // Dropped after the body, whose values may use thread-locals of the run.
+        // This value is dropped after the body, because values of the body may use thread-locals of the run.
         let _polled = native::begin_polled();
         let mut failure = None;
         self.body.begin(&mut |body| {
@@ -104,20 +106,20 @@ impl<'a> Session<'a> {
         failure
     }
 
-    /// Makes the strategy of `worker` ready for a seed.
+    /// Prepares the strategy of `worker` for a seed.
     #[inline]
     pub(super) fn prepare(&self, worker: &mut Worker, watched: &WatchedWorker, seed: Seed) {
         worker.prepare(seed);
         self.rehearse(worker, watched);
     }
 
-    /// Makes the rehearsals of the strategy of `worker`. Their outcome is ignored, because a rehearsal is not the run
-    /// of any seed.
+    /// Executes the rehearsals for the strategy of `worker`. Their outcome is ignored, because a rehearsal is not the
+    /// run of a seed.
     pub(super) fn rehearse(&self, worker: &mut Worker, watched: &WatchedWorker) {
         if worker.rehearsals() == 0 {
             return;
         }
-        // The same number whichever thread it is.
+        // The number is the same on all threads.
         self.rehearsals.fetch_max(worker.rehearsals(), Ordering::Relaxed);
         let job = watched.job();
         self.quietly(|| {
@@ -127,7 +129,7 @@ impl<'a> Session<'a> {
                 worker.forget_histories();
                 let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
                 if is_long && self.config.is_native() {
-                    // So is the run, as a rule, and each takes seconds.
+                    // If a rehearsal is too long, usually all runs are, and each takes seconds.
                     break;
                 }
             }
@@ -135,7 +137,7 @@ impl<'a> Session<'a> {
         watched.begin_job(job);
     }
 
-    /// One run under a strategy made for it, as data.
+    /// Executes one run under a strategy created for it, and returns the run as data.
     pub(super) fn run_with(
         &self,
         strategy: Box<dyn Strategy>,
@@ -145,7 +147,7 @@ impl<'a> Session<'a> {
     ) -> Run {
         let mut worker = Worker::new(strategy);
         let limits = job.steps().map_or_else(|| self.limits(), |n| self.limits_following(n));
-        // A second run of the same decisions only tells if they are the same.
+        // A second run of the same decisions is only compared with the first, so its messages are not shown.
         if !matches!(job, WorkerJob::Again(_)) {
             worker.show_messages();
         }
@@ -158,21 +160,20 @@ impl<'a> Session<'a> {
         run
     }
 
-    /// The run of a trace, strictly.
+    /// Replays a trace strictly. Returns the run.
     pub(super) fn replay(&self, trace: &Trace) -> Run {
         let job = WorkerJob::Replay(Arc::new(trace.clone()));
         self.run_with(job.strategy(), "replay", trace.header.seed, job)
     }
 
-    /// A run that follows a trace as far as it fits.
+    /// Executes a run that follows a trace as far as it fits.
     pub(super) fn follow_trace(&self, trace: &Trace) -> Run {
         let job = WorkerJob::Follow(Arc::new(Schedule::from_trace(trace)));
         self.run_with(job.strategy(), "follow", trace.header.seed, job)
     }
 
-    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic
-    /// hook. For a panic in the standard library, or for want of a runtime, the
-    /// [callers](hook::callers) are kept.
+    /// Calls `act` with `tracing` subscribers active in its runs and, if requested, the panic hook. For a panic in the
+    /// standard library, or about a missing runtime, the [callers](hook::callers) are kept.
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
         let act = || native::noting_calls(|| hook::tracing_calls(act));
         match (self.config.log, self.config.backtrace) {
@@ -182,9 +183,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Calls `act` with `tracing` off in runs, unless all runs are logged.
+    /// Calls `act` with `tracing` disabled in runs, unless all runs are logged.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
-        // Only if there is a subscriber, because setting one makes every later event slower.
+        // Needed only if a subscriber exists. Setting a default subscriber makes every later event slower.
         if self.config.log == LogMode::All || !tracing::dispatcher::has_been_set() {
             return act();
         }
@@ -193,28 +194,28 @@ impl<'a> Session<'a> {
 
     // ---- reports
 
-    /// The report of this test.
+    /// Returns the report of this test.
     pub(super) fn report(&self, mut account: Account) -> Report {
         let rehearsals = self.rehearsals.load(Ordering::Relaxed);
         account.notes.extend(self.stood_still.get().cloned());
         self.assignment.report(Account { rehearsals, ..account })
     }
 
-    /// Does `act`, which makes a run, and keeps a note if the run blocks the thread. Plain threads
-    /// may block: they call the system, or wait for a process.
+    /// Calls `act`, which executes a run, and stores a note if the run blocks the thread. Plain threads are excluded,
+    /// because they may block: they make system calls, or wait for a process.
     pub(super) fn seeing_standstill<T>(&self, act: impl FnOnce() -> T) -> T {
         if self.config.is_native() || self.config.log == LogMode::All {
             return act();
         }
         let (done, stood) = standstill::during(act);
         if let Some(stood) = stood {
-            // The first one is enough.
+            // Only the first note is kept.
             let _ = self.stood_still.set(standstill::note(&self.site.test, stood));
         }
         done
     }
 
-    /// The trace of a run of this test.
+    /// Returns the trace of a run of this test.
     pub(super) fn trace(&self, run: &Run) -> Trace {
         let verdict = match &run.outcome {
             Outcome::Passed => "passed".to_owned(),
@@ -239,8 +240,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the command that replays the trace in `file`. On the line the settings are left out if the test has
-    /// them.
+    /// Returns the command that replays the trace in `file`. A short trace is inline in the command, without its
+    /// settings if the test already has them.
     pub(super) fn replay_command(&self, mut trace: Trace, file: &str) -> String {
         if !self.config.must_be_in_traces() {
             trace.header.settings = None;

@@ -1,20 +1,21 @@
-//! A run that blocks its thread: with `thread::sleep`, the join of a `std::thread`, a file, a socket, a lock of std.
+//! Detects a run that blocks its thread, for example with `thread::sleep`, the join of a `std::thread`, a file, a
+//! socket, or a std lock.
 //!
-//! A run has one thread, and all that it waits for is done by that thread. So if the thread neither
-//! runs nor waits for a processor, it is in a call that the run does not see. Linux counts both
-//! times for each thread; elsewhere nothing is found. A `std::thread` that is not joined is not
-//! found either: nothing tells who started it.
+//! A run has a single thread, and this thread does everything that the run waits for. So if the thread neither runs nor
+//! waits for a processor, it is blocked in a call that the run does not see. Linux counts both times for each thread;
+//! other systems do not, so nothing is detected there. A `std::thread` that is not joined is not detected either,
+//! because no information shows which thread started it.
 
 use std::time::{Duration, Instant};
 
 use super::times::ThreadTimes;
 
-/// A shorter standstill is not reported. The times of a thread that runs are brought up to date at each tick of the
-/// system's clock, which is 1 to 10 ms.
+/// The minimum duration of a reported blockage. Linux updates the times of a running thread only at each tick of the
+/// system clock, which is 1 to 10 ms.
 const LEAST: Duration = Duration::from_millis(20);
 
-/// Does `act`. Returns the time for which it blocked the thread, besides its result; `None` if it hardly did, or if the
-/// system does not tell.
+/// Calls `act`. Also returns the time for which `act` blocked the thread. `None` if it blocked for less than the
+/// minimum, or if the system does not provide the times.
 pub(super) fn during<T>(act: impl FnOnce() -> T) -> (T, Option<Duration>) {
     let (before, began) = (ThreadTimes::now(), Instant::now());
     let done = act();
@@ -27,7 +28,7 @@ pub(super) fn during<T>(act: impl FnOnce() -> T) -> (T, Option<Duration>) {
     (done, stood)
 }
 
-/// The note about a test whose run stood still for so long.
+/// Returns the note about a test with a run that blocked its thread for the time `stood`.
 pub(super) fn note(test: &str, stood: Duration) -> String {
     format!(
         "{test}: a run stood still for {} ms in a call that it does not see. Usual causes: thread::sleep (use \

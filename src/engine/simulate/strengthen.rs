@@ -1,12 +1,12 @@
-//! The smallest strengthening of memory orders with which a failure does not come again.
+//! The smallest strengthening of memory orderings that prevents a failure.
 //!
-//! A stale read has a reason: a link that does not release or acquire (`unordered.rs` of the report). The links of the
-//! failing run are strengthened, and the seeds that found the failure run again. If one of them still fails, its links
-//! are added. Then each one is left out if the failure does not come without it. So nothing is reported that was not
-//! tried.
+//! The cause of a stale read is a link that does not release or acquire (`unordered.rs` of the report). First, the
+//! links of the failing run are strengthened, and the seeds that found the failure run again. If a seed still fails,
+//! the links of its run are added. Then each link is removed again if the failure does not occur without it. Therefore
+//! each reported strengthening has been tried.
 //!
-//! A failure whose stale reads have another reason gets no hint: orders `SeqCst` are not judged exactly, because their
-//! order is the order of execution here.
+//! If the stale reads of a failure have another cause, no hint is given. `SeqCst` orderings are not judged exactly,
+//! because this model uses the execution order as their order.
 
 use super::confirm::signature;
 use super::explore::SeedRunner;
@@ -17,24 +17,25 @@ use crate::run::ids::Seed;
 use crate::run::isolation::Isolation;
 use crate::run::memory_model::{MemoryModel, Raise};
 
-/// The number of rounds in which links are added.
+/// The maximum number of rounds that add links.
 const ROUNDS: usize = 4;
-/// The largest number of links.
+/// The maximum number of links.
 const LINKS: usize = 6;
-/// The smallest and the largest number of seeds that judge a strengthening.
+/// The minimum and the maximum number of seeds that judge a strengthening.
 const SEEDS: (u64, u64) = (300, 3_000);
-/// Seeds that judge, for each run that the failure took.
+/// The number of judging seeds per run that was needed to find the failure.
 const TIMES: u64 = 20;
-/// Steps that all of this may take: less than a second.
+/// The maximum number of steps for the whole search. They take less than a second.
 const STEPS: u64 = 2_000_000;
-/// The same for plain threads, whose steps take longer.
+/// The maximum number of steps for plain threads, whose steps are slower.
 const STEPS_NATIVE: u64 = 1_000_000;
-/// The number of steps of a run of plain threads that take as long as its begin and its end.
+/// The cost of starting and ending a run of plain threads, in steps.
 const BEGIN_NATIVE: u64 = 50;
-/// The same in a process of its own.
+/// The cost of starting and ending a run in its own process, in steps.
 const BEGIN_APART: u64 = 500;
 
-/// The smallest strengthening that was found for a failing run, which was found in so many runs.
+/// Returns the smallest strengthening that was found for a failing run. `runs` is the number of runs that were needed
+/// to find the failure.
 pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Option<Strengthening> {
     let config = session.config;
     if config.memory != MemoryModel::C11 || config.strategy.is_search() || !config.shrink {
@@ -72,28 +73,28 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
     None
 }
 
-/// Judges strengthenings.
+/// The state of the search for a strengthening: judges links by runs of seeds.
 struct Judge<'a, 'b> {
     runner: SeedRunner<'a, 'b>,
     /// The failing run.
     run: &'a Run,
     seeds: u64,
-    /// The number of steps that the begin and the end of a run count as.
+    /// The cost of starting and ending a run, in steps.
     begin: u64,
-    /// Steps so far.
+    /// The number of steps so far.
     steps: u64,
     steps_max: u64,
 }
 
 impl Judge<'_, '_> {
-    /// Makes runs with these orders. Returns the first run with the same failure, if there is any. `None` if all runs
+    /// Executes runs with these orderings. Returns the first run with the same failure, if any. `None` if all runs
     /// together took too many steps.
     fn fails_with(&mut self, links: &[WeakLink]) -> Option<Option<Run>> {
         let raises: Vec<Raise> = links.iter().map(|link| link.raise).collect();
         self.runner.worker.raise(raises);
         let wanted = signature(self.run);
         for seed in 0..self.seeds {
-            // Other seeds than the ones of the test, which may be one seed alone.
+            // The seeds of the test are not used, because the test may have only one.
             let seed = Seed(self.run.seed.0.wrapping_add(seed));
             let failure = self.runner.make(seed);
             let fails = failure.map(|failure| failure.signature()) == wanted;
@@ -110,7 +111,7 @@ impl Judge<'_, '_> {
         Some(None)
     }
 
-    /// Leaves out each link without which the failure does not come.
+    /// Removes each link without which the failure still does not occur.
     fn smallest(&mut self, mut links: Vec<WeakLink>) -> Option<Strengthening> {
         let mut at = 0;
         while links.len() > 1 && at < links.len() {

@@ -1,26 +1,26 @@
-//! The times of a thread, as Linux counts them. Other systems do not show them.
+//! The CPU times of a thread, as Linux counts them. Other systems do not provide them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The times of a thread, since it was started.
+/// The CPU times of a thread since its start.
 pub(super) struct ThreadTimes {
-    /// The time that it ran.
+    /// The time during which the thread ran.
     ran: Duration,
-    /// The time that it could run, and had no processor.
+    /// The time during which the thread was ready to run but had no processor.
     pub(super) queued: Duration,
-    /// The number of times that it waited for something else.
+    /// The number of times that the thread waited for something else than a processor.
     pub(super) waits: u64,
 }
 
 impl ThreadTimes {
-    /// The times of the current thread. `None` if the system does not show them.
+    /// Returns the times of the current thread. `None` if the system does not provide them.
     pub(super) fn now() -> Option<ThreadTimes> {
         ThreadTimes::read(Path::new("/proc/thread-self"))
     }
 
-    /// The time that it ran or had no processor.
+    /// Returns the time during which the thread ran or was ready to run.
     pub(super) fn busy(&self) -> Duration {
         self.ran.saturating_add(self.queued)
     }
@@ -45,10 +45,10 @@ impl ThreadTimes {
     }
 }
 
-/// A thread of this process, for another thread that reads its times.
+/// A handle to a thread of this process, with which another thread reads its times.
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// The folder with its files. `None` if the system has none.
+    /// The folder with the files of the thread. `None` if the system has no such folder.
     folder: Option<PathBuf>,
 }
 
@@ -58,7 +58,8 @@ impl Thread {
         Thread { folder: link.map(|link| Path::new("/proc").join(link)) }
     }
 
-    /// The time that it could run, and had no processor. Zero if the system does not show it.
+    /// Returns the time during which the thread was ready to run but had no processor. Zero if the
+    /// system does not provide it.
     pub(super) fn queued(&self) -> Duration {
         let times = self.folder.as_deref().and_then(ThreadTimes::read);
         times.map_or(Duration::ZERO, |times| times.queued)
@@ -86,7 +87,7 @@ mod tests {
         }
     }
 
-    /// More threads than processors work, and one of them is looked at.
+    /// Starts more threads than processors, and checks the times of one of them.
     #[test]
     fn a_thread_without_a_processor_is_queued_and_one_that_sleeps_is_not() {
         let processors = thread::available_parallelism().map_or(1, usize::from);

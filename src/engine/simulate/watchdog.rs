@@ -1,16 +1,15 @@
-//! Catches a task that never comes back to the scheduler: it hangs, or it would end the process.
+//! The watchdog detects a task that never returns to the scheduler: it hangs, or it is about to end the process.
 //!
-//! A step that hangs cannot be interrupted, and its worker cannot report. But a run is a function of its decisions:
-//! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
-//! pending operation. Then it ends the process.
+//! A hanging step cannot be interrupted, and its worker cannot report it. But a run is a function of its decisions.
+//! Therefore the watchdog repeats the run on its own thread up to the hanging step, and gets its trace, its task and
+//! its pending operation. Then it ends the process.
 //!
-//! Time in which other work has the processor does not count.
+//! The time during which a thread has no processor does not count.
 //!
-//! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it
-//! leaves the run to the watchdog, which reports it, and the thread waits.
+//! If a destructor panics while a panic unwinds, std aborts the process. The panic hook is called before the abort: it
+//! hands the run to the watchdog, which reports it, and the thread waits.
 //!
-//! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process
-//! continues.
+//! A plain thread can be interrupted. Its run fails as hung on its own worker, and the process continues.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -34,16 +33,16 @@ use crate::run::{Failure, Outcome, Run};
 use crate::seam::beat::{self, Watcher};
 use crate::seam::client;
 
-/// The workers that are watched.
+/// The watchdog, with the workers that it observes.
 pub(crate) struct Watchdog {
     site: Arc<Site>,
     /// The time limit of a step.
     hang: Option<Duration>,
-    /// The notes in which each run is entered before it begins, if an earlier process ended within a run.
+    /// The notes in which each run is recorded before it begins, if an earlier process ended within a run.
     notes: Option<Arc<RunNotes>>,
     state: Mutex<WatchState>,
     ended: Condvar,
-    /// True if a thread was interrupted: a hang that is repeated need not last as long.
+    /// True if a thread was interrupted. A repeated hang then gets a shorter time limit.
     interrupted: AtomicBool,
 }
 
@@ -53,69 +52,69 @@ struct WatchState {
     watched: Vec<Arc<WatchedWorker>>,
 }
 
-/// The number of runs a worker has begun, its current step, and its number of signs of life.
+/// The number of runs that a worker has begun, its current step, and its number of heartbeats.
 type WorkerProgress = (u64, u32, u64);
 
-/// A time at which the watchdog has looked at a worker.
+/// A time at which the watchdog has checked a worker.
 #[derive(Clone, Copy)]
 struct WorkerTime {
     now: Duration,
-    /// The time that the worker's thread had no processor.
+    /// The time during which the worker's thread had no processor.
     queued: Duration,
 }
 
 impl WorkerTime {
-    /// The time since another look, without the time in which the thread had no processor.
+    /// Returns the time since an earlier check, without the time during which the thread had no processor.
     fn since(self, before: WorkerTime) -> Duration {
         let queued = self.queued.saturating_sub(before.queued);
         self.now.saturating_sub(before.now).saturating_sub(queued)
     }
 }
 
-/// One worker.
+/// A worker that a watchdog observes.
 pub(crate) struct WatchedWorker {
     thread: Thread,
-    /// The step it is in.
+    /// The current step of the worker.
     step: Arc<AtomicU32>,
-    /// True while another worker of its thread makes a run, or while its thread waits for other threads: this one makes
-    /// no progress then, and does not hang.
+    /// True while another worker of its thread executes a run, or while its thread waits for other threads. This worker
+    /// then makes no progress, but does not hang.
     paused: AtomicBool,
-    /// Signs of life within the step.
+    /// The number of heartbeats within the current step.
     beats: Arc<AtomicU64>,
-    /// The number of runs it has begun.
+    /// The number of runs that the worker has begun.
     pub(super) runs: AtomicU64,
-    /// The seed of the current one.
+    /// The seed of the current run.
     pub(super) seed: AtomicU64,
     job: Mutex<WorkerJob>,
     site: Arc<Site>,
-    /// With the line of this worker.
+    /// The notes for runs, with the line of this worker.
     notes: Option<(Arc<RunNotes>, usize)>,
-    /// `true` if a watchdog looks at it.
+    /// True if a watchdog observes the worker.
     is_guarded: bool,
-    /// Its run, which would end the process now: its thread waits for the watchdog.
+    /// The current run, if it is about to end the process. Its thread then waits for the watchdog.
     dying: Mutex<Option<Box<Run>>>,
 }
 
 impl WatchedWorker {
-    /// The worker begins a run.
+    /// Records that the worker begins a run of this seed.
     #[inline]
     pub(super) fn begin(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
-        // The worker alone writes it, so it need not be one operation.
+        // Only the worker writes this value, so the load and the store need not be one atomic operation.
         self.runs.store(self.runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if let Some((notes, line)) = &self.notes {
             notes.note(*line, Note::Seed(Seed(seed)));
         }
     }
 
-    /// The worker begins a run of another kind.
+    /// Records that the worker begins a run of another job.
     pub(super) fn begin_job(&self, job: WorkerJob) {
         self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Does `wait`, which waits for runs of other workers.
+    /// Calls `wait`, which waits for runs of other workers.
     pub(super) fn paused<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.paused.store(true, Ordering::Relaxed);
         let waited = wait();
@@ -137,12 +136,12 @@ impl WatchedWorker {
         notes.note(*line, note);
     }
 
-    /// Its current job.
+    /// Returns the current job of the worker.
     pub(super) fn job(&self) -> WorkerJob {
         self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its run, if it would end the process now.
+    /// Returns the current run, if it is about to end the process.
     fn dying(&self) -> Option<Box<Run>> {
         self.dying.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -151,12 +150,12 @@ impl WatchedWorker {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
 
-    /// The time of its thread, at this time of the watchdog.
+    /// Returns the time of the worker's thread, at the watchdog time `now`.
     fn time(&self, now: Duration) -> WorkerTime {
         WorkerTime { now, queued: self.thread.queued() }
     }
 
-    /// A value that changes as long as it does not hang.
+    /// Returns a value that changes as long as the worker does not hang.
     fn progress(&self) -> WorkerProgress {
         let (runs, step) = self.position();
         (runs, step, self.beats.load(Ordering::Relaxed))
@@ -167,12 +166,12 @@ thread_local! {
     static HERE: RefCell<Option<Arc<WatchedWorker>>> = const { RefCell::new(None) };
 }
 
-/// The run and the step this thread is in, if it is in any.
+/// Returns the current run number and step of this thread, if it executes a run.
 pub(super) fn position() -> Option<(u64, u32)> {
     HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
 }
 
-/// The test and the seed of the run of this thread, as the first line of a screen has them.
+/// Returns the test and the seed of this thread's run, in the format of the first line of a report.
 pub(super) fn title() -> String {
     HERE.with(|here| match &*here.borrow() {
         Some(watched) => {
@@ -183,8 +182,8 @@ pub(super) fn title() -> String {
     })
 }
 
-/// Reports the run of this thread, which is going to end the process, as a failure of its seed, and ends the process.
-/// `message` has the reason. Returns if no watchdog looks at the thread.
+/// Reports this thread's run, which is about to end the process, as a failure of its seed, and ends the process.
+/// `message` contains the reason. Returns if no watchdog observes the thread.
 pub(super) fn die(message: String, place: String) {
     let watched = HERE.with(|here| here.borrow().clone());
     let Some(watched) = watched.filter(|watched| watched.is_guarded && in_run()) else { return };
@@ -199,7 +198,7 @@ pub(super) fn die(message: String, place: String) {
     }
 }
 
-/// Returns the run of this thread as text, for a message before an abort.
+/// Returns a description of this thread's run, for a message before an abort.
 pub(super) fn whereabouts() -> String {
     HERE.with(|here| match &*here.borrow() {
         Some(watched) => {
@@ -224,7 +223,7 @@ pub(super) fn whereabouts() -> String {
     })
 }
 
-/// Stops watching a worker when dropped.
+/// A guard that stops the observation of a worker on drop.
 pub(crate) struct Unwatch<'a> {
     watch: &'a Watchdog,
     pub(super) watched: Arc<WatchedWorker>,
@@ -247,7 +246,7 @@ impl Drop for Unwatch<'_> {
     }
 }
 
-/// Ends the watch when dropped.
+/// A guard that ends the watchdog on drop.
 pub(crate) struct EndWatchdogOnDrop<'a>(&'a Watchdog);
 
 impl Drop for EndWatchdogOnDrop<'_> {
@@ -258,7 +257,7 @@ impl Drop for EndWatchdogOnDrop<'_> {
 }
 
 impl Watchdog {
-    /// Watches nothing yet.
+    /// Creates a watchdog without workers.
     pub(super) fn new(site: &Site, hang: Option<Duration>) -> Watchdog {
         let site = Arc::new(site.clone());
         let (state, ended, interrupted) =
@@ -266,12 +265,12 @@ impl Watchdog {
         Watchdog { site, hang, notes: None, state, ended, interrupted }
     }
 
-    /// The same, with runs noted.
+    /// Returns this watchdog with notes about each run.
     pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Watchdog {
         Watchdog { notes, ..self }
     }
 
-    /// The notes of runs, if they are wanted.
+    /// Returns the notes about runs, if any.
     pub(super) fn notes(&self) -> Option<Arc<RunNotes>> {
         self.notes.clone()
     }
@@ -280,8 +279,7 @@ impl Watchdog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time limit of a step of a worker. A repeated hang has a shorter limit, so that it can be
-    /// shrunk.
+    /// Returns the time limit of a step of a worker. A repeated hang has a shorter limit, so that it can be shrunk.
     fn patience(&self, watched: &WatchedWorker, patience: Duration) -> Duration {
         const LEAST: Duration = Duration::from_millis(100);
         let again = self.interrupted.load(Ordering::Relaxed)
@@ -293,8 +291,8 @@ impl Watchdog {
         EndWatchdogOnDrop(self)
     }
 
-    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is the seed
-    /// of its first run, or the seed from which the replayed run was derived.
+    /// Observes a worker of the current thread. `step` contains its current step. `seed` is the seed of its first run,
+    /// or the seed from which the replayed run was derived.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: WorkerJob, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
@@ -327,12 +325,12 @@ impl Watchdog {
     }
 }
 
-/// Looks at the workers from time to time until the watch ends; if one hangs, interrupts it or ends the process.
+/// Checks the workers regularly until the watchdog ends. If a worker hangs, interrupts it or ends the process.
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
-    // Where each worker was when it was first seen there, and when, in its time.
+    // For each worker: its progress, and the time in its own clock when this progress was first seen.
     let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, WorkerTime)> = Vec::new();
-    // The time since which a thread that hangs could not be interrupted.
+    // The time of the first unsuccessful attempt to interrupt a hanging thread.
     let mut refused: Option<Duration> = None;
     let mut state = session.watch.lock();
     while !state.ended {
@@ -361,7 +359,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             }
         }
         if let Some((watched, position)) = hung {
-            // Not under the lock, which the worker takes when its run has ended.
+            // The lock is released, because the worker acquires it at the end of its run.
             drop(state);
             match native::interrupt(&|| watched.progress() == position) {
                 Some(true) => {
@@ -389,7 +387,7 @@ fn end_hung(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience:
         let (send, receive) = mpsc::channel();
         scope.spawn(move || {
             let run = run_to_hang(session, watched, &job, seed, (step, patience.as_secs()));
-            // The receiver is gone if it took too long.
+            // The receiver no longer exists if the repetition took too long.
             let _ = send.send(run);
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
@@ -429,7 +427,7 @@ fn seed_of(watched: &WatchedWorker, job: &WorkerJob) -> Seed {
     }
 }
 
-/// Returns a warning if the failure was not met in the run of a seed or in a requested replay.
+/// Returns a warning if the failure occurred neither in the run of a seed nor in a requested replay.
 fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
     match job {
         WorkerJob::Rehearse(..) => Some(
@@ -444,7 +442,7 @@ fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
     }
 }
 
-/// Repeats a run up to the step that hangs.
+/// Repeats a run up to the hanging step.
 fn run_to_hang(
     session: &Session<'_>,
     watched: &WatchedWorker,
@@ -482,12 +480,12 @@ mod tests {
     fn time_without_a_processor_is_no_time_of_a_step() {
         let second = Duration::from_secs(1);
         let begin = WorkerTime { now: second, queued: 4 * second };
-        // A thread that waits for something else, or runs.
+        // A thread that runs, or waits for something other than a processor.
         let stood = WorkerTime { now: 12 * second, queued: 4 * second };
         assert_eq!(stood.since(begin), 11 * second);
         let starved = WorkerTime { now: 12 * second, queued: 14 * second };
         assert_eq!(starved.since(begin), second);
-        // A watchdog that could not look for some time has a clock that is late.
+        // A watchdog that was itself delayed has a clock that is late.
         assert_eq!(WorkerTime { queued: 99 * second, ..stood }.since(begin), Duration::ZERO);
     }
 }

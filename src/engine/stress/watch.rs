@@ -1,4 +1,4 @@
-//! The watches over runs on real threads: one ends a run that no thread polls, one ends the process.
+//! Two watchdogs for runs on real threads: one ends a run whose tasks no thread polls, the other ends the process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,12 +13,12 @@ use crate::report::{Finding, Style, text};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::{Failure, TaskRecord};
 
-/// The time that tasks of a spawner may wait for a thread, if there is no limit for hangs.
+/// The time limit for tasks that wait until a spawner polls them, if no hang limit is set.
 const STALL: Duration = Duration::from_secs(10);
-/// A shorter wait may come from a busy machine.
+/// The minimum time limit, because a busy machine may cause shorter waits.
 const STALL_LEAST: Duration = Duration::from_secs(1);
 
-/// The run that is on, for the watchdog.
+/// The current run, for the watchdog.
 #[derive(Default)]
 pub(super) struct WatchedRun {
     runs: AtomicU64,
@@ -35,7 +35,7 @@ impl WatchedRun {
     }
 }
 
-/// Ends the watch when dropped.
+/// A guard that ends the watchdog on drop.
 pub(super) struct EndWatchOnDrop<'a>(pub(super) &'a WatchedRun);
 
 impl Drop for EndWatchOnDrop<'_> {
@@ -45,9 +45,10 @@ impl Drop for EndWatchOnDrop<'_> {
     }
 }
 
-/// Ends a run from the thread of its body when no thread polls the tasks that it spawned.
+/// A check that ends a run from the thread of its body, when no thread polls the tasks that the run spawned.
 ///
-/// Strikes earlier than the [watchdog](watch): the thread of the body can end the run, a watchdog only the process.
+/// This limit is shorter than the limit of the [watchdog](watch), because the thread of the body can end the run, but a
+/// watchdog can only end the process.
 pub(super) struct Stall {
     pub(super) clock: Patience,
     limit: Duration,
@@ -56,13 +57,14 @@ pub(super) struct Stall {
 }
 
 impl Stall {
-    /// For a run that must make progress within `hang`.
+    /// Creates the check for a run that must make progress within `hang`.
     pub(super) fn new(hang: Option<Duration>) -> Stall {
         let limit = hang.map_or(STALL, |hang| (hang / 2).max(STALL_LEAST));
         Stall { clock: Patience::new(limit), limit, progress: 0, since: Duration::ZERO }
     }
 
-    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has made progress for the limit.
+    /// Ends the run if tasks wait for the program's spawner to poll them, and no task has made progress for the time
+    /// limit.
     pub(super) fn end(&mut self, stress: &StressRun, site: &Site) {
         let (now, progress) = (self.clock.elapsed(), stress.progress());
         if progress != self.progress {
@@ -79,12 +81,12 @@ impl Stall {
     }
 }
 
-/// The limits of a watchdog.
+/// The time limits of a watchdog.
 #[derive(Clone, Copy)]
 pub(super) struct StressLimits {
-    /// For any task of a run to move.
+    /// The time limit without progress of any task of a run.
     pub(super) hang: Option<Duration>,
-    /// For a run to end.
+    /// The time limit of a run.
     pub(super) run: Option<Duration>,
 }
 
@@ -94,8 +96,8 @@ impl StressLimits {
     }
 }
 
-/// Ends the process when a run takes longer than `limits` or makes no progress, because real threads cannot be
-/// stopped. `shortest` is the shortest of the limits.
+/// Ends the process if a run exceeds a limit, because real threads cannot be stopped. `shortest` is the shorter of the
+/// limits.
 pub(super) fn watch(
     assignment: &Assignment<'_>,
     watched: &WatchedRun,
@@ -104,7 +106,7 @@ pub(super) fn watch(
 ) {
     let mut ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let mut clock = Patience::new(shortest);
-    // The run and how far it is, and since when.
+    // The current run and its progress, each with the time since when it is current.
     let (mut seen, mut began) = (0, Duration::ZERO);
     let (mut moved, mut moved_at) = (0, Duration::ZERO);
     while !*ended {
@@ -145,7 +147,8 @@ fn end(
     end_process(&text(&report, &Style::default()))
 }
 
-/// Returns the limit that a run has exceeded. It began, and a task of it last moved, so long ago.
+/// Returns the failure if a run has exceeded a limit. The arguments are the time since the run began and the time since
+/// one of its tasks last made progress.
 fn exceeded(
     stress: &StressRun,
     limits: StressLimits,

@@ -1,4 +1,4 @@
-//! Aliases of nodes, which a test adds and moves. Lookups that fail or return the previous node of
+//! Aliases of nodes, which a test adds and moves. Lookups may fail or return the previous node of
 //! an alias.
 
 use std::io;
@@ -15,14 +15,14 @@ use crate::seam::{self, Here, Wrapped, here};
 const MOVE: Op = Op::of_kind("alias", Access::Tell, word::WRITE);
 const LOOK_UP: Op = Op::of_kind("look_up", Access::Peek, word::READ).quiet();
 
-/// The aliases of a run, beside the names of its nodes.
+/// The aliases of a run, in addition to the node names.
 #[derive(Default)]
 struct Aliases(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     mark: Option<std::sync::Arc<Wrapped>>,
-    /// By alias: its node, and the node that it named previously, if any.
+    /// By alias: the node, and the previous node of the alias, if any.
     nodes: Map<String, (Node, Option<Node>)>,
 }
 
@@ -31,7 +31,7 @@ impl Aliases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an operation on the names.
+    /// Records an operation on the object of all names.
     fn act(&self, op: &'static Op, here: Here) {
         let mark = {
             let mut state = self.state();
@@ -43,10 +43,10 @@ impl Aliases {
     }
 }
 
-/// Makes a name stand for a node from now on, beside the node's own name. For services that move
-/// from node to node. Names of nodes go first. Not a point.
+/// Makes a name refer to a node from now on, in addition to the node's own name. Use it for
+/// services that move from node to node. Node names take precedence over aliases. Not a point.
 ///
-/// [`Faults::lookups`](crate::net::Faults::lookups) has lookups fail, or find the node that the name stood for before.
+/// [`Faults::lookups`](crate::net::Faults::lookups) makes lookups fail, or return the previous node of the name.
 ///
 /// ```
 /// use sim::net::{self, lookup_host};
@@ -87,7 +87,7 @@ pub(super) fn look_up(name: &str, here: Here) -> io::Result<Option<Node>> {
             known.map_or((None, None), |(now, before)| (Some(now), before))
         }
     };
-    // A name that does not exist is no fault.
+    // A lookup of an unknown name draws no fault.
     if now.is_none() || !seam::in_run() {
         return Ok(now);
     }

@@ -1,4 +1,5 @@
-//! Descriptors of sockets, for options that tokio has not: libraries set them by `socket2::SockRef::from(&stream)`.
+//! File descriptors of sockets, for options that tokio does not offer. Libraries set such options with
+//! `socket2::SockRef::from(&stream)`.
 
 use std::io;
 #[cfg(unix)]
@@ -8,8 +9,8 @@ use std::sync::OnceLock;
 
 use super::TcpStream;
 
-/// A socket of the system that lends its descriptor to a socket of a run. Created when the
-/// descriptor is first requested. Options that it is given have no effect in the run.
+/// A socket of the system that lends its descriptor to a socket of a run. Created when the descriptor is first
+/// requested. Options set on it have no effect in the run.
 #[derive(Default)]
 pub(super) struct StandIn {
     #[cfg(unix)]
@@ -24,11 +25,10 @@ impl StandIn {
     }
 }
 
-/// Returns a socket of std for a connection of a run, with the descriptor of the connection's
-/// stand-in.
+/// Returns a socket of std for a connection of a run, with the descriptor of the connection's placeholder socket.
 ///
 /// # Errors
-/// The errors of the system. On systems that are not Unix.
+/// The errors of the operating system. Always fails on non-Unix systems.
 #[cfg(unix)]
 pub(super) fn stand_in_of_std(stream: &TcpStream) -> io::Result<std::net::TcpStream> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
@@ -39,7 +39,7 @@ pub(super) fn stand_in_of_std(_: &TcpStream) -> io::Result<std::net::TcpStream> 
     Err(io::Error::new(io::ErrorKind::Unsupported, super::OF_RUN))
 }
 
-/// The number of a socket of std among the open sockets.
+/// Returns the number of a std socket among the open sockets.
 #[cfg(unix)]
 pub(super) fn number_of(of_std: &std::net::TcpStream) -> i64 {
     of_std.as_raw_fd().into()
@@ -50,14 +50,14 @@ pub(super) fn number_of(_: &std::net::TcpStream) -> i64 {
     0
 }
 
-/// Implements the traits of descriptors for a socket, by [`two_kinds!`](super::kinds::two_kinds).
+/// Implements the file descriptor traits for a socket, with [`two_kinds!`](super::kinds::two_kinds).
 macro_rules! has_descriptor {
     ($socket:ty) => {
         #[cfg(unix)]
         impl std::os::fd::AsFd for $socket {
             two_kinds! {
-                /// The descriptor of the socket. In a run it is the descriptor of a stand-in, which is
-                /// neither bound nor connected. Options set on it have no effect.
+                /// Returns the file descriptor of the socket. In a run it is the descriptor of a placeholder socket,
+                /// which is neither bound nor connected. Options set on it have no effect.
                 fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
                     |run, _here| run.stand_in.descriptor();
                     |real| std::os::fd::AsFd::as_fd(real)

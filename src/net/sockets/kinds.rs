@@ -1,15 +1,15 @@
-//! Sockets of two kinds, of the run or real: [`Of`], and [`two_kinds!`] for methods that both kinds have.
+//! Sockets of two kinds, simulated or real: [`Of`], and [`two_kinds!`] for methods that both kinds have.
 
-/// A socket of a run, or a real socket of the system.
+/// A socket of a run, or a real socket of the operating system.
 pub(super) enum Of<S, R> {
     Run(S),
     Real(R),
 }
 
-/// Declares methods of a socket whose field 0 is an [`Of`]. Stands in an `impl` block.
+/// Declares methods of a socket whose field 0 is an [`Of`]. Used in an `impl` block.
 ///
-/// The body of a method is its arm in a run: a closure of the socket of the run and the place of the call. The other
-/// arm calls the method of this name of the real socket, with the same arguments. A second closure, `|real| …`,
+/// The body of a method is the arm for a run: a closure with the socket of the run and the place of the call. The other
+/// arm calls the method of the same name on the real socket, with the same arguments. A second closure, `|real| …`,
 /// replaces this call if the names or the types differ.
 ///
 /// ```text
@@ -30,11 +30,12 @@ pub(super) enum Of<S, R> {
 /// }
 /// ```
 ///
-/// With `check_outside;` the methods refuse a real socket in a run, before they call it. Without it they may be called
-/// everywhere: addresses and options.
+/// With `check_outside;`, the methods return an error for a real socket in a run. Without it, for example for addresses
+/// and options, they accept real sockets everywhere.
 ///
-/// The closures are only a notation: `?` returns from the method, and `here` is the place of its caller if it has
-/// `#[track_caller]`. `async` stands for a future that the method returns. The place is taken before the first poll.
+/// The closures are only a notation: `?` returns from the method, and `here` is the place of the method's caller if the
+/// method has `#[track_caller]`. With `async`, the method returns a future. The place is determined before the first
+/// poll.
 macro_rules! two_kinds {
     (check_outside; $($methods:tt)*) => {
         two_kinds! { @methods [check_outside] $($methods)* }
@@ -52,7 +53,8 @@ macro_rules! two_kinds {
         }
     )*};
 
-    // Takes the receiver from the arguments. `mut` is first because an identifier matches it, too.
+    // Extracts the receiver from the arguments. The rule for `mut` is first, because an identifier pattern also matches
+    // `mut`.
     (@receiver (&mut $self:ident $($args:tt)*) $($rest:tt)*) => {
         two_kinds!(@body (&mut $self.0) ($($args)*) $($rest)*)
     };

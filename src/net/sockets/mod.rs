@@ -1,4 +1,5 @@
-//! Sockets under tokio's names: sockets of the run, and tokio's outside of runs.
+//! Sockets with the names of tokio: simulated sockets in a run, and tokio's sockets outside of
+//! runs.
 //!
 //! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
 
@@ -20,7 +21,7 @@ pub use self::udp::UdpSocket;
 use crate::run::Failure;
 use crate::seam::{self, Group, Here};
 
-/// The run in which a socket was made.
+/// The run in which a socket was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Origin(u64);
 
@@ -29,13 +30,13 @@ impl Origin {
         Origin(seam::run_number())
     }
 
-    /// Returns `true` if the drop of a socket must notify the other side. Not in another run, and
-    /// not in a dead group: its kernel does it.
+    /// Returns `true` if dropping a socket must notify the other side. `false` in another run, and
+    /// in a dead group, because there the kernel notifies the other side.
     fn tells(self) -> bool {
         self == Origin::here() && Group::current().lives()
     }
 
-    /// An error if the code that runs is not of that run.
+    /// Returns an error if the current run is not the run of the socket.
     fn check(self, here: Here) -> io::Result<()> {
         if self == Origin::here() {
             return Ok(());
@@ -47,7 +48,7 @@ impl Origin {
     }
 }
 
-/// An error if a run is on, for a socket of the system.
+/// Returns an error in a run, for a socket of the operating system.
 fn check_outside(here: Here) -> io::Result<()> {
     if seam::in_run() {
         return Err(refuse(
@@ -58,7 +59,7 @@ fn check_outside(here: Here) -> io::Result<()> {
     Ok(())
 }
 
-/// The reason why a socket of a run is refused to the system.
+/// The error message when code requests a system socket for a socket of a run.
 const OF_RUN: &str = "a socket of a run is none of the system: keep it as it is, without into_std";
 
 fn refuse(message: &'static str, here: Here) -> io::Error {
@@ -66,7 +67,7 @@ fn refuse(message: &'static str, here: Here) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, message)
 }
 
-/// The answer of a socket of a run to code outside of it.
+/// Returns the error for code outside of runs that uses a socket of a run.
 fn outside<R>() -> std::task::Poll<io::Result<R>> {
     std::task::Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
 }

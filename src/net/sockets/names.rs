@@ -1,4 +1,4 @@
-//! Names of hosts, and addresses.
+//! Host names and socket addresses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -7,11 +7,11 @@ use super::{aliases, ports};
 use crate::net::fabric::Host;
 use crate::seam::{self, Here, here};
 
-/// Values that are converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
+/// Values that can be converted to socket addresses: an address, an IP address and a port, or a name and a port.
 ///
 /// In a run a name is the name of a node, an [`alias`](crate::net::alias) or `localhost`. Outside
-/// of runs a name of a node is on the loopback device, and others are looked up by the system. The
-/// trait is tokio's under its name, and it is sealed as that.
+/// of runs, a node name resolves to a loopback address, and the operating system looks up all other
+/// names. The trait has the name of tokio's trait and is sealed like it.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -25,7 +25,7 @@ pub trait ToSocketAddrs: private::Target {}
 
 impl<T: private::Target + ?Sized> ToSocketAddrs for T {}
 
-/// A host and a port, or addresses.
+/// A host name and a port, or addresses.
 #[derive(Clone, Debug)]
 #[doc(hidden)]
 pub enum Destination {
@@ -45,17 +45,31 @@ mod private {
 
 use private::Target;
 
-/// Resolves a name: nodes in a run, see [`ToSocketAddrs`].
+/// Resolves a name. In a run, it resolves node names: see [`ToSocketAddrs`].
+///
+/// ```
+/// use sim::net::lookup_host;
+/// use std::io::ErrorKind;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let _db = sim::node("db-1");
+/// assert_eq!(lookup_host("db-1:7000").await.unwrap().count(), 1);
+/// let unknown = lookup_host("db-2:7000").await.map(drop).unwrap_err();
+/// assert_eq!(unknown.kind(), ErrorKind::NotFound);
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
-/// If there is no such name.
+/// If the name is unknown.
 pub async fn lookup_host<T: ToSocketAddrs>(
     host: T,
 ) -> io::Result<impl Iterator<Item = SocketAddr>> {
     resolve(host.destination(), here()).await.map(Vec::into_iter)
 }
 
-/// The addresses of a destination.
+/// Returns the addresses of a destination.
 pub(super) async fn resolve(destination: Destination, here: Here) -> io::Result<Vec<SocketAddr>> {
     match destination {
         Destination::Address(addr) => Ok(vec![addr]),
@@ -85,7 +99,7 @@ fn unknown(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 
-/// Calls `act` with each address until it succeeds.
+/// Calls `act` with each address until a call succeeds.
 pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
     (destination, here): (Destination, Here),
     mut act: impl FnMut(SocketAddr) -> F,
@@ -105,7 +119,7 @@ pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
     }))
 }
 
-/// The host at an address of a run.
+/// Returns the host at an address of a run.
 pub(super) fn host(from: Host, addr: SocketAddr, here: Here) -> io::Result<Host> {
     ports::host_at(from, addr.ip(), here).ok_or_else(|| no_host(addr))
 }

@@ -1,6 +1,6 @@
-//! Options of sockets: for each, a getter and a setter.
+//! Socket options: a getter and a setter for each.
 
-/// Calls the method of tokio's socket, by its old name if it has one.
+/// Calls the method of tokio's socket, by its former name if it has one.
 macro_rules! of_tokio {
     ($socket:ident, $name:ident($($value:ident)?)) => { $socket.$name($($value)?) };
     ($socket:ident, $name:ident($($value:ident)?), $old:ident) => {{
@@ -10,8 +10,8 @@ macro_rules! of_tokio {
     }};
 }
 
-/// Writes the methods of a socket, by [`two_kinds!`](super::kinds::two_kinds). A socket of a run has `option` and
-/// `set_option`, which record the operation.
+/// Defines the getters and setters of a socket, with [`two_kinds!`](super::kinds::two_kinds). A socket of a run
+/// must have the methods `option` and `set_option`, which record the operation.
 macro_rules! options {
     ($of:ty: $(
         $(#[$get_doc:meta])* $get:ident $(, once $old_get:ident)?;
@@ -22,7 +22,8 @@ macro_rules! options {
                 $(#[$get_doc])*
                 ///
                 /// # Errors
-                /// If the socket is of another run; outside of runs, the errors of the system.
+                /// If the socket belongs to another run; outside of runs, the errors of the
+                /// operating system.
                 #[track_caller]
                 pub fn $get(&self) -> io::Result<$type> {
                     |run, here| run.option(here, |options| options.$field);
@@ -32,7 +33,8 @@ macro_rules! options {
                 $(#[$set_doc])*
                 ///
                 /// # Errors
-                /// If the socket is of another run; outside of runs, the errors of the system.
+                /// If the socket belongs to another run; outside of runs, the errors of the
+                /// operating system.
                 #[track_caller]
                 pub fn $set(&self, value: $type) -> io::Result<()> {
                     |run, here| run.set_option(here, |options| options.$field = value);

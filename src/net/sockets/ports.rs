@@ -1,5 +1,4 @@
-//! The ports of the hosts of a run, their sockets, and the numbers of sockets that are not bound to
-//! a given port.
+//! The ports of the hosts in a run, the sockets bound to them, and the automatic choice of port numbers.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,7 +18,7 @@ const BIND: Op = Op::of_kind("bind", Access::Tell, net::CLOSE);
 const IN_USE: Op = Op::of_kind("bind", Access::Peek, net::LOOK).quiet();
 const UNBIND: Op = Op::of_kind("unbind", Access::Tell, net::CLOSE).quiet();
 
-/// The first port that the system hands out, and their number.
+/// The first ephemeral port, and the number of ephemeral ports.
 const FIRST: u16 = 49_152;
 const COUNT: u16 = u16::MAX - FIRST + 1;
 
@@ -36,10 +35,10 @@ pub(super) enum Protocol {
 /// A port of a host.
 pub(super) struct Port {
     pub(super) host: Host,
-    /// The node of the host.
+    /// The node of the host; `None` for the outside.
     node: Option<Node>,
     number: u16,
-    /// The object at which messages to the port arrive.
+    /// The object on which messages to the port arrive.
     pub(super) mark: Arc<Wrapped>,
     bound: Mutex<Option<(IpAddr, Bound)>>,
 }
@@ -49,7 +48,7 @@ pub(super) struct Port {
 pub(super) enum Bound {
     Backlog(Arc<Backlog>),
     Mailbox(Arc<Mailbox>),
-    /// The socket neither listens nor receives.
+    /// A bound socket that neither listens nor receives.
     Reserved(Arc<Reservation>),
 }
 
@@ -69,7 +68,7 @@ impl Port {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node at an address, as code of its host names it; none for the outside.
+    /// Returns the node at an address, from the viewpoint of code on this host. The inner `None` means the outside.
     pub(super) fn node_at(&self, ip: IpAddr, here: Here) -> Option<Option<Node>> {
         match ip.is_loopback() || ip.is_unspecified() {
             true => Some(self.node.clone()),
@@ -77,22 +76,22 @@ impl Port {
         }
     }
 
-    /// The address of its host.
+    /// Returns the address of the port's host.
     pub(super) fn address(&self) -> IpAddr {
         self.node.as_ref().map_or(IpAddr::V4(OUTSIDE), Node::addr)
     }
 
-    /// The node of its host; none for the outside.
+    /// Returns the node of the port's host; `None` for the outside.
     pub(super) fn node(&self) -> Option<&Node> {
         self.node.as_ref()
     }
 
-    /// Returns `true` if its host is on: the kernel answers, also without a process.
+    /// Returns `true` if the host is on. The kernel of such a host replies even if the process is dead.
     pub(super) fn is_on(&self, here: Here) -> bool {
         self.node.as_ref().is_none_or(|node| node.is_on(here))
     }
 
-    /// Like [`is_on`](Self::is_on), with the operation for the caller to record.
+    /// Like [`is_on`](Self::is_on), but returns the operation for the caller to record.
     pub(super) fn look(&self) -> (bool, Option<Deed<'_>>) {
         match &self.node {
             Some(node) => {
@@ -103,14 +102,14 @@ impl Port {
         }
     }
 
-    /// The socket that is bound to it and answers at this address, in the step of an arrival at the port.
+    /// Returns the socket that is bound to the port and accepts this address, in the step of an arrival at the port.
     pub(super) fn at(&self, ip: IpAddr) -> Option<Bound> {
         let bound = self.bound();
         let (at, bound) = bound.as_ref()?;
         (at.is_unspecified() || *at == ip).then(|| bound.clone())
     }
 
-    /// Ends what was bound to it, if it still is.
+    /// Unbinds `what` from the port, if it is still bound.
     pub(super) fn unbind(&self, what: &Bound, here: Here) {
         self.mark.last(&UNBIND, here);
         let mut bound = self.bound();
@@ -120,7 +119,7 @@ impl Port {
     }
 }
 
-/// A port of a node or of the outside, with the number of the node's name.
+/// A port of a node or of the outside. The node is identified by the number of its name.
 type EndKey = (Option<u32>, u16);
 
 fn end_key(node: Option<Name>, port: u16) -> EndKey {
@@ -131,7 +130,8 @@ fn end_name(node: Option<Name>, port: u16) -> String {
     format!("{}:{port}", node.map_or("outside", |name| name.text))
 }
 
-/// Texts about two ports, such as the ends of a connection: made once in the process, from names such as `n1:7000`.
+/// Cached texts about two ports, such as the ends of a connection. Each text is created once in the process, from names
+/// like `n1:7000`.
 pub(super) struct PairTexts<V: 'static>(Texts<[EndKey; 2], V>);
 
 impl<V> PairTexts<V> {
@@ -139,7 +139,7 @@ impl<V> PairTexts<V> {
         PairTexts(Texts::new())
     }
 
-    /// The texts of these ports, which `make` makes from their names the first time.
+    /// Returns the text of these ports. On first use, `make` creates the text from the port names.
     pub(super) fn of(
         &self,
         ends: [(Host, u16); 2],
@@ -158,15 +158,15 @@ pub(super) struct Ports(Mutex<State>);
 #[derive(Default)]
 struct State {
     ports: ByHost<(u16, Protocol), Arc<Port>>,
-    /// In the order of their first naming.
+    /// All ports, in the order of first use.
     order: Vec<Arc<Port>>,
-    /// The number of ports that tasks were given.
+    /// The number of ephemeral ports that each task has received on each host.
     given: Map<(Host, u64), u16>,
     listens: bool,
 }
 
 impl Drop for Ports {
-    /// Ports and what is bound to them know each other.
+    /// Breaks the reference cycles between ports and the sockets bound to them.
     fn drop(&mut self) {
         let order = std::mem::take(&mut self.state().order);
         for port in order {
@@ -177,7 +177,7 @@ impl Drop for Ports {
 }
 
 impl Ports {
-    /// The ports of the current run.
+    /// Returns the ports of the current run.
     pub(super) fn of_run() -> Arc<Ports> {
         let ports = seam::kept::<Ports>();
         if !std::mem::replace(&mut ports.state().listens, true) {
@@ -194,7 +194,7 @@ impl Ports {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A port, bound or not.
+    /// Returns a port, bound or not.
     pub(super) fn port(
         &self,
         host: Host,
@@ -219,7 +219,7 @@ impl Ports {
         port
     }
 
-    /// Binds a port of a host, a free one for the number 0.
+    /// Binds a port of a host. Port number 0 selects a free port.
     pub(super) fn bind(
         &self,
         host: Host,
@@ -242,7 +242,7 @@ impl Ports {
         Ok(())
     }
 
-    /// A port that nothing is bound to.
+    /// Returns an ephemeral port to which no socket is bound.
     fn free_port(&self, host: Host, protocol: Protocol, here: Here) -> io::Result<Arc<Port>> {
         let first = self.number(host) - FIRST;
         for offset in 0..COUNT {
@@ -256,10 +256,10 @@ impl Ports {
         Err(io::Error::new(io::ErrorKind::AddrInUse, "the host has no free port"))
     }
 
-    /// The port of a socket that is not bound.
+    /// Returns the port number for a socket that is not bound explicitly.
     //
-    // Numbered per task and not per host: otherwise the numbers of one task would depend on the
-    // calls of others.
+    // Counted per task and not per host, because otherwise the port numbers of a task would depend on the calls of
+    // other tasks.
     pub(super) fn number(&self, host: Host) -> u16 {
         let task = seam::path_number();
         let mut state = self.state();
@@ -292,17 +292,17 @@ fn in_use(port: &Port) -> io::Error {
     io::Error::new(io::ErrorKind::AddrInUse, text)
 }
 
-/// The name of a host in messages.
+/// Returns the name of a host for messages.
 pub(super) fn name(host: Host) -> String {
     host.node().map_or_else(|| "the outside".to_owned(), |node| node.name().to_owned())
 }
 
-/// The address of a host.
+/// Returns the address of a host.
 pub(super) fn address(host: Host) -> IpAddr {
     host.node().map_or(IpAddr::V4(OUTSIDE), |node| node.addr())
 }
 
-/// The host at an address, as code of `from` names it.
+/// Returns the host at an address, from the viewpoint of code on `from`.
 pub(super) fn host_at(from: Host, ip: IpAddr, here: Here) -> Option<Host> {
     if ip.is_loopback() || ip.is_unspecified() {
         return Some(from);
@@ -310,7 +310,7 @@ pub(super) fn host_at(from: Host, ip: IpAddr, here: Here) -> Option<Host> {
     node_at(ip, here).map(|node| node.as_ref().map_or(Host::OUTSIDE, Host::of))
 }
 
-/// The node at an address that is not of each host; none for the address of the outside.
+/// Returns the node at an address that is the same for all hosts. The inner `None` means the outside.
 fn node_at(ip: IpAddr, here: Here) -> Option<Option<Node>> {
     if ip == IpAddr::V4(OUTSIDE) {
         return Some(None);
@@ -322,7 +322,7 @@ fn node_at(ip: IpAddr, here: Here) -> Option<Option<Node>> {
     seam::kept::<Cluster>().numbered(number, here).filter(|node| node.addr() == ip).map(Some)
 }
 
-/// The address to bind, if it is one of the host.
+/// Returns the address to bind, if it is an address of the host.
 pub(super) fn own_address(host: Host, ip: IpAddr, here: Here) -> io::Result<IpAddr> {
     if ip.is_loopback() || ip.is_unspecified() || ip == address(host) {
         return Ok(ip);

@@ -33,28 +33,28 @@ use crate::seam::{self, Came, GuardedCall, Here, Turn, Way, Wrapped, here};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 
-/// The number of the error of a datagram that is too large, `EMSGSIZE`.
+/// The error code of a datagram that is too large, `EMSGSIZE`.
 const TOO_LARGE: i32 = match () {
     () if cfg!(target_os = "linux") => 90,
     () if cfg!(windows) => 10_040,
     () => 40,
 };
 
-/// A datagram that has arrived, or the answer that nobody is there.
+/// An arrived datagram; `bytes` is `None` for the notification that the port is unreachable.
 struct Datagram {
     from: SocketAddr,
     bytes: Option<Bytes>,
 }
 
-/// The datagrams of a socket.
+/// The receiving side of a UDP socket.
 pub(super) struct Mailbox {
     inbox: Inbox<Datagram>,
     port: Arc<Port>,
     addr: SocketAddr,
-    /// The only address it sends to and receives from, if it is connected.
+    /// The peer, if the socket is connected: the only address that it sends to and receives from.
     peer: Mutex<Option<SocketAddr>>,
     groups: Mutex<Map<Ipv4Addr, Arc<Group>>>,
-    /// The datagrams on their way.
+    /// The datagrams in flight.
     flying: Mutex<Slots<Flying>>,
 }
 
@@ -69,14 +69,14 @@ impl Mailbox {
     }
 }
 
-/// A socket of datagrams. As tokio's type of the name.
+/// A socket for datagrams, like `tokio::net::UdpSocket`.
 ///
-/// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any
-/// moment after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
-/// [`faults`](crate::net::faults()) say. A socket keeps 64 datagrams and drops others. At a port without a socket the
-/// datagram is lost, and the kernel answers: the next send or receive of a connected sender fails with
-/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off answers nothing. A datagram to
-/// a [group](Self::join_multicast_v4) arrives at all its members, and a datagram to 255.255.255.255 at all hosts.
+/// In a run it belongs to the node of the code that binds it. A datagram arrives at any moment after it was sent. It is
+/// lost while the link is [cut](crate::net::cut), and may be lost, delayed or duplicated as
+/// [`faults`](crate::net::faults()) set. A socket buffers 64 datagrams and drops further ones. At a port without a
+/// socket the datagram is lost and the kernel replies: the next send or receive of a connected sender fails with
+/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off does not reply. A datagram to a
+/// [group](Self::join_multicast_v4) arrives at all its members, and a datagram to 255.255.255.255 arrives at all hosts.
 ///
 /// ```
 /// use sim::net::UdpSocket;
@@ -99,7 +99,7 @@ pub struct UdpSocket(Of<OfRun, tokio::net::UdpSocket>);
 struct OfRun {
     mailbox: Arc<Mailbox>,
     origin: Origin,
-    /// The ways that it has sent on, by the address that was named.
+    /// The routes to the destinations used so far, by address.
     lines: Mutex<Lines>,
     ports: Arc<Ports>,
     calls: Calls,
@@ -125,7 +125,7 @@ impl OfRun {
         &self.mailbox.port.mark
     }
 
-    /// Sends in the current step, or reports that nobody received an earlier datagram.
+    /// Sends in the current step. If an earlier datagram was refused, returns `ConnectionRefused` instead.
     fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
         if self.take_refusal() {
             report(self.mark(), here);
@@ -164,7 +164,7 @@ impl OfRun {
         Ok(())
     }
 
-    /// Takes the refusal, if any.
+    /// Takes the refusal at the front of the inbox, if any.
     fn take_refusal(&self) -> bool {
         let mut is_there = false;
         self.mailbox.inbox.look().visit(|datagram| match datagram.bytes {
@@ -179,7 +179,7 @@ impl OfRun {
 
     fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
         if self.take_refusal() {
-            // Also by a call that leaves datagrams.
+            // A peek also takes the refusal.
             report(self.mark(), self.here);
             return Some(Err(io::ErrorKind::ConnectionRefused.into()));
         }
@@ -211,7 +211,7 @@ impl OfRun {
     }
 }
 
-/// A call that receives.
+/// A pending call that receives.
 struct Receiving<'a> {
     socket: &'a OfRun,
     call: GuardedCall,
@@ -225,11 +225,10 @@ impl Drop for Receiving<'_> {
 }
 
 impl UdpSocket {
-    /// Binds an address: `0.0.0.0:53`, or a name of the host with a port. Port 0 selects a free
-    /// port. Not a point in a run.
+    /// Binds an address: `0.0.0.0:53`, or a host name with a port. Port 0 selects a free port. Not a point in a run.
     ///
     /// # Errors
-    /// If the port is in use, or the address is of another host.
+    /// If the port is in use, or the address belongs to another host.
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<UdpSocket>> {
         let (destination, here) = (addr.destination(), here());
@@ -242,10 +241,27 @@ impl UdpSocket {
         })
     }
 
-    /// Makes it send to one address, and receive from it alone. Not a point in a run.
+    /// Connects the socket to an address: it then sends to and receives from this address only. Not a point in a run.
+    ///
+    /// ```
+    /// use sim::net::UdpSocket;
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let socket = UdpSocket::bind("127.0.0.1:7000").await.unwrap();
+    /// let peer = UdpSocket::bind("127.0.0.1:7001").await.unwrap();
+    /// let other = UdpSocket::bind("127.0.0.1:7002").await.unwrap();
+    /// socket.connect("127.0.0.1:7001").await.unwrap();
+    /// other.send_to(b"noise", "127.0.0.1:7000").await.unwrap();
+    /// peer.send_to(b"hello", "127.0.0.1:7000").await.unwrap();
+    /// let (_, from) = socket.recv_from(&mut [0; 8]).await.unwrap();
+    /// assert_eq!(from, peer.local_addr().unwrap());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If there is no such name.
+    /// If the name is unknown.
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> impl Future<Output = io::Result<()>> {
         let (destination, here) = (addr.destination(), here());
@@ -271,18 +287,18 @@ impl UdpSocket {
     }
 
     two_kinds! {
-        /// Its address.
+        /// Returns the local address.
         ///
         /// # Errors
-        /// Outside of runs, the errors of the system.
+        /// Outside of runs, the errors of the operating system.
         pub fn local_addr(&self) -> io::Result<SocketAddr> {
             |run, _here| Ok(run.mailbox.addr)
         }
 
-        /// The address that it is connected to.
+        /// Returns the address of the peer.
         ///
         /// # Errors
-        /// [`NotConnected`](io::ErrorKind::NotConnected) if there is none.
+        /// [`NotConnected`](io::ErrorKind::NotConnected) if the socket is not connected.
         #[track_caller]
         pub fn peer_addr(&self) -> io::Result<SocketAddr> {
             |run, here| {
@@ -292,10 +308,11 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a datagram to an address or a name with a port. A point; does not wait for its arrival.
+    /// Sends a datagram to an address, or to a host name with a port. A point. Does not wait for the arrival of the
+    /// datagram.
     ///
     /// # Errors
-    /// If there is no such name, or the datagram is too large.
+    /// If the name is unknown, or the datagram is too large.
     #[track_caller]
     pub fn send_to<A: ToSocketAddrs>(
         &self,
@@ -318,10 +335,25 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Sends a datagram to the address that it is connected to. A point.
+        /// Sends a datagram to the peer. A point.
+        ///
+        /// ```
+        /// use sim::net::UdpSocket;
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        /// let error = socket.send(b"hello").await.unwrap_err();
+        /// assert_eq!(error.kind(), ErrorKind::NotConnected);
+        /// socket.connect("127.0.0.1:7001").await.unwrap();
+        /// assert_eq!(socket.send(b"hello").await.unwrap(), 5);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If it is not connected, or the datagram is too large.
+        /// If the socket is not connected, or the datagram is too large.
         #[track_caller]
         pub fn send(&self, buf: &[u8]) -> impl Future<Output = io::Result<usize>> + Send {
             async |run, here| {
@@ -332,11 +364,28 @@ impl UdpSocket {
         }
     }
 
-    /// Receives a datagram, whose rest is lost if `buf` is too short. A point, which waits while there is none. Cancel
-    /// safe.
+    /// Receives a datagram. If `buf` is too short, the rest of the datagram is lost. A point. Waits until a datagram
+    /// has arrived. Cancel safe.
+    ///
+    /// ```
+    /// use sim::net::UdpSocket;
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let server = UdpSocket::bind("127.0.0.1:7000").await.unwrap();
+    /// let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    /// client.send_to(b"question", "127.0.0.1:7000").await.unwrap();
+    /// let mut buffer = [0; 4];
+    /// let (count, from) = server.recv_from(&mut buffer).await.unwrap();
+    /// assert_eq!((&buffer[..count], from), (&b"ques"[..], client.local_addr().unwrap()));
+    /// assert!(server.try_recv(&mut buffer).is_err(), "the rest of the datagram is lost");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if it is connected to a port that nobody has bound.
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the socket is connected to a port that no socket has
+    /// bound.
     #[track_caller]
     pub fn recv_from(
         &self,
@@ -345,7 +394,7 @@ impl UdpSocket {
         self.receive(buf, true)
     }
 
-    /// Like [`recv_from`](Self::recv_from), without the address of the sender.
+    /// Like [`recv_from`](Self::recv_from), but does not return the address of the sender.
     ///
     /// # Errors
     /// The same as for [`recv_from`](Self::recv_from).
@@ -355,7 +404,7 @@ impl UdpSocket {
         async move { receive.await.map(|(count, _)| count) }
     }
 
-    /// Like [`recv_from`](Self::recv_from), but the datagram stays.
+    /// Like [`recv_from`](Self::recv_from), but leaves the datagram in the buffer of the socket.
     ///
     /// # Errors
     /// The same as for [`recv_from`](Self::recv_from).
@@ -386,10 +435,10 @@ impl UdpSocket {
         }
     }
 
-    /// The socket of the system, outside of runs.
+    /// Creates a socket from a socket of std. Only outside of runs.
     ///
     /// # Errors
-    /// In a run.
+    /// Always fails in a run.
     #[track_caller]
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
         check_outside(here())?;
@@ -403,8 +452,8 @@ const REPORT: [Op; 2] = [
 ];
 const CONNECT: Op = Op::of_kind("connect", Access::Tell, net::CLOSE);
 
-/// Records at the port of a socket that a refusal arrived, or that a call reports it. Only the
-/// first of the next calls to send or receive reports it.
+/// Records on the port of a socket that a refusal has arrived, or that a call reports it. Only the next call that sends
+/// or receives reports the refusal.
 fn report(mark: &Wrapped, here: Here) {
     REPORT.iter().for_each(|op| mark.record(op, here));
 }

@@ -1,5 +1,5 @@
-//! The future of a task of a stress run: each poll makes the task the current one of its thread, and the task ends with
-//! the future.
+//! The future of a task in a stress run. Each poll makes the task the current task of its thread, and the task ends
+//! with the future.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +18,10 @@ use crate::real::start::release;
 use crate::run::ids::TaskId;
 
 pin_project! {
-    /// A future that takes part in a run, if it belongs to one, whenever it is polled.
+    /// A future that takes part in a run, if it belongs to a run, whenever it is polled.
     pub(crate) struct InRun<F> {
         member: Option<Arc<Member>>,
-        // Kept here while the task is not polled.
+        // The shaker is here while the task is not polled.
         shaker: Option<Shaker>,
         started: bool,
         #[pin]
@@ -30,7 +30,7 @@ pin_project! {
 }
 
 impl<F> InRun<F> {
-    /// The `future` of the task `member`; `abort` ends it.
+    /// Wraps the `future` of the task `member`; `abort` ends the task.
     pub(crate) fn new(member: Option<Arc<Member>>, abort: AbortHandle, future: F) -> InRun<F> {
         let shaker = member.as_ref().map(|member| member.shaker(abort, 0));
         let started = member.as_ref().is_none_or(|member| member.task == TaskId::MAIN);
@@ -50,7 +50,7 @@ impl<F: Future> Future for InRun<F> {
             return poll(this.future, cx);
         };
         if !*this.started {
-            // Only a task of the program's own spawner gets here early, see `wait_for_start`.
+            // Only a task of the program's own spawner can be too early here, see `wait_for_start`.
             let deadline = member.arrive();
             if !member.may_start() && Instant::now() < deadline {
                 cx.waker().wake_by_ref();
@@ -62,12 +62,12 @@ impl<F: Future> Future for InRun<F> {
         let _entered = PollGuard::enter(member, this.shaker);
         let polled = poll(this.future.as_mut(), cx);
         if polled.is_ready() {
-            // Destructors belong to the run too.
+            // Destructors belong to the run, too.
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| this.future.set(None))) {
                 member.panicked(&*payload);
             }
         }
-        // It waits or has ended: the tasks that it spawned may start.
+        // The task waits or has ended, so the tasks that it spawned may start.
         release();
         polled
     }

@@ -1,5 +1,4 @@
-//! The task of a stress run that this thread polls: primitives and recorders find their run here, and so does the panic
-//! hook.
+//! The stress-run task that this thread polls. Primitives, recorders and the panic hook find their run here.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -18,11 +17,11 @@ use crate::run::{Condition, Failure};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
-    /// The panic of this thread before its last one.
+    /// The second-last panic of this thread.
     static BEFORE: RefCell<Option<Panicked>> = const { RefCell::new(None) };
 }
 
-/// The current thread polls a task until dropped.
+/// A guard that marks the current thread as polling a task.
 pub(super) struct PollGuard<'a> {
     before: (Option<Arc<Member>>, Option<Shaker>),
     shaker: &'a mut Option<Shaker>,
@@ -39,7 +38,8 @@ impl<'a> PollGuard<'a> {
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         let (member, shaker) = std::mem::take(&mut self.before);
-        // Bound, not dropped inside: it may be the last of its run.
+        // The member is bound to a variable, and not dropped inside the closure, because it may be the last one of its
+        // run.
         let _member = CURRENT.with(|current| current.replace(member));
         *self.shaker = jitter::set(shaker);
     }
@@ -49,23 +49,24 @@ pub(in crate::real) fn current() -> Option<Arc<Member>> {
     CURRENT.with(|current| current.borrow().clone())
 }
 
-/// The current task spawns another, ended by `abort`: if it takes part in a run, so does that one.
+/// Registers a task that the current task spawns and that `abort` ends. The task joins the run of the current task, if
+/// any.
 pub(crate) fn join_in(name: Option<&str>, abort: AbortHandle) -> Option<Arc<Member>> {
     let parent = current()?;
     Some(parent.run.add(Some(parent.task), name, abort))
 }
 
-/// A number for the current task, if it takes part in a stress run.
+/// Returns a number for the current task, if it takes part in a stress run.
 pub(crate) fn client() -> Option<u64> {
     current().map(|member| member.client.0)
 }
 
-/// The name of the current task, if it takes part in a stress run.
+/// Returns the name of the current task, if it takes part in a stress run.
 pub(crate) fn client_name() -> Option<String> {
     current().map(|member| member.client.1.clone())
 }
 
-/// Adds a history that begins to the stress run of this thread. Returns its number there.
+/// Adds a new history to the stress run of this thread. Returns its number in the run.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     let member = current()?;
     let mut state = member.run.lock();
@@ -80,14 +81,14 @@ pub(crate) fn note_condition(condition: Condition) {
     }
 }
 
-/// Adds a generated program that begins to the stress run of this thread.
+/// Adds a new generated program to the stress run of this thread.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if let Some(member) = current() {
         member.run.lock().programs.push(program);
     }
 }
 
-/// The time for which no task of the stress run of this thread may move; none without a run or a limit.
+/// Returns the time after which the stress run of this thread counts as hung. `None` without a run or a limit.
 pub(crate) fn hang_limit() -> Option<Duration> {
     current().and_then(|member| member.run.hang)
 }
@@ -99,7 +100,7 @@ pub(crate) fn beat() {
     }
 }
 
-/// The seed of the stress run of this thread; 0 if there is none.
+/// Returns the seed of the stress run of this thread, or 0 outside of stress runs.
 pub(crate) fn seed() -> u64 {
     current().map_or(0, |member| member.run.seed)
 }
@@ -115,7 +116,7 @@ pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
 
 /// Handles a panic for the panic hook of the process.
 pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> PanicHandling {
-    // A panic may come while the thread ends, when nothing is left of it to ask.
+    // A panic may happen while the thread ends, when its thread-locals no longer exist.
     let Ok(Some(member)) = CURRENT.try_with(|current| current.borrow().clone()) else {
         return PanicHandling::Foreign;
     };
@@ -132,8 +133,8 @@ pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> PanicHandling {
     if member.run.loud { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
-/// Prints the panics that were recorded on this thread, because the process aborts now. Not with `eprint!`: a test
-/// harness may have captured that, and has no time to show it.
+/// Prints the panics that were recorded on this thread, because the process aborts now. Does not use `eprint!`: a test
+/// harness may have captured its output, and has no time to show it.
 fn tell(member: &Member) {
     let show = |panicked: Option<Panicked>| match panicked {
         Some(Panicked { message, place }) => format!("{message:?} at {place}"),

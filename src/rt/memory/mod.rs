@@ -1,13 +1,13 @@
-//! The memory of a run: the value that a load sees.
+//! The memory of a run: the values that loads see.
 //!
-//! By default memory is sequentially consistent: a load sees the last store to its object, in the order of the steps,
+//! By default, memory is sequentially consistent: a load sees the last store to its object, in the order of the steps,
 //! and orders weaker than `SeqCst` are treated as `SeqCst`. In a run with the memory `c11`, [`weak`] keeps old stores,
-//! and a decision of the run selects the store that a load sees.
+//! and a decision of the run selects the store for a load.
 //!
-//! There is one word for each object of a run. The words of atomics are here and not in the atomics
-//! themselves, so that a `static` starts each run with its initial value, in several workers at once. The words of
-//! the first objects are [thread-local](near), where an operation reaches them in a few instructions; the
-//! others are in the [`Memory`] of the world.
+//! Each object of a run has one word. The words of atomics are here, and not in the atomics, so that a `static` starts
+//! each run with its initial value, even if several workers use it at once. The words of the first objects are
+//! [thread-local](near), where an operation reaches them in a few instructions. The other words are in the [`Memory`]
+//! of the world.
 
 pub(crate) mod weak;
 
@@ -17,7 +17,7 @@ use self::weak::{Asked, Weak};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::memory_model::Raise;
 
-/// The number of objects of a run whose words are thread-local.
+/// The number of objects in a run whose words are thread-local.
 const NEAR: usize = 64;
 
 thread_local! {
@@ -30,22 +30,22 @@ thread_local! {
 /// The effect of orders weaker than `SeqCst`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Weaker {
-    /// They act as `SeqCst`.
+    /// Weaker orders are treated as `SeqCst`.
     #[default]
     Nothing,
-    /// They act as `SeqCst`, which is not noted yet.
+    /// Weaker orders are treated as `SeqCst`, and their first use must still be recorded.
     Note,
-    /// They choose a store.
+    /// Operations with weaker orders choose a store.
     Choose,
 }
 
-/// The effect of orders weaker than `SeqCst` in the current run.
+/// Returns the effect of orders weaker than `SeqCst` in the current run.
 #[inline(always)]
 pub(super) fn weaker() -> Weaker {
     WEAKER.get()
 }
 
-/// Such operations act as `SeqCst`, which is noted.
+/// Ends the recording of weaker orders: an operation that is treated as `SeqCst` was recorded.
 pub(super) fn noted() {
     WEAKER.set(Weaker::Nothing);
 }
@@ -62,32 +62,32 @@ pub(crate) fn near<R>(object: ObjectId, act: impl FnOnce(&Cell<u64>) -> R) -> R 
     WORDS.with(|words| act(&words[object.index()]))
 }
 
-/// The words of one run, by object, except the thread-local ones.
+/// The words of one run, by object, except the thread-local words.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// The number of objects.
+    /// The number of objects, near or far.
     objects: usize,
     /// The words of all but the first [`NEAR`] objects.
     far: Vec<u64>,
-    /// The older stores; `None` if no run of this thread had weak memory.
+    /// The older stores; `None` if no run of this thread has used weak memory.
     weak: Option<Box<Weak>>,
-    /// Orders that are strengthened, in all runs.
+    /// The orders that are strengthened in all runs.
     pub(super) raised: Vec<Raise>,
     /// The effect of weaker orders in the last run.
     weaker: Weaker,
 }
 
 impl Memory {
-    /// Forgets the last run and keeps its allocation.
+    /// Removes the content of the last run and keeps the allocation.
     pub(crate) fn clear(&mut self) {
         self.objects = 0;
         self.far.clear();
     }
 
-    /// Begins a run that does this with weaker orders. `seed` is none in a search.
+    /// Begins a run with this effect of weaker orders. `seed` is `None` in a search.
     #[inline]
     pub(super) fn begin(&mut self, weaker: Weaker, seed: Option<u64>) {
-        // A worker on the same thread may have left another effect.
+        // Another worker on the same thread may have left another effect.
         let are_strong = [weaker, self.weaker, WEAKER.get()].map(|each| each == Weaker::Nothing);
         if are_strong != [true; 3] {
             self.begin_weaker(weaker, seed);
@@ -103,18 +103,18 @@ impl Memory {
         }
     }
 
-    /// The older stores, if the run has weak memory.
+    /// Returns the older stores, if the run has weak memory.
     #[inline]
     pub(crate) fn weak(&mut self) -> Option<&mut Weak> {
         if self.weaker == Weaker::Choose { self.weak.as_deref_mut() } else { None }
     }
 
-    /// Makes operations of some places have stronger orders, in the runs to come.
+    /// Makes operations at some places have stronger orders in future runs.
     pub(super) fn raise(&mut self, raised: Vec<Raise>) {
         self.raised = raised;
     }
 
-    /// The orders of an operation at this place.
+    /// Returns the orders of an operation at this place.
     pub(super) fn with_raised(&self, mut asked: Asked, place: Place) -> Asked {
         for raise in self.raised.iter().filter(|raise| raise.place == place) {
             asked = asked.raised(*raise);
@@ -149,7 +149,7 @@ impl Memory {
         }
     }
 
-    /// The value that a load of `object` sees.
+    /// Returns the value that a load of `object` sees.
     pub(crate) fn load(&self, object: ObjectId) -> u64 {
         match is_near(object) {
             true => near(object, Cell::get),

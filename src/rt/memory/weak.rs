@@ -1,13 +1,14 @@
 //! Weak memory: the older stores that operations may choose, in runs with the memory `c11`.
 //!
-//! The machine (`unpause-orders`) has the stores of atomics and a vector clock for each task. A run begins without it:
-//! as long as all operations are `SeqCst`, the newest value is what every load sees. The first operation with a weaker
-//! order makes the machine take in all events so far. From then on each operation on an atomic is one of the machine.
+//! The machine (`unpause-orders`) contains the stores of atomics and a vector clock for each task. A run begins without
+//! it: as long as all operations are `SeqCst`, every load sees the newest value. At the first operation with a weaker
+//! order, the machine processes all events so far. From then on, the machine performs each operation on an atomic.
 //!
-//! All other events order tasks. Two operations on one object that is no atomic are ordered, as are a spawn and the
-//! first step of the task, the end of a task and a join or a look at it, and a wake and the next step of the woken
-//! task. When time has passed, all stores are visible. So an order may be missing that the real build does not have,
-//! but none that it has.
+//! All other events create happens-before edges between tasks. Two operations on the same object are ordered unless it
+//! is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a join or a
+//! check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores are visible.
+//! This memory may contain edges that the real build does not have, so it may miss behaviors. It omits no edge that the
+//! real build has.
 
 use std::sync::atomic::Ordering;
 
@@ -29,29 +30,29 @@ fn is_word(object: ObjectId, objects: &Objects) -> bool {
     objects.rows[object.index()].record.kind == ATOMIC
 }
 
-/// The memory orders that an operation asks for.
+/// The memory orders in an operation's arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Asked {
-    /// If it writes.
+    /// The order if the operation writes.
     writes: Ordering,
-    /// If it only reads; `None` if it always writes.
+    /// The order if the operation only reads; `None` if it always writes.
     reads: Option<Ordering>,
 }
 
 impl Asked {
-    /// Those of a load.
+    /// Returns the orders of a load.
     #[inline]
     pub(crate) fn to_read(order: Ordering) -> Asked {
         Asked { writes: Ordering::SeqCst, reads: Some(order) }
     }
 
-    /// Those of a store, and of a read-modify-write that always writes.
+    /// Returns the orders of a store, or of a read-modify-write that always writes.
     #[inline]
     pub(crate) fn to_write(order: Ordering) -> Asked {
         Asked { writes: order, reads: None }
     }
 
-    /// Those of a compare-exchange.
+    /// Returns the orders of a compare-exchange.
     #[inline]
     pub(crate) fn to_exchange((success, failure): (Ordering, Ordering)) -> Asked {
         Asked { writes: success, reads: Some(failure) }
@@ -62,7 +63,7 @@ impl Asked {
         self.reads.is_some()
     }
 
-    /// The same, strengthened.
+    /// Returns the strengthened orders.
     pub(super) fn raised(self, raise: Raise) -> Asked {
         let Asked { writes, reads } = self;
         match (raise.releases, reads) {
@@ -73,12 +74,12 @@ impl Asked {
         }
     }
 
-    /// The order of an operation with a store, or without one.
+    /// Returns the order of an operation that writes, or of an operation that does not.
     pub(crate) fn of(self, writes: bool) -> Ordering {
         self.reads.filter(|_| !writes).unwrap_or(self.writes)
     }
 
-    /// Returns `true` if it asks for less than sequential consistency.
+    /// Returns `true` if an order is weaker than sequential consistency.
     #[inline(always)]
     pub(crate) fn is_weaker(self) -> bool {
         self.writes != Ordering::SeqCst || self.reads.is_some_and(|order| order != Ordering::SeqCst)
@@ -97,11 +98,11 @@ fn number(order: Ordering) -> u8 {
 
 /// An operation on an atomic, or a fence.
 pub(crate) struct WordOp<'a> {
-    /// `None` for a fence.
+    /// The atomic; `None` for a fence.
     pub(crate) object: Option<ObjectId>,
     pub(crate) access: Access,
     pub(crate) asked: Asked,
-    /// The value that it leaves in place of another one; `None` if it writes nothing.
+    /// Returns the value that replaces the given one; `None` if the operation writes nothing.
     pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
 }
 
@@ -136,28 +137,28 @@ impl Operation for WordOp<'_> {
 pub(crate) struct Weak {
     orders: Orders,
     pub(crate) choices: StoreChoices,
-    /// True from the first operation on that asks for a weaker order.
+    /// True after the first operation with a weaker order.
     pub(crate) is_on: bool,
-    /// By object, its word before the events that are not taken in yet.
+    /// For each object, its word before the events that are not processed yet.
     words: Vec<u64>,
-    /// The numbers of events and of moves of the time that are taken in.
+    /// The numbers of events and of time moves that are processed.
     seen: usize,
     time_moves: usize,
-    /// The number of tasks whose spawns are taken in.
+    /// The number of tasks whose spawns are processed.
     tasks: usize,
-    /// Effects of tasks on each other that leave no event and are not taken in yet: the number of events before, the
-    /// task whose operations come first, the other task.
+    /// Effects between tasks that leave no event and are not processed yet. Each has the number of earlier events, the
+    /// task whose operations are first, and the other task.
     contacts: Vec<(usize, TaskId, TaskId)>,
 }
 
-/// The parts of a run from which the machine learns what is ordered.
+/// The parts of a run from which the machine learns the happens-before order.
 pub(crate) struct Record<'a> {
     pub(crate) board: &'a Board,
     pub(crate) objects: &'a Objects,
 }
 
 impl Weak {
-    /// The memory of the next run.
+    /// Returns the memory for the next run.
     pub(super) fn new() -> Weak {
         Weak {
             orders: Orders::default(),
@@ -171,7 +172,7 @@ impl Weak {
         }
     }
 
-    /// Forgets the last run and keeps allocations.
+    /// Removes the content of the last run and keeps the allocations.
     pub(super) fn begin(&mut self, seed: Option<u64>) {
         let Weak { choices, is_on, words, seen, time_moves, tasks, contacts, .. } = self;
         *choices = StoreChoices::new(seed);
@@ -186,8 +187,8 @@ impl Weak {
         self.words.push(initial);
     }
 
-    /// Makes the steps so far of the first task happen before the next step of the other task. For effects without an
-    /// event, after so many events.
+    /// Orders the steps so far of the first task before the next step of the other task. Used for effects without an
+    /// event, which happen after `events` events.
     pub(super) fn order(&mut self, events: usize, (first, then): (TaskId, TaskId)) {
         self.contacts.push((events, first, then));
     }
@@ -198,12 +199,12 @@ impl Weak {
         event.object.map_or(*event.op == Op::FENCE, is_word) && event.op.access != Access::Peek
     }
 
-    /// The number of stores that an operation of a task may choose, if it finds `word` in memory.
+    /// Returns the number of stores that an operation of a task may choose if it finds `word` in memory.
     pub(crate) fn candidates(&mut self, task: TaskId, op: &WordOp<'_>, word: u64) -> u64 {
         self.orders.candidates(task.index(), op, word) as u64
     }
 
-    /// Does an operation that finds `word` in memory, on one of its candidates.
+    /// Performs an operation that finds `word` in memory, on one of its candidates.
     pub(crate) fn perform(&mut self, task: TaskId, op: &WordOp<'_>, word: u64, nth: usize) -> Done {
         self.orders.perform(task.index(), op, word, nth)
     }
@@ -213,7 +214,7 @@ impl Weak {
         self.orders.forbid_moves();
     }
 
-    /// Takes in what has happened since the last call, and begins if the run had no weaker order before.
+    /// Processes the events since the last call. Starts the machine if the run had no weaker order before.
     pub(crate) fn catch_up(&mut self, Record { board, objects }: Record<'_>) {
         let begins = !self.is_on;
         if begins {
@@ -244,7 +245,7 @@ impl Weak {
         let Event { task, object, op, values, .. } = *event;
         self.spawn_up_to(task, board);
         if let Some(object) = object.filter(|object| is_word(*object, objects)) {
-            // The machine has done all operations since it began.
+            // Since it began, the machine has performed all operations itself.
             if begins && op.access != Access::Peek {
                 self.redo(task, object, (op.access, values));
             }
@@ -266,7 +267,7 @@ impl Weak {
         }
     }
 
-    /// Makes the spawns of the tasks up to this one happen before their first steps.
+    /// Orders the spawns of the tasks up to this one before their first steps.
     fn spawn_up_to(&mut self, task: TaskId, board: &Board) {
         while self.tasks <= task.index() {
             if let Some(parent) = board.tasks[self.tasks].parent {
@@ -276,7 +277,7 @@ impl Weak {
         }
     }
 
-    /// Does a sequentially consistent operation that has taken effect before.
+    /// Performs a sequentially consistent operation again in the machine. The operation has already taken effect.
     fn redo(&mut self, task: TaskId, object: ObjectId, (access, values): (Access, Values)) {
         let known = self.words[object.index()];
         let (old, new) = match values {

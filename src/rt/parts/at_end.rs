@@ -1,4 +1,4 @@
-//! Work at the ends of tasks.
+//! Work registered for the ends of tasks.
 
 use crate::rt::part::Part;
 use crate::rt::state::RunState;
@@ -8,7 +8,7 @@ use crate::run::ids::TaskId;
 /// Work to do at the end of a task.
 type AtEnd = Box<dyn FnOnce() + Send>;
 
-/// The maximum number of rounds of work that adds work at the end of a task.
+/// The maximum number of rounds of end work, because end work may add more end work.
 const ROUNDS_MAX: u32 = 16;
 
 /// The end work of all tasks that have not ended, in the order of its registration.
@@ -17,7 +17,7 @@ pub(in crate::rt) struct Ends(Vec<(TaskId, AtEnd)>);
 
 impl Part for Ends {
     fn forget(&mut self) {
-        // Added after the end of its run. Not dropped, because a destructor might use the run.
+        // This work was added after the end of its run. It is not dropped, because a destructor might use the run.
         std::mem::forget(std::mem::take(self));
     }
 
@@ -30,20 +30,20 @@ impl Part for Ends {
     }
 
     fn end(world: &World) {
-        // Work that was added when its task had ended. Not dropped, because a destructor might add more.
+        // This work was added after its task had ended. It is not dropped, because a destructor might add more.
         std::mem::forget(std::mem::take(world.state().parts.get_mut::<Ends>()));
     }
 }
 
 impl World {
-    /// Has `work` done at the end of the current task.
+    /// Registers `work` to be done at the end of the current task.
     pub(crate) fn at_end(&self, work: AtEnd) {
         let mut state = self.state();
         let task = state.current();
         state.parts.get_mut::<Ends>().0.push((task, work));
     }
 
-    /// Does the work of the end of `task`, which is the current one, the last first.
+    /// Does the end work of `task`, which is the current task, in reverse order of registration.
     #[cold]
     fn do_at_end(&self, task: TaskId) {
         for _ in 0..ROUNDS_MAX {
@@ -53,7 +53,7 @@ impl World {
             }
             work.into_iter().rev().for_each(|work| work());
         }
-        // Dropped without a borrow.
+        // The work is dropped while the state is not borrowed.
         let left = self.state().take_ends(task);
         drop(left);
     }

@@ -1,14 +1,14 @@
-//! The branches of a `select!` or `join!`: the pending operations of each, and the order of their
-//! polls.
+//! The branches of a `select!` or `join!`: the pending operations of each branch, and the order in which the branches
+//! are polled.
 //!
-//! All branches of one poll are one step. Their order is a decision of the run, drawn only if it
+//! One poll of all branches is one step. The order of the branches is a decision of the run, which is drawn only if it
 //! can make a difference.
 
 use crate::rt::now::{self, plain_key};
 use crate::rt::state::RunState;
 use crate::rt::world::World;
 
-/// The maximum number of pending operations that are known by branch.
+/// The maximum number of pending operations that are stored per branch.
 const KEYS_MAX: usize = 3;
 
 /// The pending operations of one branch, in the run and task that polled it last.
@@ -16,7 +16,7 @@ const KEYS_MAX: usize = 3;
 pub(crate) struct BranchKeys {
     keys: [u32; KEYS_MAX],
     len: usize,
-    /// True if there are more.
+    /// True if the branch has more pending operations.
     more: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct LogMark {
     raced_in: u32,
 }
 
-/// A number for each kind of effect of the run so far: if none changed, nothing happened.
+/// Counts of each kind of effect of the run so far. If no count changes, nothing happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Effects {
     events: usize,
@@ -72,8 +72,8 @@ impl BranchKeys {
 }
 
 impl World {
-    /// Keeps the log of polls, in the current step. Returns `true` if a future of another library
-    /// woke the task for this step; any branch may then continue.
+    /// Starts the log of polls for the current step. Returns `true` if a future of another library woke the task for
+    /// this step, so that any branch may continue.
     pub(crate) fn log_polls(&self) -> bool {
         let mut state = self.state();
         let step = state.board.step;
@@ -84,11 +84,11 @@ impl World {
         state.polls.woken_in == step + 1
     }
 
-    /// From here on, in the current step, has pending operations announced anew when they are polled, or no longer.
-    /// Returns the setting before.
+    /// Sets, for the rest of the current step, if pending operations are announced again when they are polled. Returns
+    /// the previous setting.
     ///
-    /// A `select!` that is polled for the first time decides nothing yet: most of its branches only announce their
-    /// operations then. A branch that was announced earlier must not win for that reason.
+    /// The first poll of a `select!` decides nothing: most of its branches only announce their operations then. A
+    /// branch that was announced earlier must not win for that reason.
     pub(crate) fn renew_polled(&self, renews: bool) -> bool {
         let mut state = self.state();
         let step = state.board.step;
@@ -101,7 +101,7 @@ impl World {
         before
     }
 
-    /// The position of the log, before a branch is polled: of a `select!` if `races` is true.
+    /// Returns the position of the log before a branch is polled. The branch belongs to a `select!` if `races` is true.
     pub(crate) fn log_mark(&self, races: bool) -> LogMark {
         let mut state = self.state();
         let (step, raced_in) = (state.board.step, state.polls.raced_in);
@@ -111,19 +111,19 @@ impl World {
         LogMark { keys: state.polls.keys.len(), announced: now::has_announced(), raced_in }
     }
 
-    /// A branch that was polled since `mark` waits, or its value does not match.
+    /// Ends the race of a branch that was polled since `mark`: the branch waits, or its value does not match the
+    /// pattern.
     pub(crate) fn end_race(&self, mark: LogMark) {
         self.state().polls.raced_in = mark.raced_in;
     }
 
-    /// Returns `true` if a branch of a `select!` is polled.
+    /// Returns `true` while a branch of a `select!` is polled.
     pub(crate) fn is_racing(&self) -> bool {
         let state = self.state();
         state.polls.raced_in == state.board.step + 1
     }
 
-    /// Adds the operations that a branch has announced or checked since `mark`, and removes those
-    /// already done.
+    /// Adds the operations that a branch has announced or checked since `mark`, and removes completed operations.
     pub(crate) fn add_polled(&self, mark: LogMark, branch: &mut BranchKeys) {
         let state = self.state();
         let row = state.board.tasks.at(state.current().index());
@@ -132,13 +132,13 @@ impl World {
         if !mark.announced {
             newest.into_iter().for_each(|key| branch.add(key));
         }
-        // Cut short if an inner combinator of another step began the log anew.
+        // The log may be shorter if an inner combinator of another step has restarted it.
         let polled = state.polls.keys.get(mark.keys..).unwrap_or_default();
         let is_open = |key: &&u32| row.announced.iter().any(|announced| announced.key == **key);
         polled.iter().filter(is_open).for_each(|key| branch.add(*key));
     }
 
-    /// Returns `true` if an operation of the branch may be done in this step.
+    /// Returns `true` if this step may perform an operation of the branch.
     pub(crate) fn may_go_on(&self, branch: &BranchKeys) -> bool {
         let state = self.state();
         let row = state.board.tasks.at(state.current().index());
@@ -149,7 +149,7 @@ impl World {
         })
     }
 
-    /// Draws which of `bound` branches is polled first. The second value is none once the run is over.
+    /// Draws which of `bound` branches is polled first. The second value is `None` after the end of the run.
     pub(crate) fn draw_order(&self, bound: u64) -> (u64, Option<OrderDraw>) {
         let at = self.state().record.draws.len();
         let value = self.draw(bound, "the branch that is polled first");
@@ -158,7 +158,7 @@ impl World {
         (value, drawn.then(|| OrderDraw { at, before: state.effects() }))
     }
 
-    /// Settles a draw after all branches were polled: if none had an effect, the order makes no difference.
+    /// Settles a draw after all branches were polled: if they had no effect, the order makes no difference.
     pub(crate) fn settle_order(&self, draw: OrderDraw) {
         let mut state = self.state();
         if state.effects() != draw.before {

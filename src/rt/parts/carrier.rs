@@ -1,6 +1,5 @@
-//! Carriers: tasks that each model the arrival of a message. A message on its way is a candidate
-//! like any task, so strategies, traces, searches and shrinking treat its arrival as they treat all
-//! steps.
+//! Carriers: each carrier is a task that models the arrival of a message. A message in transit is a candidate like any
+//! task, so strategies, traces, searches and shrinking treat its arrival like every other step.
 
 use crate::rt::body::BoxBody;
 use crate::rt::carried::Carried;
@@ -16,14 +15,14 @@ use crate::run::untried::Untried;
 
 const SEND: Op = Op::new("send", Access::Spawn);
 
-/// The part of a program that a search does not see.
+/// The report text for a part of the program that a search does not see.
 const BEYOND: &str = "more faults of one kind than one task may cause or suffer";
 
-/// The number of kinds of faults that [`World::suffers`] tells apart.
+/// The number of fault kinds that [`World::suffers`] distinguishes.
 const FAULT_KINDS: usize = 16;
 
-/// The faults of the net that the tasks of a run have caused, by task and kind. Shorter than the list of tasks if it
-/// ends with tasks that caused none.
+/// The net faults that the tasks of a run have caused, by task and kind. The list may be shorter than the task list,
+/// because it ends with the last task that caused a fault.
 #[derive(Default)]
 pub(in crate::rt) struct Suffered(Vec<[u8; FAULT_KINDS]>);
 
@@ -37,14 +36,14 @@ impl Part for Suffered {
 pub(crate) struct Sent {
     pub(crate) task: TaskId,
     pub(crate) number: u64,
-    /// True if the message is to be described.
+    /// True if a description of the message is wanted.
     pub(crate) is_shown: bool,
 }
 
 impl World {
-    /// Sends a message, whose carrier announces its `arrival` on an object at once. It has no future. `load` is given
-    /// this announcement, and returns what carries the message, and `true` if it may arrive now; it uses nothing of the
-    /// run.
+    /// Sends a message. The carrier has no future and announces its `arrival` on an object at once. `load` gets this
+    /// announcement. `load` returns the holder of the message, and `true` if the message may arrive now. `load` must
+    /// not use the run.
     pub(crate) fn send(
         &self,
         route: &'static Route,
@@ -64,8 +63,8 @@ impl World {
         Sent { task, number, is_shown: state.record.is_shown }
     }
 
-    /// Sends a message that is delayed: `body` announces its arrival. Returns the task, and `true` if the message is to
-    /// be described.
+    /// Sends a message that is delayed: `body` announces its arrival. Returns the task, and `true` if a description of
+    /// the message is wanted.
     pub(crate) fn send_later(
         &self,
         route: &'static Route,
@@ -78,7 +77,7 @@ impl World {
         (task, state.record.is_shown)
     }
 
-    /// Sets the text of a message.
+    /// Records the description of a message.
     pub(crate) fn describe(&self, task: TaskId, message: String) {
         self.state().record.messages.push((task, message));
     }
@@ -88,7 +87,8 @@ impl World {
         self.state().set_latch(id, is_open);
     }
 
-    /// Draws a fault below `bound`, of the kind with this number: 0 is none. A task causes `budget` of a kind at most.
+    /// Draws a fault below `bound`, of the kind with this number. 0 means no fault. A task causes at most `budget`
+    /// faults of a kind.
     pub(crate) fn suffers(
         &self,
         kind: usize,
@@ -98,7 +98,7 @@ impl World {
         self.suffers_if(kind, (bound, budget), why, |drawn| drawn != 0)
     }
 
-    /// Like [`suffers`](Self::suffers), a fault that one draw of `rate` has.
+    /// Like [`suffers`](Self::suffers), but for a fault that only one of `rate` possible draws causes.
     pub(crate) fn suffers_rarely(
         &self,
         kind: usize,
@@ -108,8 +108,8 @@ impl World {
         self.suffers_if(kind, (rate, budget), why, |drawn| drawn == rate - 1) == rate - 1
     }
 
-    // Per task and not per run: otherwise the decisions of a task would depend on other tasks'
-    // decisions, unseen by searches.
+    // The budget is per task and not per run: otherwise the decisions of a task would depend on the decisions of other
+    // tasks, and searches would not see this.
     fn suffers_if(
         &self,
         kind: usize,
@@ -123,7 +123,7 @@ impl World {
         let mut state = self.state();
         let task = state.current();
         if *state.suffered(task, kind) >= budget {
-            // A search that never asks must say so.
+            // The draw is skipped, so a search must report that it is incomplete.
             state.leave_untried(Untried::Beyond(BEYOND));
             return 0;
         }
@@ -135,7 +135,7 @@ impl World {
 }
 
 impl RunState {
-    /// Enables or disables an announcement, one of the current task at the end of the step.
+    /// Enables or disables an announcement. An announcement of the current task is enabled at the end of the step.
     pub(super) fn set_latch(&mut self, id: AnnouncementId, is_open: bool) {
         if id.task() != self.current() {
             self.set_enabled(id, is_open);
@@ -145,19 +145,19 @@ impl RunState {
         }
     }
 
-    /// The number of faults of a kind that a task has caused.
+    /// Returns the number of faults of a kind that a task has caused.
     fn suffered(&mut self, task: TaskId, kind: usize) -> &mut u8 {
         let Suffered(all) = self.parts.get_mut();
         all.resize(all.len().max(task.index() + 1), [0; FAULT_KINDS]);
         &mut all[task.index()][kind]
     }
 
-    /// Adds a carrier: a task that nobody waits for.
+    /// Adds a carrier: a task that no other task joins.
     fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
-        // The net is not a node's.
+        // The net belongs to no node.
         let task = self.add_task_outside(Some(self.current()), None, place);
         self.happened(&SEND, None, place, Values::Task(task));
-        // Not reported if it has not ended.
+        // An unfinished carrier is not reported.
         self.slots.at_mut(task.index()).detached = Some(0);
         self.board.tasks.at_mut(task.index()).route = Some(route);
         task

@@ -1,9 +1,9 @@
-//! Clocks of nodes. Each counts the time of the run at a rate of its own, and has a wall clock that may jump.
+//! Node clocks. Each clock counts the time of the run at its own rate, and includes a wall clock that may jump.
 //!
-//! All lives of a node have one clock. Its count is continuous when its rate changes. So a change
-//! makes no timer due at once, and commutes with steps of the same time. Timers of a node have
-//! deadlines on its clock. The due time of a timer in the run follows from its deadline, and is
-//! computed anew when the rate changes. Outside of nodes the clock is true.
+//! All lives of a node have one clock. Its count is continuous when its rate changes. So a change makes no timer due at
+//! once, and commutes with steps at the same time. Timers of a node have deadlines on its clock. The due time of a
+//! timer in the run is derived from its deadline, and is recomputed when the rate changes. Outside of nodes, the clock
+//! shows the true time of the run.
 
 use std::time::Duration;
 
@@ -23,23 +23,23 @@ const CHANGE: Op = Op::of_kind("change", Access::Tell, word::WRITE).quiet();
 const SEE: Op = Op::of_kind("see", Access::Peek, word::READ).quiet();
 const READ: Op = Op::of_kind("read", Access::Peek, clock::READ).quiet();
 
-/// The rate of true time: so many nanoseconds of a clock in a second.
+/// The rate of true time: the nanoseconds that a true clock counts in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// The number of a fault that makes a timer late; see [`World::suffers`].
+/// The number of the fault that makes a timer late; see [`World::suffers`].
 const LATE_TIMER: usize = 15;
 
-/// The times by which a timer may be late, in nanoseconds: 0, 1 ms, 20 ms, 500 ms.
+/// The possible delays of a late timer, in nanoseconds: 0, 1 ms, 20 ms, 500 ms.
 const LATE: [u64; 4] = [0, 1_000_000, 20_000_000, 500_000_000];
 
 /// A moment on the clock of a life.
 ///
-/// Each life has a span of 2^40 seconds of the run's time. The spans are so far apart that moments
-/// of different lives never meet.
+/// Each life has a span of 2^40 seconds of the run's time. The spans do not overlap, so moments of different lives are
+/// never equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) life: Life,
-    /// Nanoseconds that the clock has counted.
+    /// The nanoseconds that the clock has counted.
     pub(crate) at: u64,
 }
 
@@ -63,16 +63,16 @@ impl Moment {
 /// The clock of a node.
 #[derive(Debug)]
 pub(super) struct NodeClock {
-    /// The object whose operations order changes of it.
+    /// The object that orders changes of the clock.
     mark: ObjectId,
-    /// The time of the run at which the rate changed last, and the count of the clock then.
+    /// The time of the run at the last rate change, and the count of the clock at that time.
     since: u64,
     counted: u64,
-    /// Its rate relative to true time, in billionths.
+    /// The deviation of the clock rate from true time, in billionths.
     drift: i64,
-    /// Its wall clock, less its count.
+    /// The difference between the node's wall clock and the count of this clock.
     ahead: i64,
-    /// The number of timers of one task that may be late.
+    /// The number of timers per task that may be late.
     pub(super) late: u8,
     pub(super) met: ClockMet,
 }
@@ -87,7 +87,7 @@ impl NodeClock {
         self.drift == 0 && self.since == self.counted
     }
 
-    /// Its count at a time of the run.
+    /// Returns the count at a time of the run.
     fn count(&self, now: u64) -> u64 {
         if self.is_true() {
             return now;
@@ -97,7 +97,7 @@ impl NodeClock {
         u64::try_from(i128::from(self.counted) + counted).unwrap_or(u64::MAX)
     }
 
-    /// The first time of the run at which its count is `at` or more, if it is still to come.
+    /// Returns the first time of the run at which the count is `at` or more. The count must not have passed `at` yet.
     fn due(&self, at: u64) -> u64 {
         if self.is_true() {
             return at;
@@ -108,7 +108,7 @@ impl NodeClock {
         u64::try_from(i128::from(self.since) + wait).unwrap_or(u64::MAX)
     }
 
-    /// Its wall clock, in nanoseconds from the begin of the run.
+    /// Returns the wall clock, in nanoseconds since the start of the run.
     fn wall(&self, now: u64) -> i64 {
         signed(self.count(now)).saturating_add(self.ahead)
     }
@@ -142,19 +142,19 @@ fn signed(nanoseconds: u64) -> i64 {
 }
 
 impl RunState {
-    /// The clock of a life. `None` outside of nodes: there the clock is true.
+    /// Returns the clock of a life. `None` outside of nodes, where the clock is true.
     pub(super) fn clock_of(&mut self, life: Life) -> Option<&mut NodeClock> {
         let clock = self.lives.node_of(life)?;
         self.parts.get_mut::<Nodes>().clocks.get_mut(clock as usize)
     }
 
-    /// The time on the clock of a life.
+    /// Returns the current time on the clock of a life.
     fn moment(&mut self, life: Life) -> Moment {
         let now = self.timers().now;
         Moment { life, at: self.clock_of(life).map_or(now, |clock| clock.count(now)) }
     }
 
-    /// The present on the clock of the code that runs.
+    /// Returns the current time on the clock of the running code.
     pub(super) fn local_now(&mut self) -> Moment {
         let life = self.running_life();
         let moment = self.moment(life);
@@ -164,12 +164,12 @@ impl RunState {
         moment
     }
 
-    /// The time of the run at which a moment is reached.
+    /// Returns the time of the run at which a moment is reached.
     pub(super) fn due(&mut self, moment: Moment) -> u64 {
         self.clock_of(moment.life).map_or(moment.at, |clock| clock.due(moment.at))
     }
 
-    /// Computes anew the times at which timers of a clock are due.
+    /// Recomputes the times at which timers of a clock are due.
     fn retime(&mut self, clock: u32) {
         let mut moved = 0;
         for nth in 0..self.timers().announced.len() {
@@ -186,7 +186,7 @@ impl RunState {
 }
 
 impl World {
-    /// Adds the clock of a node, whose changes are operations on `mark`. Returns its number.
+    /// Adds the clock of a node. Its changes are operations on `mark`. Returns the number of the clock.
     pub(crate) fn add_clock(&self, mark: ObjectId) -> u32 {
         let mut state = self.state();
         let Nodes { clocks, .. } = state.parts.get_mut();
@@ -221,12 +221,13 @@ impl World {
         read
     }
 
-    /// The number of events that saw that the clock of a node is not true.
+    /// Returns the number of events that observed that the clock of a node is not true.
     pub(crate) fn clock_met(&self, clock: u32) -> ClockMet {
         self.state().parts.get::<Nodes>().clocks[clock as usize].met
     }
 
-    /// Reads the wall clock of the code that runs, in nanoseconds from the begin of the run, by the operation `op`.
+    /// Reads the wall clock of the running code by the operation `op`. The result is in nanoseconds since the start of
+    /// the run.
     pub(crate) fn read_wall(&self, op: &'static Op, time: ObjectId, place: Place) -> i64 {
         let mut state = self.state();
         let (now, life) = (state.timers().now, state.running_life());
@@ -244,7 +245,7 @@ impl World {
         wall
     }
 
-    /// The name of the life of the node whose clock a moment is of, for messages.
+    /// Returns the name of the life to which a moment belongs, for messages.
     pub(crate) fn clock_name(&self, moment: Moment) -> String {
         let state = self.state();
         match state.lives.name_of(moment.life) {
@@ -254,7 +255,7 @@ impl World {
         }
     }
 
-    /// Draws the time by which a timer of the current task is late.
+    /// Draws the delay of a timer of the current task.
     pub(super) fn draw_lateness(&self) -> u64 {
         let mut state = self.state();
         let life = state.running_life();

@@ -1,7 +1,7 @@
-//! Operations that wait until something calls their waker, an [`Ear`], which enables their announcement.
+//! Operations that wait until their waker, an [`Ear`], is called. The ear then enables their announcement.
 //!
-//! Most are operations on objects of other libraries, a semaphore of tokio for instance. Such an object has queues of
-//! its own, and is handed the ear. The run knows the object by the operations that were done to it.
+//! Most such operations are on objects of other libraries, for example a tokio semaphore. Such an object has its own
+//! queues, and receives the ear as a waker. The run knows the object by the operations on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,19 +15,19 @@ use crate::rt::task_waker::Signals;
 use crate::rt::world::{WORLD, World};
 use crate::run::ids::TaskId;
 
-/// The waker of one operation that waits.
+/// The waker of one waiting operation.
 #[derive(Debug)]
 pub(crate) struct Ear {
     signals: Arc<Signals>,
-    /// The run and the announcement that it enables; 0 if none.
+    /// The run and the announcement that the ear enables; the run is 0 if it enables nothing.
     run: AtomicU64,
     task: AtomicU64,
     key: AtomicU64,
-    /// True if it was called since the operation was last tried.
+    /// True if the ear was called since the operation was last tried.
     woken: AtomicBool,
 }
 
-/// Ears for later operations.
+/// Spare ears for later operations.
 #[derive(Default)]
 pub(in crate::rt) struct Ears(Vec<Arc<Ear>>);
 
@@ -42,23 +42,24 @@ impl Ear {
         Arc::new(Ear { signals, run, task, key, woken: AtomicBool::new(false) })
     }
 
-    /// Forgets that it was called, before the operation is tried.
+    /// Resets the ear before the operation is tried.
     pub(crate) fn open(&self) {
         self.woken.store(false, Ordering::Relaxed);
         self.run.store(0, Ordering::Relaxed);
     }
 
-    /// Returns `true` if it was called since it was [opened](Self::open).
+    /// Returns `true` if the ear was called since it was [opened](Self::open).
     pub(crate) fn is_called(&self) -> bool {
         self.woken.load(Ordering::Relaxed)
     }
 
-    /// The task whose operation waits.
+    /// Returns the task whose operation waits.
     pub(crate) fn task(&self) -> TaskId {
         self.announcement().task()
     }
 
-    /// Enables the announcement of `pending`, which was just made, when it is called or if it was.
+    /// Makes the ear enable the announcement of `pending`, which was just created. If the ear was already called,
+    /// enables the announcement now.
     pub(crate) fn listen(&self, pending: &PendingOp) {
         let id = pending.announcement.id;
         self.task.store(u64::from(id.task().0), Ordering::Relaxed);
@@ -106,14 +107,14 @@ impl World {
         state.needs_work();
     }
 
-    /// An ear for an operation of the current run. It may have been called for another one: see [`Ear::open`].
+    /// Returns an ear for an operation of the current run. The ear may have been called for another operation: see
+    /// [`Ear::open`].
     pub(crate) fn ear(&self) -> Arc<Ear> {
         let spare = self.state().parts.get_mut::<Ears>().0.pop();
         spare.unwrap_or_else(|| Ear::new(self.signals.clone()))
     }
 
-    /// Takes an ear back, for later operations. If the object still has a copy, the ear is not used
-    /// again.
+    /// Stores an ear for later operations. If the object still has a copy of the ear, the ear is dropped instead.
     pub(crate) fn keep_ear(&self, mut ear: Arc<Ear>) {
         if Arc::get_mut(&mut ear).is_some() {
             self.state().parts.get_mut::<Ears>().0.push(ear);

@@ -1,9 +1,9 @@
 //! Faults: events that the scheduler injects into a task or a future, at a moment of its choice.
 //!
 //! Each fault is a task of the run with a single step. A value that is drawn when the victim begins decides if the run
-//! has it: 0 is none, so that shrinking removes what is not needed. Its moment is then a choice like any other: a trace
-//! has it as a step, and a search tries each. A fault that every run had would come at last where all else is blocked,
-//! and hide a wait without end.
+//! has the fault. The value 0 means no fault, so shrinking removes unneeded faults. The moment of a fault is a choice
+//! like any other: a trace contains it as a step, and a search tries each moment. If every run had the fault, it would
+//! happen at the latest when all other tasks are blocked, and hide an endless wait.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -30,8 +30,8 @@ use crate::run::op::{Access, Op, cancellation, task};
 use crate::run::rng::mix;
 use crate::run::untried::Untried;
 
-/// The maximum number of faults of one kind that one task decides on. Not of a run: otherwise the
-/// decisions of a task would depend on other tasks' decisions, unseen by searches.
+/// The maximum number of faults of one kind that one task decides on. The limit is not per run: otherwise the decisions
+/// of a task would depend on the decisions of other tasks, and searches would not see this.
 const FAULTS_MAX: u32 = 2;
 
 const STALL: Op = Op::of_kind("stall", Access::Tell, task::STALL);
@@ -39,12 +39,12 @@ const CANCEL: Op = Op::of_kind("cancel", Access::Tell, cancellation::CANCEL);
 const PASS: Op = Op::of_kind("pass_deadline", Access::Tell, cancellation::CANCEL);
 const COME_LATE: Op = Op::of_kind("come_late", Access::Peek, cancellation::COME_LATE);
 
-/// The part of a program that a search does not see.
+/// The report text for a part of the program that a search does not see.
 const BEYOND: &str = "more than two faults of one kind that one task may have or hand out";
 
 thread_local! {
-    /// True if a `compare_exchange_weak` of the current run may fail although it sees the expected value. Here and not
-    /// in the world, because each such operation reads it.
+    /// True if a `compare_exchange_weak` of the current run may fail although it sees the expected value. The flag is
+    /// here and not in the world, because each such operation reads it.
     static WEAK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -54,13 +54,13 @@ pub(crate) fn may_fail_weakly() -> bool {
     WEAK.get()
 }
 
-/// A fault to come.
+/// A fault that can still happen.
 enum Fault {
     /// A task is aborted.
     Abort(TaskId),
-    /// A task takes no step any more.
+    /// A task stops taking steps.
     Stall(TaskId),
-    /// All tasks of one spawner but one take no step any more.
+    /// All tasks of one spawner but one stop taking steps.
     StallOthers,
     /// A future is dropped.
     Cancel(Arc<Cancellation>),
@@ -77,7 +77,7 @@ struct FaultCounts {
     deadlines: u32,
     spurious: u32,
     weak: u32,
-    /// The number of `buggify!` passes so far, and the number that returned `true`.
+    /// The number of executed `buggify!` calls so far, and the number of calls that returned `true`.
     passes: u64,
     buggified: u32,
 }
@@ -89,17 +89,17 @@ pub(crate) enum Buggify {
     Given(u64),
 }
 
-/// The faults of a run that may have some.
+/// The faults of a run that may have faults.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct FaultState {
-    /// The faults that it may have.
+    /// The faults that the run may have.
     wanted: Faults,
-    /// The tasks that are faults.
+    /// The tasks that represent faults.
     tasks: Vec<TaskId>,
-    /// The faults that tasks have decided on, by task. Shorter than the list of tasks if it ends with tasks without
-    /// decisions.
+    /// The faults that tasks have decided on, by task. The list may be shorter than the task list, because it ends with
+    /// the last task that made a decision.
     counts: Vec<FaultCounts>,
-    /// True if a task has stalled for good.
+    /// True if a task has stalled permanently.
     has_stalled: bool,
 }
 
@@ -138,7 +138,7 @@ impl Part for FaultState {
 }
 
 impl FaultState {
-    /// The faults that a task has decided on.
+    /// Returns the faults that a task has decided on.
     fn counts_of(&mut self, task: TaskId) -> &mut FaultCounts {
         if self.counts.len() <= task.index() {
             self.counts.resize(task.index() + 1, FaultCounts::default());
@@ -147,18 +147,18 @@ impl FaultState {
     }
 }
 
-/// A future that may be dropped or a timer that may expire at any moment, with the fault for it.
+/// A future that may be dropped, or a timer that may expire, at any moment, together with the fault for this.
 #[derive(Debug)]
 pub(crate) struct Cancellation {
     object: Object,
-    /// Called by the fault.
+    /// The ear that the fault calls.
     ear: Arc<Ear>,
     /// True if the future has ended.
     is_over: AtomicBool,
 }
 
 impl Cancellation {
-    /// Of a `future` or a `timer`.
+    /// Returns a cancellation of a `future` or a `timer`.
     pub(crate) fn new(of: &'static str, place: Place) -> Arc<Cancellation> {
         let ear = WORLD.with(World::ear);
         ear.open();
@@ -166,7 +166,7 @@ impl Cancellation {
         Arc::new(Cancellation { object, ear, is_over: AtomicBool::new(false) })
     }
 
-    /// The object of its operations.
+    /// Returns the object that represents the cancellation in the run.
     pub(crate) fn object(&self) -> &Object {
         &self.object
     }
@@ -175,18 +175,18 @@ impl Cancellation {
         self.ear.is_called()
     }
 
-    /// Makes the fault enable the announcement of `pending`, which was just made.
+    /// Makes the fault enable the announcement of `pending`, which was just created.
     pub(crate) fn wait(&self, pending: &PendingOp) {
         self.ear.listen(pending);
     }
 
-    /// Records that the future has ended: a fault that comes now is too late.
+    /// Records that the future has ended, so that a later fault has no effect.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
-/// The body of the task.
+/// The future of a fault task.
 struct FaultBody {
     fault: Fault,
     place: Place,
@@ -224,7 +224,8 @@ impl World {
             Progress::LockFree | Progress::WaitFree(_) => {
                 self.may_have(Fault::Stall(task), place);
             }
-            // With the first task of its spawner that another one may obstruct.
+            // This fault is decided at the second task of a spawner, because from then on a task can obstruct another
+            // one.
             Progress::ObstructionFree => {
                 let is_second = {
                     let state = self.state();
@@ -242,12 +243,12 @@ impl World {
         self.may_have(Fault::Cancel(cancellation.clone()), place)
     }
 
-    /// Returns `true` if the deadlines that time-outs and branches of `select!` wait for may pass at any moment.
+    /// Returns `true` if the deadlines of time-outs and of `select!` branches may pass at any moment.
     pub(crate) fn cancels_selects(&self) -> bool {
         self.state().faults().wanted.selects
     }
 
-    /// Decides if the deadline of the timer may pass at any moment.
+    /// Decides if the deadline of a timer may pass at any moment.
     pub(crate) fn may_pass_early(
         &self,
         timer: &Arc<Cancellation>,
@@ -263,18 +264,18 @@ impl World {
         self.decides(|counts| &mut counts.weak, "a spurious failure")
     }
 
-    /// Decides if the wait that begins may end without a notification.
+    /// Decides if a wait that begins now may end without a notification.
     pub(crate) fn wakes_spuriously(&self) -> bool {
         let is_possible = self.state().faults().wanted.spurious;
         is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
     }
 
-    /// The decision mode of the place with this name, for the pass of the current task; `None` if
-    /// the run has no such decisions.
+    /// Returns the decision mode of the `buggify!` place with this name, for the current execution by the current task.
+    /// `None` if the run has no such decisions.
     ///
-    /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the
-    /// strategy's, which then has the same stream with and without these decisions. A search tries both, for two of
-    /// each task.
+    /// A seed enables a quarter of the places. At an enabled place, a quarter of the executions return `true`. The
+    /// value is not from the strategy, so that the strategy has the same random stream with and without these
+    /// decisions. A search tries both values, for two decisions of each task.
     pub(crate) fn buggify(&self, name: &str) -> Option<Buggify> {
         let mut state = self.state();
         if !state.faults().wanted.buggify || state.over {
@@ -297,7 +298,7 @@ impl World {
         Some(Buggify::Given(u64::from(is_true)))
     }
 
-    /// Counts the pass of a place by the current task.
+    /// Counts an execution of a place by the current task.
     pub(crate) fn buggified(&self, name: &'static str, is_true: bool) {
         let mut state = self.state();
         let task = state.current();
@@ -307,12 +308,12 @@ impl World {
         count.add(&mut state.record.faults);
     }
 
-    /// Decides if the run has a fault of the kind that `count` counts.
+    /// Decides if the run has a fault of the kind in `count`.
     fn decides(&self, count: fn(&mut FaultCounts) -> &mut u32, why: &'static str) -> bool {
         let mut state = self.state();
         let task = state.current();
         if *count(state.faults_mut().counts_of(task)) >= FAULTS_MAX {
-            // A search that never asks must say so.
+            // The draw is skipped, so a search must report that it is incomplete.
             state.leave_untried(Untried::Beyond(BEYOND));
             return false;
         }
@@ -322,7 +323,7 @@ impl World {
         has
     }
 
-    /// Decides if the run has this fault, and spawns its task then. Returns `true` if it has.
+    /// Decides if the run has this fault. If so, spawns its task and returns `true`.
     fn may_have(&self, fault: Fault, place: Place) -> bool {
         type Count = fn(&mut FaultCounts) -> &mut u32;
         let (why, name, count): (_, _, Count) = match fault {
@@ -347,12 +348,12 @@ impl World {
             state.faults_mut().tasks.push(task);
             state.board.tasks.at_mut(task.index()).fault_of = Some(victim);
         }
-        // It is not reported if it has not ended.
+        // An unfinished fault is not reported.
         self.detach(self.run(), task, true, false);
         true
     }
 
-    /// Stalls all other tasks that have the same spawner as the current task, except one.
+    /// Stalls all other tasks with the same spawner as the current task, except one.
     fn stall_others(&self, place: Place) {
         let (spawner, victims) = {
             let mut state = self.state();
@@ -376,7 +377,7 @@ impl World {
         }
     }
 
-    /// The time has come for a timer. All that is due by then is due, too.
+    /// Advances the time to the deadline of a timer. Every timer due by then fires, too.
     fn pass_early(&self, timer: &Cancellation, deadline: Moment, place: Place) {
         let is_late = timer.is_over.load(Ordering::Relaxed);
         let op = if is_late { &COME_LATE } else { &PASS };
@@ -405,7 +406,7 @@ impl RunState {
         self.parts.get_mut()
     }
 
-    /// The tasks spawned by `spawner` that are no faults and not the clock.
+    /// Returns the tasks spawned by `spawner`, except faults and the clock.
     fn victims(&self, spawner: TaskId) -> impl Iterator<Item = TaskId> + '_ {
         let tasks = (1..self.board.tasks.len()).map(|index| TaskId(index as u32));
         tasks.filter(move |task| {
@@ -414,14 +415,14 @@ impl RunState {
         })
     }
 
-    /// Returns `true` for a task that was spawned and is no fault and not the clock.
+    /// Returns `true` for a spawned task that is neither a fault nor the clock.
     pub(super) fn is_victim(&self, task: TaskId) -> bool {
         task != TaskId::MAIN
             && !self.faults().tasks.contains(&task)
             && !self.slots.at(task.index()).is_of_run
     }
 
-    /// Has `task` take no step any more.
+    /// Prevents `task` from taking further steps.
     fn stall(&mut self, task: TaskId, place: Place) {
         if self.is_done(task) {
             self.touch(task, Contact::Looked);
@@ -433,8 +434,8 @@ impl RunState {
         self.happened(&STALL, None, place, Values::Task(task));
     }
 
-    /// Returns `true` if each remaining task has stalled, or waits for a stalled task: the run is
-    /// over, and passed.
+    /// Returns `true` if each remaining task has stalled, or waits for a stalled task. The run is then over, and has
+    /// passed.
     fn waits_for_stalled_only(&self) -> bool {
         if !self.faults().has_stalled {
             return false;
@@ -442,7 +443,7 @@ impl RunState {
         let count = self.board.tasks.len();
         let has_stalled = |index: usize| self.board.tasks[index].held & TaskRow::STALLED != 0;
         let mut excused: Vec<bool> = (0..count).map(has_stalled).collect();
-        // Each round adds a task, or it is the last.
+        // Each round adds a task, or is the last round.
         loop {
             let waits_for_one = |index: &usize| {
                 let row = &self.board.tasks[*index];

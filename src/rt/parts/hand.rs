@@ -1,14 +1,15 @@
-//! The hand of the clock: a task of the run that moves the time. It exists in runs whose time may
-//! move while tasks can step.
+//! The hand of the clock: a task of the run that advances the time. It exists in runs whose time may advance while
+//! tasks can step.
 //!
-//! Its pending operation is the move to the next deadline, which is enabled while there is one. So a strategy chooses
-//! when the time moves, a trace has it as a step, and a search explores it like any other step.
+//! The pending operation of the hand is the move to the next deadline. The operation is enabled while a deadline
+//! exists. So a strategy chooses when the time advances, a trace contains the move as a step, and a search explores it
+//! like any other step.
 //!
-//! If the number of its moves is bounded, it draws before each move of the time if that is one of its own. If not, it
-//! rests until the time has moved because no task could step. A value that is drawn at the start decides if the run has
-//! a hand at all: 0 is none. The guard must not contain a counter of moves, because a counter is no
-//! operation: if a search swaps a move with another step, after which no task can step, it would
-//! lose one of the two.
+//! If the number of its moves is bounded, the hand draws a value before each move of the time. The value decides if the
+//! hand makes this move. If not, the hand rests until the time has advanced because no task could step. A value that is
+//! drawn at the start decides if the run has a hand at all; 0 means that it has no hand. The guard must not contain a
+//! counter of moves, because a counter is not an operation. If a search swapped a move with another step, after which
+//! no task can step, it would lose one of the two orders.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -34,18 +35,18 @@ const REST: Op = Op::of_kind("rest", Access::Wait, clock::REST);
 /// The name of the task.
 const NAME: &str = "clock";
 
-/// The hand of a run.
+/// The state of the hand in a run.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct Hand {
-    /// When the time of the run may move.
+    /// The conditions under which the time of the run may advance.
     mode: ClockMode,
-    /// The hand, if the run has one: its time may move at any moment.
+    /// The task of the hand, if the run has a hand: its time may advance at any moment.
     task: Option<TaskId>,
-    /// The announcement of the hand, from its first step on.
+    /// The announcement of the hand, after its first step has begun.
     op: Option<AnnouncementId>,
-    /// True if that waits until the time has moved because no task could step.
+    /// True if the announcement waits until the time has advanced because no task could step.
     rests: bool,
-    /// True if the hand has made all moves that it may make.
+    /// True if the hand has made all its moves.
     is_retired: bool,
 }
 
@@ -74,10 +75,10 @@ impl Part for Hand {
     }
 }
 
-/// The body of the task.
+/// The future of the hand task.
 struct Moves {
     pending: PendingOp,
-    /// The number of its moves that are left. None: no bound, and the task has no end.
+    /// The number of moves left. `None` if moves are not bounded; the task then has no end.
     left: Option<u32>,
 }
 
@@ -116,7 +117,7 @@ impl Future for Moves {
 }
 
 impl World {
-    /// Spawns the hand, if the run has one, as the first child of the body, which takes its first step.
+    /// Spawns the hand, if the run has one. The hand is the first child of the body, which is in its first step.
     fn spawn_hand(&self, mode: ClockMode, place: Place) {
         let left = match mode {
             ClockMode::Last => return,
@@ -130,12 +131,12 @@ impl World {
         state.parts.get_mut::<Hand>().task = Some(task);
         state.slots.at_mut(task.index()).is_of_run = true;
         drop(state);
-        // It is not reported if it has not ended.
+        // An unfinished hand is not reported.
         self.detach(self.run(), task, true, false);
     }
 
-    /// The announcement of the hand, which is enabled while there is a deadline to come or, if it rests, when the time
-    /// has moved.
+    /// Sets the announcement of the hand. It is enabled while there is a future deadline or, if the hand `rests`, after
+    /// the time has advanced.
     fn set_hand(&self, id: AnnouncementId, rests: bool) {
         let mut state = self.state();
         let hand: &mut Hand = state.parts.get_mut();
@@ -143,7 +144,7 @@ impl World {
         state.needs_work();
     }
 
-    /// Records that the hand has made all moves that it may make.
+    /// Records that the hand has made all its moves.
     fn retire_hand(&self) {
         let mut state = self.state();
         let hand: &mut Hand = state.parts.get_mut();
@@ -151,7 +152,7 @@ impl World {
         state.needs_work();
     }
 
-    /// Does the announced operation `pending`: moves the time to the next deadline.
+    /// Performs the announced operation `pending`: advances the time to the next deadline.
     fn move_time(&self, pending: &PendingOp) {
         let mut state = self.retract_to_do(&pending.announcement);
         let timers: &mut Timers = state.parts.get_mut();
@@ -162,7 +163,7 @@ impl World {
         state.hear_due(pending.place);
     }
 
-    /// Does the announced operation `pending`: the time has moved, and the hand may make the next move.
+    /// Performs the announced operation `pending`: the time has advanced, so the hand may make the next move.
     fn end_rest(&self, pending: &PendingOp) {
         let mut state = self.retract_to_do(&pending.announcement);
         state.parts.get_mut::<Hand>().rests = false;
@@ -171,12 +172,12 @@ impl World {
 }
 
 impl RunState {
-    /// Returns `true` if the run has a hand: its time may move at any moment.
+    /// Returns `true` if the run has a hand: its time may advance at any moment.
     pub(super) fn has_hand(&self) -> bool {
         self.parts.get::<Hand>().task.is_some()
     }
 
-    /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
+    /// At the end of a step, enables the hand if there is a future deadline, and disables it otherwise.
     fn update_hand(&mut self) {
         let Hand { op, rests, is_retired, .. } = *self.parts.get();
         match op {
@@ -191,7 +192,7 @@ impl RunState {
         }
     }
 
-    /// Ends the rest of the hand: the time moves because no task can step.
+    /// Ends the rest of the hand, because the time advances when no task can step.
     pub(super) fn wake_hand(&mut self) {
         let Hand { op, rests, .. } = *self.parts.get();
         if let Some(hand) = op.filter(|_| rests) {

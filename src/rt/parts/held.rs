@@ -10,14 +10,15 @@ use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 
-/// The change of an object's holders by an operation, for reports of deadlocks.
+/// The change that an operation makes to the holders of an object, for deadlock reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hold {
     /// No change.
     Stays,
-    /// The task holds it, or a part of it, from now on.
+    /// From now on, the task holds the object or a part of it.
     Begins,
-    /// So many parts of it are held no longer: of the current task, if it holds any.
+    /// This many parts of the object are released. They are parts of the current task or, if it holds none, of other
+    /// holders.
     Ends(u32),
 }
 
@@ -52,13 +53,13 @@ impl World {
         state.happened(op, Some(object), place, values);
     }
 
-    /// Like [`did`](Self::did), of an operation without values that changes no holder.
+    /// Like [`did`](Self::did), but for an operation that has no values and changes no holder.
     #[inline(never)]
     pub(crate) fn did_to(&self, op: &'static Op, object: ObjectId, place: Place) {
         self.state().happened(op, Some(object), place, Values::None);
     }
 
-    /// Like [`did_to`](Self::did_to), on an object that may be new in the run.
+    /// Like [`did_to`](Self::did_to), but for an object that may be new in the run.
     #[inline]
     pub(crate) fn did_alone(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
@@ -72,7 +73,7 @@ impl World {
         }
     }
 
-    /// Like [`did_alone`](Self::did_alone), of several operations.
+    /// Like [`did_alone`](Self::did_alone), but for several operations.
     #[inline(never)]
     pub(crate) fn did_all(&self, deeds: &[Option<(&Object, &'static Op)>], place: Place) {
         let mut state = self.state();
@@ -88,8 +89,8 @@ impl World {
         }
     }
 
-    /// Adds an object of this kind outside of lives, created by the current task's operation `op`.
-    /// Enables the announcements that `each` passes to its argument.
+    /// Adds an object of this kind outside of lives. The operation `op` of the current task creates it. Enables the
+    /// announcements that `each` passes to its argument.
     #[inline]
     pub(crate) fn create_by(
         &self,
@@ -114,15 +115,15 @@ impl World {
         }
     }
 
-    /// Records that the current task left a waker of the program's own in an object.
+    /// Records that the current task left one of the program's own wakers in an object.
     pub(crate) fn left_waker(&self) {
         let mut state = self.state();
         let task = state.current();
         state.touch(task, Contact::LeftWaker);
     }
 
-    /// Like [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the
-    /// object is not of this run.
+    /// Like [`did`](Self::did), but for a destructor, which must not add objects. Has no effect if the object is not
+    /// part of this run.
     pub(crate) fn did_last(&self, op: &'static Op, object: &Object, place: Place, hold: Hold) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {
@@ -139,7 +140,7 @@ impl World {
         }
     }
 
-    /// Forgets the last operation of the run, if it is this one of the current step and nothing refers to it.
+    /// Removes the last operation of the run, if it is this operation in the current step and nothing refers to it.
     pub(crate) fn forget(&self, op: &'static Op, object: ObjectId) -> bool {
         let mut state = self.state();
         let board = &mut state.board;

@@ -1,17 +1,17 @@
-//! Conditions that hold after every step.
+//! Invariants: conditions that must hold after every step.
 //!
-//! A condition is evaluated at the end of a step that changed an object read by it in this run,
-//! like the condition of a waiting loop ([`watch`](super::watch)). A condition that reads no object
-//! is evaluated after each step, and no search is then a proof.
+//! A condition is evaluated at the end of a step that changed an object that the condition has read in this run. The
+//! condition of a waiting loop ([`watch`](super::watch)) works in the same way. A condition that reads no object is
+//! evaluated after each step, and then no search is a proof.
 //!
 //! # In a search
 //!
-//! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the
-//! condition read in the other. That is enough: if two steps in a row do not conflict, each is followed by an
-//! evaluation in both orders or in none, with the same values. The reason is that the objects that make an evaluation
-//! due never become fewer. If they were only the objects of the last evaluation, a step could remove an object from
-//! them that the next step changes. In the other order the change would be evaluated, and no event would tell that the
-//! orders differ. For the same reason the end of a condition reads all of these objects.
+//! Each read of the condition is an event of the step. So two steps conflict if one of them changes an object that the
+//! condition read in the other. This is sufficient: if two consecutive steps do not conflict, each is followed by an
+//! evaluation in both orders or in none, with the same values. The reason is that the set of objects that trigger an
+//! evaluation never shrinks. Suppose that the set only contained the objects of the last evaluation. Then a step could
+//! remove an object that the next step changes. In the other order, the change would trigger an evaluation, and no
+//! event would show that the orders differ. For the same reason, the end of a condition reads all of these objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -28,17 +28,17 @@ use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, word};
 use crate::run::untried::Untried;
 
-/// A condition.
+/// The function that evaluates a condition.
 pub(crate) type Condition = Box<dyn FnMut() -> bool + Send>;
 
-/// The reason why a run with such a condition is no part of a proof.
+/// The reason why a run with such a condition is not part of a proof.
 const UNSEEN: &str = "the state that an invariant reads, which is no object of this library";
 
 /// The conditions of a run.
 #[derive(Default)]
 pub(in crate::rt) struct Invariants {
     rows: Vec<InvariantRow>,
-    /// The number of the next one.
+    /// The number of the next condition.
     next: u32,
 }
 
@@ -46,9 +46,9 @@ struct InvariantRow {
     number: u32,
     name: String,
     place: Place,
-    /// None while it is evaluated.
+    /// The condition; `None` while it is evaluated.
     condition: Option<Condition>,
-    /// The objects that it has read. Only grows; empty before the first evaluation.
+    /// The objects that the condition has read. The list only grows; it is empty before the first evaluation.
     objects: Vec<ObjectId>,
     /// The number of events of the run that were considered.
     seen: usize,
@@ -65,7 +65,8 @@ struct Before {
 
 impl Part for Invariants {
     fn forget(&mut self) {
-        // Added after the end of its run. Not dropped, because a destructor might use the run.
+        // These conditions were added after the end of their run. They are not dropped, because a destructor might use
+        // the run.
         std::mem::forget(std::mem::take(self));
     }
 
@@ -86,7 +87,7 @@ impl Part for Invariants {
 }
 
 impl World {
-    /// Adds a condition, which is evaluated first at the end of this step. Returns its number.
+    /// Adds a condition. Its first evaluation is at the end of this step. Returns the number of the condition.
     pub(crate) fn add_invariant(&self, name: String, place: Place, condition: Condition) -> u32 {
         let mut state = self.state();
         let seen = state.board.events.len();
@@ -99,7 +100,7 @@ impl World {
         number
     }
 
-    /// Ends a condition of this run, which must still hold.
+    /// Removes a condition of this run, which must still hold.
     pub(crate) fn remove_invariant(&self, run: u64, number: u32) {
         let find = || {
             self.state().parts.get::<Invariants>().rows.iter().position(|row| row.number == number)
@@ -120,7 +121,7 @@ impl World {
             }
             row
         };
-        // Its condition owns values of the test, whose destructors may use the run.
+        // The condition owns values of the test, whose destructors may use the run.
         drop(row);
     }
 
@@ -143,7 +144,7 @@ impl World {
         }
     }
 
-    /// The objects that were read since then; `None` if anything else was done.
+    /// Returns the objects that were read since `before`; `None` if the condition did anything else.
     fn looked_at(&self, before: &Before) -> Option<Vec<ObjectId>> {
         let Before { events, draws, contacts, announcements, by_hand } = *before;
         let state = self.state();
@@ -165,7 +166,7 @@ impl World {
 }
 
 impl InvariantRow {
-    /// Returns `true` if the condition may have another value now.
+    /// Returns `true` if the value of the condition may have changed.
     fn is_due(&mut self, events: &[Event]) -> bool {
         let mut news = events[self.seen..].iter();
         self.seen = events.len();
@@ -174,8 +175,7 @@ impl InvariantRow {
 }
 
 impl World {
-    /// Evaluates the conditions that the step may have changed. Fails the run at the first false
-    /// one.
+    /// Evaluates the conditions that the step may have changed. Fails the run at the first false condition.
     fn check_invariants(&self) {
         let mut at = 0;
         while self.check_invariant(at) {
@@ -183,7 +183,8 @@ impl World {
         }
     }
 
-    /// Returns `false` if there is no such condition, or the run is over.
+    /// Evaluates the condition at an index, if it is due. Returns `false` if the index has no condition, or the run is
+    /// over.
     fn check_invariant(&self, at: usize) -> bool {
         let (number, mut condition) = {
             let state = &mut *self.state();
@@ -199,7 +200,7 @@ impl World {
             (row.number, condition)
         };
         let before = self.before();
-        // It must not read the statics of the node that took the step.
+        // The condition must not read the statics of the node that took the step.
         let holds = catch_unwind(AssertUnwindSafe(|| self.in_life(Life::OUTSIDE, &mut condition)));
         let objects = self.looked_at(&before);
         let state = &mut *self.state();
@@ -212,7 +213,7 @@ impl World {
         let failure = match (holds, objects) {
             (Err(payload), _) => match panics::take(&*payload) {
                 Some(Panicked { message, place }) => Failure::Panic { task, message, place },
-                // The run has failed by something that the condition did.
+                // An action of the condition has failed the run.
                 None => return false,
             },
             (Ok(_), None) => {

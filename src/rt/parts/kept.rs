@@ -1,4 +1,4 @@
-//! Values that a run keeps for the modules above: one of each type, made when it is first asked for.
+//! Values that a run stores for other modules: one value per type, created on first use.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -12,7 +12,8 @@ pub(in crate::rt) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Part for Kept {
     fn forget(&mut self) {
-        // Added after the end of its run. Not dropped, because a destructor might use the run.
+        // These values were added after the end of their run. They are not dropped, because a
+        // destructor might use the run.
         std::mem::forget(std::mem::take(self));
     }
 
@@ -23,7 +24,7 @@ impl Part for Kept {
 }
 
 impl World {
-    /// The value of this type.
+    /// Returns the value of this type. The first call creates it.
     pub(crate) fn kept<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let id = TypeId::of::<T>();
         let known = {

@@ -1,6 +1,6 @@
-//! The parts of a run, which its core does not name: see [`part`](super::part).
+//! The parts of a run. The core of the run names none of them: see [`part`](super::part).
 //!
-//! Each file is a part, or functions over the state of other files. A new part also needs a row in the list of
+//! Each file contains a part, or functions over the state of other files. A new part also needs a row in the list of
 //! `rt/mod.rs`.
 
 // Time.
@@ -12,7 +12,7 @@ pub(super) mod clocks;
 pub(super) mod nodes;
 pub(super) mod pace;
 
-// Messages on their way.
+// Messages in transit.
 pub(super) mod carrier;
 
 // Faults.
@@ -34,5 +34,5 @@ pub(super) mod what_if;
 pub(super) mod invariants;
 pub(super) mod standing;
 
-// Values of the modules above.
+// Values of other modules.
 pub(super) mod kept;

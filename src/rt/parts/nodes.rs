@@ -1,7 +1,7 @@
-//! Nodes of a cluster: their lives end, pause and continue, and share no memory.
+//! Nodes of a cluster: their lives end, pause and resume, and share no memory.
 //!
-//! A life ends in one step, the step of its killer. None of its tasks takes a step after it. Their futures are dropped
-//! children before parents, and the newest child first.
+//! A life ends in one step, the step of the task that kills it. Afterwards, its tasks take no step. Their futures are
+//! dropped, children before parents, and newer children before older ones.
 
 use unpause_ordered::sort_by_key;
 
@@ -41,13 +41,14 @@ impl Part for Nodes {
 }
 
 impl World {
-    /// Has objects used by several lives on purpose: from now on each static is one for all of them.
+    /// Lets several lives use the same objects: from now on, all lives share one value of each static.
     pub(crate) fn share_between_lives(&self, place: Place) {
         self.changes_setting(place);
         self.state().lives.share = true;
     }
 
-    /// Ends a life. A task of it that does so itself ends at its next point. Returns the number of tasks that it ended.
+    /// Ends a life. If a task of the life calls this, it ends at its next point. Returns the number of tasks that were
+    /// ended.
     pub(crate) fn end_life(&self, life: Life, place: Place) -> u32 {
         let Some(at) = lives::row(life) else { return 0 };
         let mut state = self.state();
@@ -97,14 +98,14 @@ impl World {
 }
 
 impl RunState {
-    /// The tasks of a life that have not ended, as [`living_of`](Self::living_of) returns them.
+    /// Returns the tasks of a life that have not ended, in the order of [`living_of`](Self::living_of).
     pub(super) fn living(&mut self, life: Life) -> Vec<TaskId> {
         let all = (0..self.board.tasks.len() as u32).map(TaskId);
         self.living_of(all.filter(|task| self.life_of(*task) == life).collect())
     }
 
-    /// Those of the tasks that have not ended, which the current step finds out.
-    /// They are sorted by path. This does not depend on the order of spawns by different tasks, so two spawns commute.
+    /// Returns the tasks that have not ended, and records that the current step has checked this. The tasks are sorted
+    /// by path. Paths do not depend on the order of spawns by different tasks, so two spawns commute.
     pub(super) fn living_of(&mut self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
         tasks.retain(|task| {
             let has_ended = self.is_done(*task);
@@ -117,7 +118,7 @@ impl RunState {
         tasks
     }
 
-    /// The path of a task.
+    /// Returns the path of a task.
     fn path(&self, task: TaskId) -> Vec<u32> {
         let rows = &self.board.tasks;
         let ancestors = std::iter::successors(Some(task), |task| rows[task.index()].parent);
@@ -126,17 +127,17 @@ impl RunState {
         path
     }
 
-    /// Fails the run if a life used an object of another life: nodes share no memory.
+    /// Fails the run if a life used an object of another life, because nodes share no memory.
     fn check_nodes(&mut self) {
         if self.lives.rows.is_empty() || self.lives.share || self.failure.is_some() {
             return;
         }
         let owner = |row: &ObjectRow| match (row.owner, row.record.creator) {
-            // All nodes operate on it.
+            // All nodes operate on this object.
             _ if row.record.place == CLOCK.place() => Some(Life::OUTSIDE),
             (Owner::Nobody | Owner::Each, _) => Some(Life::OUTSIDE),
             (Owner::Creator, Some(_)) => Some(row.life),
-            // The life of its first user.
+            // The owner is the life of the first user.
             (Owner::Creator, None) => None,
         };
         let mut owners = std::mem::take(&mut self.parts.get_mut::<Nodes>().owners);
@@ -147,8 +148,7 @@ impl RunState {
         let shared = events.iter().find_map(|event| {
             let object = event.object?;
             let owner = &mut owners[object.index()];
-            // Nearly all objects of nodes that talk are the net's.
-            // An invariant looks at the memory of all nodes.
+            // Almost all objects of communicating nodes belong to the net. An invariant reads the memory of all nodes.
             if *owner == Some(Life::OUTSIDE) || *event.op == Op::PEEK_OF_INVARIANT {
                 return None;
             }
@@ -172,7 +172,7 @@ impl RunState {
             true => format!("{owner} used it in one life and again ({done}) in the next"),
             false => format!("it is {owner}'s, and {user} used it ({done})"),
         };
-        // The run does not know who made it: it may be a static.
+        // The run does not know the creator, so the object may be a static.
         let in_static = match record.creator {
             None => " In a static, make it with const_new: each node then has its own.",
             Some(_) => "",

@@ -1,11 +1,11 @@
-//! Wait-freedom: the number of steps that a task needs for an operation, whatever others do.
+//! Wait-freedom: the number of own steps that a task needs for an operation, whatever other tasks do.
 //!
-//! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last one
-//! are operations, too, so a task without calls is one. The step that announces the first access of an operation is the
-//! last step of the previous operation, so the number of steps equals the number of passed points.
+//! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last
+//! call are operations, too. So a task without calls is one operation. The step that announces the first access of an
+//! operation is the last step of the previous operation. So the number of steps equals the number of passed points.
 //!
-//! The count depends on the task's own steps alone, so it is equal in runs that differ only in the
-//! order of independent steps. If a search finds no operation beyond the bound, none exists.
+//! The count depends only on the task's own steps, so it is equal in runs that differ only in the order of independent
+//! steps. If a search finds no operation beyond the bound, none exists.
 
 use crate::rt::part::Part;
 use crate::rt::state::RunState;
@@ -17,11 +17,11 @@ use crate::run::faults::Progress;
 /// The steps of the operations of a run, counted only if the test asks for wait-freedom.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct OwnSteps {
-    /// The number of steps within which an operation must end; `None` if any number is right.
+    /// The number of steps within which an operation must end; `None` for no limit.
     bound: Option<u32>,
-    /// For each task, the number of steps of its current operation; none before its first step.
+    /// For each task, the number of steps of its current operation; `None` before its first step.
     counts: Vec<Option<u32>>,
-    /// The number of points of calls that were read.
+    /// The number of call points that are processed.
     calls: usize,
 }
 
@@ -39,7 +39,7 @@ impl Part for OwnSteps {
     }
 
     fn settle(state: &mut RunState) {
-        // A step that is counted is no plain one.
+        // A step that is counted is not a plain step.
         state.needs_work();
         let bound = state.parts.get::<OwnSteps>().bound;
         let failure = bound.filter(|_| !state.over).and_then(|bound| state.count_own_step(bound));
@@ -48,8 +48,7 @@ impl Part for OwnSteps {
 }
 
 impl RunState {
-    /// Counts the step that was just taken. Returns the failure if the operation of its task did not end within its
-    /// bound.
+    /// Counts the last step. Returns the failure if the operation of its task did not end within `bound` steps.
     #[cold]
     fn count_own_step(&mut self, bound: u32) -> Option<Failure> {
         let task = self.board.current;

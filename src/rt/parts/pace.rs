@@ -1,5 +1,4 @@
-//! The pace of nodes: each step of a task of a slow node takes time. The task rests during this
-//! time.
+//! The pace of nodes: each step of a task on a slow node takes time. The task rests during this time.
 
 use super::nodes::Nodes;
 use super::timers::{CLOCK, Timers};
@@ -14,7 +13,7 @@ use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock, task};
 
-/// The number of steps of a task that may take time, so that runs end.
+/// The maximum number of steps of a task that take time. The limit makes runs end.
 const RESTS_MAX: u16 = 1_000;
 
 const PACE: Op = Op::of_kind("pace", Access::Tell, task::PACE).quiet();
@@ -25,12 +24,12 @@ const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 /// The pace of the nodes of a run.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct Pace {
-    /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with
-    /// zeros.
+    /// The time that each step of a task takes, in nanoseconds, by life. The list may be shorter than the list of
+    /// lives: missing entries are 0.
     rests: Vec<u64>,
-    /// The object of the time, if a node is slow.
+    /// The object that represents the time, if a node is slow.
     slow: Option<ObjectId>,
-    /// The number of steps that took time, by task. Shorter than the list of tasks if it ends with zeros.
+    /// The number of steps that took time, by task. The list may be shorter than the task list: missing entries are 0.
     rested: Vec<u16>,
 }
 
@@ -55,7 +54,7 @@ impl Part for Pace {
 }
 
 impl World {
-    /// Makes each step of a task of the life take so many nanoseconds, from the next step on.
+    /// Makes each step of a task in the life take `rest` nanoseconds, from the next step on.
     pub(crate) fn set_pace(&self, life: Life, rest: u64, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
@@ -68,7 +67,7 @@ impl World {
         self.touch_members(&mut state, life, place);
     }
 
-    /// Has so many timers of each task of a node, whose tasks are in this life, fire late.
+    /// Lets `late` timers of each task of a node fire late. The tasks of the node are in the life `life`.
     pub(crate) fn set_late_timers(&self, clock: u32, late: u8, life: Option<Life>, place: Place) {
         let mut state = self.state();
         state.parts.get_mut::<Nodes>().clocks[clock as usize].late = late;
@@ -77,15 +76,14 @@ impl World {
         }
     }
 
-    /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend
-    /// on.
+    /// Records that another module changed a property of the node. All steps of its tasks depend on this property.
     pub(crate) fn touch_life(&self, life: Life, place: Place) {
         self.touch_members(&mut self.state(), life, place);
     }
 
-    /// Records that the current task changed a setting of the run that all steps of all other tasks depend on.
+    /// Records that the current task changed a setting of the run. All steps of all other tasks depend on this setting.
     //
-    // Settings are made at the begin of the body, where there is no other task: so no use of a setting needs an
+    // Tests change settings at the start of the body, when there is no other task. So the use of a setting needs no
     // operation.
     pub(crate) fn changes_setting(&self, place: Place) {
         let mut state = self.state();
@@ -98,7 +96,7 @@ impl World {
         }
     }
 
-    /// Records that a property of the node was changed that all steps of the tasks of the life depend on.
+    /// Records that a property of the node was changed. All steps of the tasks in the life depend on this property.
     fn touch_members(&self, state: &mut RunState, life: Life, place: Place) {
         if life == Life::OUTSIDE {
             return;
@@ -115,7 +113,7 @@ impl RunState {
         self.parts.get::<Pace>().slow.is_some()
     }
 
-    /// At the end of a step: has its task rest, if its node is slow.
+    /// At the end of a step, makes its task rest if its node is slow.
     fn rest(&mut self) {
         let (task, now) = (self.current(), self.timers().now);
         let life = self.life_of(task);
@@ -141,8 +139,8 @@ impl RunState {
         self.parts.get_mut::<Timers>().resting.push((until, task));
     }
 
-    /// Lets tasks continue when their rest is over. `place` is the place of the operation that
-    /// moved the time, if any.
+    /// Lets tasks continue when their rest is over. `place` is the place of the operation that advanced the time, if
+    /// any.
     pub(super) fn end_rests(&mut self, place: Option<Place>) {
         if self.timers().resting.is_empty() {
             return;
@@ -155,7 +153,7 @@ impl RunState {
         });
         for task in rested {
             if self.is_done(task) {
-                // Killed while it rested.
+                // The task was killed while it rested.
                 if place.is_some() {
                     self.touch(task, Contact::Looked);
                 }

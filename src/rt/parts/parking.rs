@@ -1,4 +1,4 @@
-//! The tokens of tasks that park: one for each task, made when it is first used.
+//! The parking tokens of tasks. Each task has one token, which is created on first use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use crate::run::board::Life;
 use crate::run::event::ValueKind;
 use crate::run::ids::TaskId;
 
-/// The token of a task.
+/// The parking token of a task.
 #[derive(Debug)]
 pub(crate) struct Parking {
     pub(crate) object: Object,
     is_there: AtomicBool,
-    /// Called when the token is given, while the task waits for it.
+    /// The ear to call when the token becomes available, while the task waits for it.
     sleeper: Mutex<Option<Arc<Ear>>>,
 }
 
-/// The tokens of tasks that were used, by task.
+/// The tokens in use, by task.
 #[derive(Default)]
 pub(in crate::rt) struct Parkings(Vec<Option<Arc<Parking>>>);
 
@@ -32,7 +32,7 @@ impl Part for Parkings {
 }
 
 impl Parking {
-    /// Gives the token.
+    /// Makes the token available.
     pub(crate) fn give(&self) {
         self.is_there.store(true, Ordering::Relaxed);
         let sleeper = self.sleeper().clone();
@@ -41,12 +41,13 @@ impl Parking {
         }
     }
 
-    /// Takes the token. Returns `false` if there is none.
+    /// Consumes the token. Returns `false` if it is not available.
     pub(crate) fn take(&self) -> bool {
         self.is_there.swap(false, Ordering::Relaxed)
     }
 
-    /// The task waits, and `ear` is called when the token is given; with none it waits no longer.
+    /// Sets the ear that is called when the token becomes available, because the task waits for it.
+    /// `None` if the task no longer waits.
     pub(crate) fn set_sleeper(&self, ear: Option<Arc<Ear>>) {
         *self.sleeper() = ear;
     }
@@ -56,22 +57,23 @@ impl Parking {
     }
 }
 
-/// The number of the token among the objects of its task, which no object that the task creates has.
+/// The number of the token among the objects of its task. No object that the task creates has this
+/// number.
 const NTH: u32 = u32::MAX;
 
 impl World {
-    /// The token of the current task.
+    /// Returns the token of the current task.
     pub(crate) fn own_parking(&self) -> Arc<Parking> {
         let task = self.state().current();
         self.parking(task)
     }
 
-    /// The current task.
+    /// Returns the current task.
     pub(crate) fn current_task(&self) -> TaskId {
         self.state().current()
     }
 
-    /// The token of a task of this run.
+    /// Returns the token of a task in this run.
     pub(crate) fn parking(&self, task: TaskId) -> Arc<Parking> {
         let mut state = self.state();
         if let Some(Some(parking)) = state.parts.get::<Parkings>().0.get(task.index()) {

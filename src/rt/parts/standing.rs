@@ -1,5 +1,5 @@
-//! The state of a run in a few lines, for a condition that never held: the reads of its last
-//! evaluation, the waits of all tasks, and the messages on their way.
+//! A summary of the run in a few lines, for a condition that never held. It contains the reads of the last evaluation,
+//! the waits of all tasks, and the messages in transit.
 
 use crate::rt::diagnose::waiting;
 use crate::rt::state::RunState;
@@ -8,12 +8,11 @@ use crate::run::board::{Status, TaskRow};
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::TaskId;
 
-/// The greatest number of lines of a kind.
+/// The maximum number of lines of a kind.
 const LINES: usize = 6;
 
 impl World {
-    /// Describes the run. The current task has done the operations since the event with the number `since` for its
-    /// condition.
+    /// Describes the run. The operations of the current task since event number `since` belong to its condition.
     pub(crate) fn standing(&self, since: u64) -> String {
         let names: Vec<String> = {
             let tasks = self.state().board.tasks.len();
@@ -49,7 +48,7 @@ impl World {
     }
 }
 
-/// The value that an operation saw; `None` if it saw none.
+/// Returns the value that an operation saw; `None` if it saw no value.
 fn saw(state: &RunState, event: &Event) -> Option<String> {
     let (Values::Read(bits) | Values::Refused(bits, _) | Values::Changed(bits, _)) = event.values
     else {
@@ -64,7 +63,7 @@ fn saw(state: &RunState, event: &Event) -> Option<String> {
     Some(format!("{} {object} = {value} at {}", event.op.name, event.place))
 }
 
-/// Adds lines, and how many more there are.
+/// Adds lines, and the number of omitted lines.
 fn add(text: &mut String, label: &str, lines: Vec<String>) {
     for line in lines.iter().take(LINES) {
         text.push_str(&format!("\n{label}: {line}"));

@@ -1,9 +1,9 @@
 //! Virtual time: the clock of a run, and the timers that wait for it.
 //!
-//! The time moves when no task can step, to the earliest deadline. All operations with that deadline are then enabled,
-//! in one go, so that their order is a choice like any other. The run can also [advance](World::advance_by) its time.
+//! The time advances to the earliest deadline when no task can step. All operations with this deadline are then enabled
+//! together, so that their order is a choice like any other. The run can also [advance](World::advance_by) its time.
 //!
-//! Plain threads have timers of their own, on the same axis: their time is kept by `unpause-native`.
+//! Plain threads have their own timers on the same time axis: `unpause-native` stores their time.
 
 use std::panic::Location;
 use std::task::Waker;
@@ -28,18 +28,18 @@ const FIND_PASSED: Op = Op::of_kind("find_passed", Access::Peek, clock::READ);
 const PASSED: Op = Op::of_kind("passed", Access::Peek, clock::READ).quiet();
 const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
 
-/// The clock. One object for all runs, so that its place is the same in each.
+/// The clock. All runs share one object, so that its place is the same in each run.
 pub(crate) static CLOCK: Object = Object::new("clock", Location::caller(), true);
 
-/// An announcement that waits for a time or is due.
+/// The timer of an announcement that waits for a time or is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
     id: AnnouncementId,
     /// The deadline, on the clock of a node.
     pub(super) until: Moment,
-    /// It is enabled so much later.
+    /// The delay after the deadline, in nanoseconds, until the announcement is enabled.
     pub(super) late: u64,
-    /// The time at which it is enabled.
+    /// The time at which the announcement is enabled.
     pub(super) due: u64,
 }
 
@@ -49,9 +49,9 @@ pub(in crate::rt) struct Timers {
     /// The time since the run began, in nanoseconds.
     pub(super) now: u64,
     pub(super) announced: Vec<Timer>,
-    /// Tasks of slow nodes, and the times until which they take no step.
+    /// Tasks of slow nodes, each with the time until which it takes no step.
     pub(super) resting: Vec<(u64, TaskId)>,
-    /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
+    /// Tasks of plain threads, each with the time, in nanoseconds, for which it waits.
     waiting: Vec<(u64, TaskId)>,
 }
 
@@ -84,14 +84,14 @@ impl Part for Timers {
 }
 
 impl Timers {
-    /// The earliest deadline to come.
+    /// Returns the earliest future deadline.
     pub(super) fn next(&self) -> Option<u64> {
         let deadlines = self.announced.iter().map(|timer| timer.due);
         let deadlines = deadlines.chain(self.resting.iter().map(|(until, _)| *until));
         deadlines.filter(|deadline| *deadline > self.now).min()
     }
 
-    /// The times until the earliest and the latest deadline to come, in nanoseconds.
+    /// Returns the times until the earliest and the latest future deadline, in nanoseconds.
     fn span(&self) -> Option<(u64, u64)> {
         let deadlines = || self.announced.iter().map(|timer| timer.due);
         let to_come = || deadlines().filter(|deadline| *deadline > self.now);
@@ -103,14 +103,14 @@ impl Timers {
         self.announced.iter().any(|timer| timer.id.task() == task)
     }
 
-    /// The announcements that are due.
+    /// Returns the announcements that are due.
     fn due(&self) -> impl Iterator<Item = AnnouncementId> {
         self.announced.iter().filter(|timer| timer.due <= self.now).map(|timer| timer.id)
     }
 }
 
 impl RunState {
-    /// The timers of the run.
+    /// Returns the timers of the run.
     pub(super) fn timers(&self) -> &Timers {
         self.parts.get()
     }
@@ -119,16 +119,17 @@ impl RunState {
         self.parts.get_mut()
     }
 
-    /// Moves the time on, from deadline to deadline, because no task can step.
+    /// Advances the time from deadline to deadline, because no task can step.
     #[cold]
     fn advance_time(&mut self) {
-        // A task that is due may be paused.
+        // The loop repeats, because a task that is due may be paused.
         while self.board.ready.is_empty() && self.move_time() {}
     }
 
-    /// Moves the time to the earliest deadline, and enables what waits for it. Returns `false` if there is none.
+    /// Advances the time to the earliest deadline, and enables the operations that wait for it. Returns `false` if no
+    /// deadline exists.
     fn move_time(&mut self) -> bool {
-        // An operation that is due and not enabled was passed over by its task: time does not help it.
+        // If an operation is due but not enabled, its task passed it over. An advance of time does not help it.
         let deadline = self.timers().next();
         let of_thread = self.timers().waiting.iter().map(|(time, _)| *time).min();
         match (deadline, of_thread) {
@@ -151,12 +152,12 @@ impl RunState {
         true
     }
 
-    /// Forgets the deadline of an announcement that is retracted.
+    /// Removes the deadline of an announcement that is retracted.
     fn forget_timer(&mut self, id: AnnouncementId, (object, place): (Option<ObjectId>, Place)) {
         if self.timers().announced.is_empty()
             || self.objects.find(&CLOCK, Life::OUTSIDE).is_some_and(|clock| object != Some(clock))
         {
-            // It waits for something else.
+            // The announcement waits for another object.
             return;
         }
         let Timers { now, announced, .. } = self.timers_mut();
@@ -170,17 +171,16 @@ impl RunState {
             self.needs_work();
             self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
         } else if id.task() == self.current() {
-            // The death of its node would find the timer no more.
+            // After this, the end of its node would no longer find the timer.
             self.tells();
         } else {
-            // The death of a node: before the move of the time it would have given up the wait.
+            // The node ends. Before the time advanced, this would have cancelled the wait.
             self.happened(&FIND_PASSED, object, place, Values::Read(timer.until.at));
         }
     }
 
-    /// Records that the current task drops an announcement after its deadline: before that move of
-    /// the time, the task would have given up a wait. An operation that is done records this
-    /// itself.
+    /// Records that the current task drops an announcement after its deadline. Before that advance of the time, the
+    /// task would have cancelled a wait. An operation that completes records this itself.
     fn give_up_due(&mut self, id: AnnouncementId) {
         if !self.has_hand() || self.over || id.task() != self.current() {
             return;
@@ -194,7 +194,7 @@ impl RunState {
         }
     }
 
-    /// Enables, at the end of the step, the announcements that are due.
+    /// Enables the announcements that are due, at the end of the step.
     pub(super) fn hear_due(&mut self, place: Place) {
         let RunState { parts, heard, .. } = self;
         heard.extend(parts.get::<Timers>().due());
@@ -202,7 +202,7 @@ impl RunState {
         self.end_rests(Some(place));
     }
 
-    /// Wakes the tasks that wait until `time` or an earlier one.
+    /// Wakes the tasks that wait until `time` or an earlier time.
     fn end_timers(&mut self, time: u64) {
         let mut due: Vec<TaskId> = Vec::new();
         self.timers_mut().waiting.retain(|(until, task)| {
@@ -218,15 +218,15 @@ impl RunState {
         }
     }
 
-    /// Lets a task continue that is held until a change, without a change. Returns `false` if none
-    /// is held.
+    /// Releases a task that is held until a change, although nothing has changed. Returns `false` if the task is not
+    /// held.
     fn let_go(&mut self, task: TaskId) -> bool {
         let Some(key) = self.board.watches.let_go(task) else { return false };
         self.set_enabled(AnnouncementId::new(task, key), true);
         true
     }
 
-    /// Enables the resumption that a task has announced. Returns `false` if it has not.
+    /// Enables the resumption that a task has announced. Returns `false` if the task has announced none.
     fn enable_resume(&mut self, task: TaskId) -> bool {
         let announced = &self.board.tasks.at(task.index()).announced;
         let resume = announced.iter().find(|announced| announced.op.access == Access::Resume);
@@ -236,15 +236,16 @@ impl RunState {
     }
 }
 
-/// The clock, for `sim::time`.
+/// The functions of the clock for `sim::time`.
 impl World {
-    /// The times until the earliest and the latest timer that tasks wait for; `None` if none does.
+    /// Returns the times until the earliest and the latest timer of all waiting tasks; `None` if no task waits for a
+    /// timer.
     pub(crate) fn timer_span(&self) -> Option<(Duration, Duration)> {
         let (first, last) = self.state().timers().span()?;
         Some((Duration::from_nanos(first), Duration::from_nanos(last)))
     }
 
-    /// Reads the clock of the code that runs.
+    /// Reads the clock of the running code.
     pub(crate) fn read_clock(&self, op: &'static Op, clock: ObjectId, place: Place) -> Moment {
         let mut state = self.state();
         let now = state.local_now();
@@ -252,7 +253,8 @@ impl World {
         now
     }
 
-    /// Records that a timer is set to a deadline in so many nanoseconds on the clock of the code that runs. Returns it.
+    /// Records that a timer is set. Its deadline is `after` nanoseconds from now on the clock of the running code.
+    /// Returns the deadline.
     pub(crate) fn note_deadline(
         &self,
         op: &'static Op,
@@ -267,7 +269,7 @@ impl World {
         deadline
     }
 
-    /// Returns `true` if the time has reached `deadline`, as the operation `op` reads.
+    /// Returns `true` if the time, as read by the operation `op`, has reached `deadline`.
     pub(crate) fn has_reached(
         &self,
         op: &'static Op,
@@ -280,7 +282,7 @@ impl World {
         now >= state.due(deadline)
     }
 
-    /// Enables the operation `pending`, which was just announced, when the time has reached `deadline`.
+    /// Makes the operation `pending`, which was just announced, become enabled at the time `until`.
     pub(crate) fn wait_until(&self, pending: &PendingOp, until: Moment) {
         let late = self.draw_lateness();
         let mut state = self.state();
@@ -299,7 +301,7 @@ impl World {
         if is_due {
             state.heard.push(id);
         }
-        // Before the move of the time it would have begun to wait.
+        // Before the time advanced, the task would have begun to wait.
         match (may_move, is_due) {
             (true, true) => state.happened(&PASSED, clock, place, Values::Read(until.at)),
             (true, false) => state.happened(&SET, clock, place, Values::Wrote(until.at)),
@@ -307,8 +309,8 @@ impl World {
         }
     }
 
-    /// Enables the announced operation `pending` when the time has reached `deadline`, and not at its former deadline.
-    /// `op` is recorded if another task waits.
+    /// Moves the deadline of the announced operation `pending` to `until`. Records `op` if another task waits for the
+    /// operation.
     pub(crate) fn wait_anew(&self, op: &'static Op, pending: &PendingOp, until: Moment) {
         let mut state = self.state();
         let id = pending.announcement.id;
@@ -323,7 +325,7 @@ impl World {
         if due <= state.timers().now {
             state.heard.push(id);
             state.needs_work();
-            // A mock that polled it by hand is called in the reset, as by tokio.
+            // If a mock polled the operation by hand, its waker is called in the reset, as in tokio.
             waker = state.take_foreign(id);
         } else {
             state.set_enabled(id, false);
@@ -345,7 +347,7 @@ impl World {
         state.happened(pending.op, pending.object, pending.place, Values::Read(now));
     }
 
-    /// Moves the time on to `deadline`, although tasks can step, unless it has passed.
+    /// Advances the time to `deadline`, although tasks can step, unless the deadline has passed.
     pub(super) fn move_time_to(&self, deadline: Moment, place: Place) {
         let clock = Some(object_id(&CLOCK, ValueKind::Time, place, || 0));
         let mut state = self.state();
@@ -359,7 +361,7 @@ impl World {
         state.hear_due(place);
     }
 
-    /// Does the announced operation `pending`: moves the time on by `nanoseconds`.
+    /// Performs the announced operation `pending`: advances the time by `nanoseconds`.
     pub(crate) fn advance_by(&self, pending: &PendingOp, nanoseconds: u64) {
         let mut state = self.retract_to_do(&pending.announcement);
         let before = state.timers().now;
@@ -373,7 +375,7 @@ impl World {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl World {
-    /// Wakes the current task at `time`, if no task can step before.
+    /// Wakes the current task at `time`, if no task can step before that time.
     pub(crate) fn set_timer(&self, time: u64) {
         let mut state = self.state();
         let task = state.current();
@@ -381,8 +383,8 @@ impl World {
         state.timers_mut().waiting.push((time, task));
     }
 
-    /// Moves the time on to `time`, because a timer of the current task ends although other tasks can step. Timers that
-    /// are due before end, too.
+    /// Advances the time to `time`, because a timer of the current task expires although other tasks can step. Timers
+    /// that are due earlier expire, too.
     pub(crate) fn pass_time(&self, time: u64) {
         let mut state = self.state();
         let task = state.current();
@@ -390,12 +392,12 @@ impl World {
         state.end_timers(time);
     }
 
-    /// Lets a task continue that has announced to [resume](crate::run::op::Access::Resume).
+    /// Lets a task continue that has announced a [resumption](crate::run::op::Access::Resume).
     pub(crate) fn resume(&self, task: TaskId) {
         self.state().enable_resume(task);
     }
 
-    /// Forgets the timer of the current task. Returns `false` if it has none.
+    /// Removes the timer of the current task. Returns `false` if the task has no timer.
     pub(crate) fn clear_timer(&self) -> bool {
         let mut state = self.state();
         let task = state.current();

@@ -1,14 +1,14 @@
 //! Tasks that wait until something changes.
 //!
-//! A condition of a spin loop that was false stays false until one of the objects that it read has changed. It is
-//! therefore polled again at once, up to its first point, but the operation that it announces there is held: the task
-//! is no candidate until an operation of another task has changed one of these objects. (The assume/await
-//! transformation of model checkers; Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for
-//! Spinloops, FMCAD 2021.) Release and the next read are one step, and a run in which no task changes any of these
-//! objects is a deadlock.
+//! Suppose that the condition of a spin loop was false. It stays false until one of the objects that it read has
+//! changed. Therefore the condition is polled again at once, up to its first point, but the operation that it announces
+//! there is held. The task is no candidate until an operation of another task has changed one of these objects. (The
+//! assume/await transformation of model checkers; Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for
+//! Spinloops, FMCAD 2021.) Release and the next read are one step. If no task changes any of these objects, the run is
+//! a deadlock.
 //!
-//! That holds for conditions that only read. A condition that did more when it was last polled, or read values that
-//! the run does not see, is not held.
+//! This is valid for conditions that only read. A condition is not held if its last poll did more, or read values that
+//! the run does not see.
 
 use std::task::Waker;
 
@@ -24,7 +24,7 @@ use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 use crate::run::watches::Watch;
 
-/// The waits for changes. They are on the board, because strategies read them.
+/// The waits for changes. Their state is on the board, because strategies read it.
 #[derive(Default)]
 pub(in crate::rt) struct Watches;
 
@@ -33,7 +33,7 @@ impl Part for Watches {
 
     fn settle(state: &mut RunState) {
         if !state.board.watches.is_empty() {
-            // The order of the candidates is a part of the meaning of a seed: first the task of the step.
+            // The order of the candidates is part of the meaning of a seed, so the current task is removed first.
             state.remove_current();
             state.update_watches();
             state.needs_work();
@@ -45,16 +45,15 @@ impl Part for Watches {
 #[derive(Debug)]
 pub(crate) struct ReadSet {
     objects: Vec<ObjectId>,
-    /// True if one of these objects was changed since it was read.
+    /// True if one of these objects has changed since it was read.
     changed: bool,
     /// True if the condition did anything besides reads.
     more: bool,
-    /// The numbers of events, drawn values and contacts in the run when the condition was last polled.
+    /// The numbers of events, drawn values and contacts in the run before the last poll of the condition.
     events: usize,
     draws: usize,
     contacts: usize,
-    /// The key of the next announcement, and whether there is an announcement that the world has
-    /// not seen.
+    /// The key of the next announcement, and a flag that is true if the world has not seen an existing announcement.
     announcements: (u32, bool),
     /// The number of operations of the run that took effect by hand.
     by_hand: u32,
@@ -67,11 +66,11 @@ impl ReadSet {
     }
 }
 
-/// An announcement that is held until one of the watched objects changes, or until this is dropped.
+/// An announcement that is held until one of the watched objects changes, or until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldOp {
     run: u64,
-    /// The step in which it was announced.
+    /// The step of the announcement.
     step: u32,
     id: AnnouncementId,
 }
@@ -85,7 +84,7 @@ impl World {
         ReadSet { objects, changed, more, events, draws, contacts, announcements, by_hand: 0 }
     }
 
-    /// Called before each poll of the condition.
+    /// Updates `reads` before each poll of the condition.
     pub(crate) fn before_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
         let mut events = state.board.events[reads.events..].iter();
@@ -97,12 +96,13 @@ impl World {
         reads.by_hand = state.polls.by_hand;
     }
 
-    /// Called after each poll of the condition: all events since the previous call belong to it.
+    /// Updates `reads` after each poll of the condition. All events since the previous call belong to the poll.
     pub(crate) fn after_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
         for event in &state.board.events[reads.events..] {
             match event.object {
-                // A read without a point: the next evaluation may have none, and announce nothing that could be held.
+                // This is a read without a point. The next evaluation may have no point, and then it announces nothing
+                // that could be held.
                 Some(object)
                     if event.is_look()
                         && (event.op.access != Access::Peek || is_beside_a_point(event)) =>
@@ -117,13 +117,13 @@ impl World {
         reads.events = state.board.events.len();
         reads.more |= reads.draws < state.record.draws.len();
         reads.more |= reads.contacts < state.board.contacts.len();
-        // Like a read without a point.
+        // An operation by hand counts like a read without a point.
         reads.more |= reads.by_hand < state.polls.by_hand;
     }
 
-    /// Holds the first operation that the new evaluation `reads` of a condition announced, until an object in
-    /// `before`, the read set of the previous evaluation, changes. `None` if there is no such operation, or if it
-    /// waits itself.
+    /// Holds the first operation announced by the new evaluation `reads` of a condition. The operation is held until an
+    /// object in `before`, the read set of the previous evaluation, changes. Returns `None` if there is no such
+    /// operation, or if the operation must wait anyway.
     pub(crate) fn hold(&self, reads: &ReadSet, before: ReadSet, place: Place) -> Option<HeldOp> {
         let mut state = self.state();
         let task = state.current();
@@ -153,8 +153,8 @@ impl World {
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
-    /// Holds the announcement of the current task until one of `objects` changes, or has changed since the run had
-    /// `seen` events.
+    /// Holds the announcement of the current task until one of `objects` changes. A change since the run had `seen`
+    /// events counts, too.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn hold_announced(
         &self,
@@ -168,7 +168,7 @@ impl World {
         HeldOp { run: state.run, step: state.board.step, id }
     }
 
-    /// The number of events of the run.
+    /// Returns the number of events in the run.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn events(&self) -> usize {
         self.state().board.events.len()
@@ -180,11 +180,11 @@ impl World {
         self.state().happened(op, Some(object), place, values);
     }
 
-    /// Returns `true` if the current task must continue to wait; `waker` is then kept.
+    /// Returns `true` if the current task must continue to wait. In this case, `waker` is stored.
     pub(crate) fn keeps_waiting(&self, held: &HeldOp, waker: &Waker) -> bool {
         let state = self.state();
         let (task, key) = (held.id.task(), held.id.key());
-        // Polled by another task, the condition is evaluated again.
+        // If another task polls this wait, the condition is evaluated again.
         if held.run != state.run || !now::is_current(task) {
             return false;
         }
@@ -218,8 +218,8 @@ impl RunState {
         self.needs_work();
     }
 
-    /// At the end of a step, enables the held operations whose objects it changed. Disables the
-    /// operations that it began to hold.
+    /// At the end of a step, enables the held operations whose objects the step changed. Disables the operations that
+    /// the step began to hold.
     fn update_watches(&mut self) {
         let Board { events, watches, .. } = &mut self.board;
         watches.settle(events, changed_object);
@@ -239,9 +239,9 @@ pub(super) fn changes(event: &Event, objects: &[ObjectId]) -> bool {
     changed_object(event).is_some_and(|object| objects.contains(&object))
 }
 
-/// The object that an event changed, if any.
+/// Returns the object that an event changed, if any.
 fn changed_object(event: &Event) -> Option<ObjectId> {
-    // A write, of another value as far as that is known, or an unlock.
+    // A change is an unlock, or a write that is not known to write the same value.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,
         Access::ReadModifyWrite => !event.is_look(),

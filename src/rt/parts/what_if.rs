@@ -1,11 +1,13 @@
-//! Regions of lines that are one step: see [`WhatIf`].
+//! Regions of source lines that execute as one step: see [`WhatIf`].
 //!
-//! In such a run a task takes each step [fused](crate::rt::now::fuse). The operation that it announces next takes
-//! effect in the same poll if the task is in a region, like an operation that is polled by hand. So the run is one of a
-//! program with fewer points, and its events and announcements tell searches all that they need.
+//! In such a run, a task takes each step [fused](crate::rt::now::fuse). If the task is in a region, the operation that
+//! it announces next takes effect in the same poll, like an operation that is polled by hand. So the run is equivalent
+//! to a run of a program with fewer points, and its events and announcements contain all information that searches
+//! need.
 //!
-//! A lock that is not free ends the step. The attempt is an event, a look at the lock: what the step did depends on it.
-//! Operations that may have to wait in other ways, such as joins, messages and sleeps, and yields end the step, too.
+//! A lock that is not free ends the step. The attempt is an event that reads the lock, because the effect of the step
+//! depends on the lock. Yields end the step, too, and so do operations that may have to wait in other ways, such as
+//! joins, messages and sleeps.
 
 use std::sync::Arc;
 
@@ -18,18 +20,18 @@ use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::what_if::{Site, WhatIf};
 
-/// Operations that one step may take in. A loop without a point would have no end.
+/// The maximum number of operations fused into one step. Without this limit, a loop without a point would never end.
 const FUSED_MAX: u32 = 64;
 
-/// The regions that tasks are in.
+/// The regions in which tasks currently are.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct Regions {
     what_if: Option<Arc<WhatIf>>,
-    /// By task: the region that it is in, by number.
+    /// For each task, the number of the region in which it is.
     inside: Vec<Option<usize>>,
-    /// The number of events that were read.
+    /// The number of events that are processed.
     events: usize,
-    /// The current step, and the number of operations that it took in.
+    /// The current step, and the number of operations fused into it.
     fused: (u32, u32),
     /// True if the run ended because a task would have had to wait within a region.
     excused: bool,
@@ -52,7 +54,7 @@ impl Part for Regions {
     }
 
     fn settle(state: &mut RunState) {
-        // A step that may take in others is no plain one.
+        // A step that may fuse operations is not a plain step.
         state.needs_work();
         state.read_events();
         let task = state.board.current;
@@ -60,7 +62,7 @@ impl Part for Regions {
         let Some(at) = inside.get(task.index()).copied().flatten() else { return };
         let section = &what_if.sections[at];
         let belongs = |op: &'static Op, place: Place| section.has(Site { op: op.name, place });
-        // It waits within the region, or has left it by another way.
+        // The task waits within the region, or has left the region in another way.
         let waits = state.board.tasks[task.index()].announced.any(|a| belongs(a.op, a.place));
         let is_excused = waits && !what_if.waits && !state.over;
         let regions = state.parts.get_mut::<Regions>();
@@ -93,16 +95,16 @@ impl Part for Regions {
 }
 
 impl RunState {
-    /// Moves tasks into and out of regions by their new events.
+    /// Processes the new events, which move tasks into and out of regions.
     fn read_events(&mut self) {
         let events = &self.board.events;
         let Regions { what_if: Some(what_if), inside, events: read, .. } = self.parts.get_mut()
         else {
             return;
         };
-        // An event may have been taken back.
+        // The number may be too high, because an event may have been taken back.
         for event in &events[(*read).min(events.len())..] {
-            // An attempt to take a lock is none of the program's operations.
+            // A failed attempt to acquire a lock is not an operation of the program.
             if event.values == Values::Failed {
                 continue;
             }
@@ -118,7 +120,7 @@ impl RunState {
     }
 }
 
-/// Moves a task that did an operation at this site.
+/// Moves a task into or out of a region after its operation at `site`.
 fn enter(what_if: &WhatIf, inside: &mut Vec<Option<usize>>, task: TaskId, site: Site) {
     if inside.len() <= task.index() {
         inside.resize(task.index() + 1, None);
@@ -127,7 +129,7 @@ fn enter(what_if: &WhatIf, inside: &mut Vec<Option<usize>>, task: TaskId, site: 
     if own.is_some_and(|at| what_if.sections[at].to == site) {
         *own = None;
     }
-    // The end of a round may be the beginning of the next one.
+    // The end of a loop round may be the beginning of the next round.
     if let Some(at) = what_if.sections.iter().position(|section| section.from == site) {
         *own = Some(at);
     }

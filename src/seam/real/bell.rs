@@ -28,7 +28,7 @@ impl Bell {
         self.0.notify_additional(1);
     }
 
-    /// Notifies all that wait.
+    /// Notifies all waiting tasks.
     pub(crate) fn notify_all(&self, _: Here) {
         self.0.notify(usize::MAX);
     }

@@ -2,31 +2,31 @@
 
 use crate::real::jitter;
 
-/// The order of `N` branches.
+/// The polling order of `N` branches.
 #[derive(Debug)]
 pub(crate) struct Turns<const N: usize> {
     biased: bool,
 }
 
-/// Nothing: no run reads the operations of a branch.
+/// An empty type: no run reads the operations of a branch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before;
 
 impl<const N: usize> Turns<N> {
-    /// The branches of `select!`.
+    /// Returns the order for the branches of `select!`.
     #[inline]
     pub(crate) fn select(biased: bool) -> Turns<N> {
         Turns { biased }
     }
 
-    /// The branches of `join!`.
+    /// Returns the order for the branches of `join!`.
     #[inline]
     pub(crate) fn join(biased: bool) -> Turns<N> {
         Turns { biased }
     }
 
-    /// The branch that is polled first. The later branches follow as they are written, and then the
-    /// earlier ones.
+    /// Returns the branch to poll first. The later branches follow in source order, and then the
+    /// earlier branches.
     #[inline]
     pub(crate) fn start(&mut self, _: &[bool; N]) -> usize {
         if self.biased || N < 2 { 0 } else { jitter::turn(N as u64) as usize }

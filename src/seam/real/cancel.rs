@@ -1,4 +1,4 @@
-//! Futures that may be dropped at any of their points: in a stress test, at a point that is drawn.
+//! Futures that may be dropped at any of their points. In a stress test, the point is drawn.
 
 use std::task::{Context, Poll};
 
@@ -8,15 +8,15 @@ use crate::real::jitter;
 /// The maximum number of points that a future passes before it is dropped.
 const POINTS: u64 = 16;
 
-/// The chance of a future to be dropped.
+/// The decision about the drop of a future.
 pub(crate) struct Cancel(Fate);
 
 enum Fate {
-    /// It was not polled.
+    /// The future was not polled yet.
     Open,
-    /// It is not dropped.
+    /// The future is not dropped.
     Safe,
-    /// It is dropped when it has passed so many more points.
+    /// The future is dropped after `left` more points.
     Dropped { left: u32 },
 }
 
@@ -25,7 +25,7 @@ impl Cancel {
         Cancel(Fate::Open)
     }
 
-    /// Polls the future by `poll`, unless it is to be dropped now: `None`.
+    /// Polls the future through `poll`. Returns `None` if the future must be dropped now.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Clocks of nodes: in this build all are the system's clock, which is true.
+//! Node clocks: in this build, each node clock is the system clock, which counts as true.
 
 use super::{Group, Here};
 use crate::run::clock::{ClockChange, ClockMet, ClockState};

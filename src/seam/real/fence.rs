@@ -1,4 +1,4 @@
-//! Fences: std's.
+//! Fences: in this build, the fences of std.
 
 use std::future::Future;
 use std::sync::atomic::{self, Ordering};
@@ -7,13 +7,13 @@ use super::Here;
 use super::point::point;
 use crate::run::op::Op;
 
-/// The fence of the thread that polls.
+/// Executes a std fence on the thread that polls.
 #[inline(always)]
 pub(crate) fn fence(_: Here, order: Ordering) -> impl Future<Output = ()> + Send {
     point(move |_| atomic::fence(order))
 }
 
-/// A point that touches nothing.
+/// Returns a point that touches nothing.
 #[inline(always)]
 pub(crate) fn pass(_: &'static Op, _: Here) -> impl Future<Output = ()> + Send {
     point(|_| ())

@@ -1,4 +1,4 @@
-//! Groups of tasks that end together, and values that the process keeps.
+//! Groups of tasks that end together, and values that the process stores.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::real::groups;
 pub(crate) struct Group(u32);
 
 impl Group {
-    /// Begins a group of this name.
+    /// Begins a group with this name.
     pub(crate) fn begin(_: Arc<str>, _: &NodeClock) -> Group {
         Group(groups::begin())
     }
 
-    /// The group of tasks that are in no other.
+    /// Returns the group of tasks that are in no other group.
     pub(crate) fn outside() -> Group {
         Group(groups::OUTSIDE)
     }
 
-    /// The group of the code that runs.
+    /// Returns the group of the running code.
     pub(crate) fn current() -> Group {
         Group(groups::current())
     }
@@ -35,7 +35,7 @@ impl Group {
         groups::lives(self.0)
     }
 
-    /// Ends the group with its tasks, which are not counted.
+    /// Ends the group and its tasks. Returns 0, because the tasks are not counted.
     pub(crate) fn end(self, _: Here) -> u32 {
         groups::end(self.0);
         0
@@ -46,7 +46,7 @@ impl Group {
         0
     }
 
-    /// Does nothing: real tasks have the pace of the system.
+    /// Does nothing: real tasks run at the speed of the system.
     pub(crate) fn set_pace(self, _: u64, _: Here) {}
 
     /// Does nothing: no search sees real steps.
@@ -56,7 +56,7 @@ impl Group {
     pub(crate) fn share_objects(_: Here) {}
 }
 
-/// The value of this type that the process keeps, made when it is first asked for.
+/// Returns the value of this type that the process stores. The first call creates it.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     crate::real::kept::of_process()
 }

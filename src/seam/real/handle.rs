@@ -1,4 +1,4 @@
-//! Handles of tasks, and tasks that borrow.
+//! Task handles, and tasks that borrow.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::seam::{Id, JoinError};
 #[derive(Debug)]
 pub(crate) struct Handle<T>(threads::Handle<T>);
 
-/// A handle that can only end a task.
+/// A handle that can only abort a task.
 #[derive(Clone)]
 pub(crate) struct Stopper(threads::Stopper);
 
 impl Stopper {
-    /// Nothing: a handle gets the panic of its task.
+    /// Does nothing: a handle always receives the panic of its task.
     pub(crate) fn give_panic(&self) {}
 
     pub(crate) fn id(&self) -> Id {
@@ -52,7 +52,7 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
     Handle(threads::spawn_blocking(work))
 }
 
-/// Spawns a task whose future stays on this thread. `keep` gets it, to poll it.
+/// Spawns a task whose future stays on this thread. `keep` receives the future and must poll it.
 pub(crate) fn spawn_local<F>(
     _: Here,
     future: F,
@@ -67,7 +67,8 @@ where
     Handle(handle)
 }
 
-/// The wait for the end of a task of a run. There are none, so it is over.
+/// The wait for the end of a task in a run. This build has no such tasks, so the wait is over at
+/// once.
 #[derive(Debug)]
 pub(crate) struct End;
 
@@ -81,7 +82,7 @@ impl End {
     }
 }
 
-/// The task that this thread polls; none outside of tasks.
+/// Returns the id of the task that this thread polls; `None` outside of tasks.
 pub(crate) fn current_id() -> Option<Id> {
     Id::of_thread()
 }
@@ -111,12 +112,12 @@ impl<T> Handle<T> {
         Unparker(self.0.parking.clone())
     }
 
-    /// A handle that can only end the task.
+    /// Returns a handle that can only abort the task.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper(self.0.stopper())
     }
 
-    /// The task continues on its own.
+    /// Drops the handle; the task continues on its own.
     pub(crate) fn detach(self) {}
 }
 

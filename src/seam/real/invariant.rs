@@ -1,8 +1,9 @@
-//! Conditions that hold after every step of a run: this build has no steps, so nothing is evaluated.
+//! Conditions that must hold after every step of a run. This build has no steps, so nothing is
+//! evaluated.
 
 use super::Here;
 
-/// Nothing.
+/// An empty type: this build evaluates no condition.
 #[derive(Debug)]
 pub(crate) struct HeldInvariant;
 

@@ -1,4 +1,4 @@
-//! The gates of locks: nothing. The real lock behind each does the work.
+//! The gates of locks are empty in this build. The real lock behind each gate does the work.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ pub(crate) struct Gate {
     pub(crate) object: Object,
 }
 
-/// Leave to use a lock.
+/// Permission to use a lock.
 #[derive(Debug)]
 pub(crate) struct Pass<'a>(PhantomData<&'a ()>);
 
@@ -31,7 +31,7 @@ impl Gate {
         Enter(PhantomData)
     }
 
-    /// `None` if the scheduler knows that the lock is held.
+    /// Returns `Some`: only a scheduler could know that the lock is held.
     #[inline(always)]
     pub(crate) fn try_enter(&self, _: &'static Op, _: Here) -> TryEnter<'_> {
         TryEnter(PhantomData)
@@ -39,13 +39,13 @@ impl Gate {
 }
 
 impl<'a> Pass<'a> {
-    /// Takes the lock again, when this pass has been dropped.
+    /// Acquires the lock again after this pass has been dropped.
     pub(crate) fn enter_again(&self, _: &'static Op, _: Here) -> Enter<'a> {
         Enter(PhantomData)
     }
 }
 
-/// Waits until the lock is free and takes it.
+/// Waits until the lock is free and acquires it.
 #[derive(Debug)]
 pub(crate) struct Enter<'a>(PhantomData<&'a ()>);
 
@@ -61,7 +61,7 @@ impl<'a> Future for Enter<'a> {
     }
 }
 
-/// Takes the lock if it is free.
+/// Acquires the lock if it is free.
 #[derive(Debug)]
 pub(crate) struct TryEnter<'a>(PhantomData<&'a ()>);
 

@@ -1,8 +1,8 @@
 //! The real primitives, for code outside of runs and for stress tests.
 //!
-//! All of them compile to nothing: an `Atomic` is its std atomic, a point is its effect, a gate is empty. Builds with
-//! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::real::jitter`])
-//! and for its value of a static ([`crate::real::statics`]).
+//! These primitives have no cost: an `Atomic` is the std atomic, a point only performs its operation, and a gate is a
+//! type without data. Only builds with debug assertions do more at each point. They check for the jitter of a stress
+//! test on this thread ([`crate::real::jitter`]) and for its value of a static ([`crate::real::statics`]).
 
 mod bell;
 mod branches;
@@ -66,87 +66,87 @@ use crate::run::{Condition, Failure, FaultCount};
 /// True if this build can simulate.
 pub(crate) const SIMULATED: bool = false;
 
-/// A place in the source; nothing in this build.
+/// A place in the source; empty in this build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here;
 
-/// The caller's place.
+/// Returns the place of the caller.
 #[inline(always)]
 pub(crate) const fn here() -> Here {
     Here
 }
 
-/// A place as a report names it: unknown in this build.
+/// Returns a place as text for reports. The place is unknown in this build.
 pub(crate) fn place_of(_: Here) -> String {
     String::new()
 }
 
-/// Calls `poll`: there are no points in this build.
+/// Calls `poll`, because this build has no points.
 pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
     poll()
 }
 
-/// The number of the run of this thread: there is none in this build.
+/// Returns 0: this build has no simulated run.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn run_number() -> u64 {
     0
 }
 
-/// The number of the path of the current task: there is none in this build.
+/// Returns 0: this build has no task paths.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn path_number() -> u64 {
     0
 }
 
-/// A random number below `bound`.
+/// Returns a random number below `bound`.
 pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
     jitter::draw(bound)
 }
 
-/// A given number, which is not drawn.
+/// Returns the given number, without a draw.
 pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
     value
 }
 
-/// The seed of the stress run, 0 outside one.
+/// Returns the seed of the stress run, or 0 outside of stress runs.
 pub(crate) fn seed() -> Option<u64> {
     Some(stress::seed())
 }
 
-/// The number of values drawn in the run, and its step: there is no run in this build.
+/// Returns zeros: this build has no run with drawn values and steps.
 pub(crate) fn position() -> (usize, u32) {
     (0, 0)
 }
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// A moment, later than all moments returned before.
+/// Returns a moment that is later than all moments returned before.
 pub(crate) fn clock() -> u64 {
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 
-/// Returns `true` if an operation may have taken effect since the moment `mark`: always.
+/// Returns `true`, because any operation may have taken effect since the moment `mark`.
 pub(crate) fn moved_since(_: u64) -> bool {
     true
 }
 
-/// The number of announced operations: always 0.
+/// Returns 0: this build announces no operations.
 pub(crate) fn announced() -> u32 {
     0
 }
 
-/// The moment of the client's first operation since `mark`. The real build records no operations, so this function
-/// returns `mark`.
+/// Returns the moment of the client's first operation since `mark`. The real build records no operations, so the result
+/// is `mark`.
 pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
     Some(mark)
 }
 
-/// A number for the current thread.
+/// Returns a number for the current thread.
 pub(crate) fn client() -> u64 {
     threads::client()
 }
 
-/// The name of the current thread.
+/// Returns the name of the current thread.
 pub(crate) fn client_name() -> String {
     threads::client_name()
 }
@@ -155,12 +155,12 @@ pub(crate) fn client_name() -> String {
 #[inline(always)]
 pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
 
-/// Adds a history that begins. Returns its number in the stress run; none outside of one.
+/// Adds a new history. Returns its number in the stress run; `None` outside of stress runs.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     stress::add_history(history)
 }
 
-/// The state of a run in words: empty, as there is none in this build.
+/// Returns an empty summary, because this build has no simulated run.
 pub(crate) fn standing(_: u64) -> String {
     String::new()
 }
@@ -170,10 +170,10 @@ pub(crate) fn note_condition(condition: Condition) {
     stress::note_condition(condition);
 }
 
-/// Does nothing: faults are counted in simulated runs.
+/// Does nothing: only simulated runs count faults.
 pub(crate) fn note_fault(_: FaultCount) {}
 
-/// Code that is marked with `buggify!` is not executed.
+/// Returns `false`: this build does not execute code that is marked with `buggify!`.
 #[inline(always)]
 pub(crate) fn buggify(_: &'static str) -> bool {
     false
@@ -191,7 +191,7 @@ pub(crate) fn changes_setting(_: Here) {}
 /// Does nothing: there is no search.
 pub(crate) fn shows_order_of_nodes() {}
 
-/// Adds a generated program that begins to run.
+/// Adds a generated program that is about to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     stress::add_program(program);
 }
@@ -201,7 +201,7 @@ pub(crate) fn crash(cause: &str, message: String, _: Here) -> ! {
     panic!("{cause}: {message}")
 }
 
-/// Ends the run as failed; outside a stress run, does nothing.
+/// Ends the stress run as failed. Outside of stress runs, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     stress::fail(failure);
 }
@@ -211,12 +211,13 @@ pub(crate) fn beat() {
     stress::beat();
 }
 
-/// The time for which no task of the stress run of this thread may move; none outside of one.
+/// Returns the time after which the stress run of this thread counts as hung, if no task makes progress. `None` outside
+/// of stress runs.
 pub(crate) fn hang_limit() -> Option<std::time::Duration> {
     stress::hang_limit()
 }
 
-/// Returns `true` if a simulated run is on on this thread: never in this build.
+/// Returns `false`: this build never executes a simulated run.
 pub(crate) fn in_run() -> bool {
     false
 }

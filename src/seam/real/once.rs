@@ -1,4 +1,4 @@
-//! Values that are made once: the cell of async-lock.
+//! Values that are created once: the cell of async-lock.
 
 use super::Here;
 use super::point::point;
@@ -6,7 +6,7 @@ use crate::real::nameless::Object;
 use crate::run::op::Op;
 use crate::seam::once::{OnceOps, RealOnce};
 
-/// A value that is made once.
+/// A value that is created once.
 #[derive(Debug)]
 pub(crate) struct OnceValue<T> {
     pub(crate) object: Object,
@@ -22,7 +22,8 @@ impl<T> OnceValue<T> {
         OnceValue::new(kind, here)
     }
 
-    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    /// Returns the value. If it does not exist, `make` creates it. The argument of `make` is `true` if a previous
+    /// attempt has panicked.
     pub(crate) async fn get_or_make<F: Future<Output = T>>(
         &self,
         _: &'static OnceOps,
@@ -33,13 +34,13 @@ impl<T> OnceValue<T> {
         self.real.get_or_make(make).await
     }
 
-    /// Waits until there is a value.
+    /// Waits until the value exists.
     pub(crate) async fn wait(&self, _: &'static OnceOps, _: Here) -> &T {
         point(|_| ()).await;
         self.real.cell.wait().await
     }
 
-    /// The value, if any.
+    /// Returns the value, if it exists.
     pub(crate) async fn get(&self, _: &'static Op, _: Here) -> Option<&T> {
         point(|_| self.real.cell.get()).await
     }
@@ -52,7 +53,7 @@ impl<T> OnceValue<T> {
         self.real.cell.into_inner()
     }
 
-    /// Takes the value out: there is none then.
+    /// Takes the value, if it exists, and leaves the cell empty.
     pub(crate) fn take(&mut self) -> Option<T> {
         std::mem::replace(&mut self.real, RealOnce::new()).cell.into_inner()
     }

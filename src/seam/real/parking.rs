@@ -1,10 +1,10 @@
-//! Parking: the tokens of real tasks; and the work at their ends.
+//! Parking tokens of real tasks, and the work at their ends.
 
 use super::Here;
 use super::point::point;
 use crate::real::own::{self, AtEnd, RealParking};
 
-/// A handle that gives a task its token.
+/// A handle that makes the token of a task available.
 #[derive(Clone, Debug)]
 pub(crate) struct Unparker(pub(super) RealParking);
 
@@ -14,13 +14,13 @@ impl Unparker {
         Unparker(RealParking::current())
     }
 
-    /// Gives the token.
+    /// Makes the token available.
     pub(crate) fn unpark(&self, _: Here) {
         self.0.unpark();
     }
 }
 
-/// Has `work` done at the end of the current task. Returns `false` if there is none.
+/// Registers `work` to be done at the end of the current task. Returns `false` outside of tasks.
 pub(crate) fn at_end(work: AtEnd) -> bool {
     own::at_end(work).is_ok()
 }

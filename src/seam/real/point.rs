@@ -1,4 +1,4 @@
-//! An operation that takes effect when it is polled, and yields.
+//! A point in this build: an operation that takes effect when it is polled.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use crate::real::jitter::{jitter, jitter_at_turn};
 use crate::run::op::Op;
 use crate::seam::SPENT;
 
-/// The object that an operation changes: the real one.
+/// The object that an operation changes: always the real object.
 #[derive(Debug)]
 pub(crate) struct Backend<'a>(PhantomData<&'a ()>);
 
@@ -29,7 +29,7 @@ impl<'a, F> Point<'a, F> {
     }
 }
 
-/// An operation that takes effect when it is polled.
+/// Returns an operation that takes effect when it is polled.
 #[inline(always)]
 pub(super) fn point<'a, F, R>(effect: F) -> Point<'a, F>
 where
@@ -38,7 +38,7 @@ where
     Point::new(effect)
 }
 
-// The effect is taken out by value and nothing is pinned.
+// The effect is taken by value, and no field is pinned.
 impl<F> Unpin for Point<'_, F> {}
 
 impl<F, R> Future for Point<'_, F>
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// Lets other tasks go first, once.
+/// A future that lets other tasks run first, once.
 #[derive(Debug, Default)]
 pub(crate) struct YieldPoint {
     yielded: bool,
@@ -84,7 +84,8 @@ impl Future for YieldPoint {
     }
 }
 
-/// The task was aborted, or drops its work here: the operation is not done.
+/// Returns `Pending`, because the task was aborted, or drops its work here. The operation is not
+/// done.
 #[cold]
 pub(super) fn give_way<R>(cx: &Context<'_>) -> Poll<R> {
     cx.waker().wake_by_ref();

@@ -1,4 +1,4 @@
-//! Shares: nothing. The counts are std's.
+//! Shares: empty in this build, because std counts the references.
 
 use std::future::Future;
 
@@ -6,7 +6,7 @@ use super::Here;
 use super::point::point;
 use crate::run::op::Op;
 
-/// The counts of one value.
+/// The reference counts of one value.
 #[derive(Debug)]
 pub(crate) struct Share;
 
@@ -16,7 +16,7 @@ impl Share {
         Share
     }
 
-    /// The share of another reference.
+    /// Returns the share of another reference.
     #[inline(always)]
     pub(crate) fn another(&self, _: Here, _: &'static Op) -> Share {
         Share

@@ -44,7 +44,7 @@ impl<T> Slot<T> {
         Point::new(effect)
     }
 
-    /// Lends the value to `look`.
+    /// Passes the value to `look`.
     pub(crate) fn peek<R>(&self, _: Here, look: impl FnOnce(&T) -> R) -> R
     where
         T: Clone + Send + 'static,
@@ -56,7 +56,7 @@ impl<T> Slot<T> {
         self.own.with(&self.value, copy, act)
     }
 
-    /// Lends the value to `access`. `show` is for the trace.
+    /// Passes the value to `access`. Only traces need `show`, so it is ignored.
     #[inline]
     pub(crate) fn access<R>(
         &self,

@@ -7,7 +7,7 @@ use super::point::YieldPoint;
 use crate::real::backoff::Backoff;
 use crate::run::op::Op;
 
-/// Evaluates a condition until it holds.
+/// The state of a loop that evaluates a condition until it holds.
 #[derive(Debug)]
 pub(crate) struct Spin {
     backoff: Backoff,
@@ -19,13 +19,13 @@ impl Spin {
         Spin { backoff: Backoff::default(), here }
     }
 
-    /// Evaluates it once.
+    /// Evaluates the condition once.
     #[inline(always)]
     pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> F {
         condition
     }
 
-    /// Pauses after the condition did not hold.
+    /// Pauses after the condition was false.
     pub(crate) fn rest(&mut self, op: &'static Op) -> YieldPoint {
         self.backoff.pause();
         YieldPoint::new(op, self.here)

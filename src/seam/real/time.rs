@@ -1,4 +1,4 @@
-//! Time: the clock of the system.
+//! Time: the system clock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,46 +9,47 @@ use super::Here;
 use crate::real::timer::{RealTimer, add};
 use crate::run::op::Op;
 
-/// The time of the system.
+/// Returns the system time.
 pub(crate) fn now(_: &'static Op, _: Here) -> Instant {
     Instant::now()
 }
 
-/// The wall clock of the system.
+/// Returns the time of the system's wall clock.
 pub(crate) fn wall(_: &'static Op, _: Here) -> SystemTime {
     SystemTime::now()
 }
 
-/// The same as [`now`]: all clocks are true in this build.
+/// Returns [`now`]: all clocks are true in this build.
 pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
     now(op, here)
 }
 
-/// The same as [`deadline`]: all clocks are true in this build.
+/// Returns [`deadline`]: all clocks are true in this build.
 pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     deadline(op, after, here)
 }
 
-/// Does nothing: all clocks are one in this build.
+/// Does nothing: this build has only one clock.
 #[inline(always)]
 pub(crate) fn of_one_clock(_: Instant, _: Instant, _: Here) {}
 
-/// The moment that is `after` from now. In about 30 years, if the clock cannot represent it.
+/// Returns the moment `after` from now, or a moment in about 30 years if the clock cannot represent
+/// it.
 pub(crate) fn deadline(_: &'static Op, after: Duration, _: Here) -> Instant {
     add(Instant::now(), after)
 }
 
-/// The time since a run began: there is no run in this build.
+/// Returns `None`: this build has no simulated run, so no time since its start.
 pub(crate) fn since_start(_: Instant) -> Option<Duration> {
     None
 }
 
-/// The timers of a run: there is no run in this build.
+/// Returns `None`: this build has no simulated run with timers.
 pub(crate) fn timer_span() -> Option<(Duration, Duration)> {
     None
 }
 
-/// A timer: ready when the time has reached its deadline.
+/// A timer, which completes when the time has reached its deadline.
 #[derive(Debug)]
 pub(crate) struct Timer(RealTimer);
 
@@ -57,7 +58,7 @@ impl Timer {
         Timer(RealTimer::new(deadline))
     }
 
-    /// Nothing is early here.
+    /// Does nothing: timers never fire early in this build.
     pub(crate) fn race(&mut self) {}
 
     pub(crate) fn reset(&mut self, _: &'static Op, deadline: Instant) {
@@ -69,7 +70,7 @@ impl Timer {
     }
 }
 
-/// Waits for a time to pass: the clock of the system moves by itself.
+/// A wait for a time to pass, because the system clock advances by itself.
 #[derive(Debug)]
 pub(crate) struct Advance {
     timer: RealTimer,

@@ -22,8 +22,8 @@ pub(crate) struct Word<T: Value> {
     pub(crate) object: Object,
 }
 
-/// Does something to the std atomic of a word. Without debug assertions it uses no closure, because no attribute has a
-/// closure always inlined.
+/// Applies an expression to the std atomic of a word. Without debug assertions, the macro uses no closure, because no
+/// attribute forces the inlining of a closure.
 macro_rules! on {
     ($word:expr, $std:ident => $act:expr) => {
         if cfg!(debug_assertions) {
@@ -121,9 +121,8 @@ impl<T: Value> Word<T> {
 
 /// A compare-exchange.
 ///
-/// As the closure of a [`Point`] it would be a call in optimised code, too: the choice among the
-/// orders is large, and it is constant only once all is inlined. An attribute has a function always
-/// inlined, and no closure.
+/// As the closure of a [`Point`], it would be a call even in optimised code: the match over the memory orders is large,
+/// and it is constant only after inlining. An attribute can force the inlining of a function, but not of a closure.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Exchange<'a, T: Value> {
     word: &'a Word<T>,
@@ -132,7 +131,7 @@ pub(crate) struct Exchange<'a, T: Value> {
     weak: bool,
 }
 
-// Nothing is pinned.
+// No field is pinned.
 impl<T: Value> Unpin for Exchange<'_, T> {}
 
 impl<T: Value> Future for Exchange<'_, T> {

@@ -1,4 +1,5 @@
-//! Objects whose operations a run records: nothing in this build. Their calls are the bare calls.
+//! Objects whose operations a run records. This build records nothing, so each call is just the
+//! wrapped call.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +10,7 @@ use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 use crate::seam::cargo::{Guard, Transit, Way};
 
-/// The identity of such an object in runs.
+/// The identity of a wrapped object in runs.
 #[derive(Debug)]
 pub(crate) struct Wrapped;
 
@@ -20,11 +21,11 @@ pub(crate) struct CallOps;
 /// The effect of a call's result on the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Came {
-    /// Done.
+    /// The call is done.
     Done,
-    /// In vain: nothing was changed.
+    /// The call failed and changed nothing.
     ToNothing,
-    /// Done, as this operation.
+    /// The call is done, and recorded as this operation.
     As(&'static Op),
 }
 
@@ -95,13 +96,13 @@ impl Wrapped {
     pub(crate) fn record(&self, _: &'static Op, _: Here) {}
 }
 
-/// An operation, and its object.
+/// An object, and an operation on it.
 pub(crate) type Deed<'a> = (&'a Wrapped, &'static Op);
 
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn record_all<const N: usize>(_: [Option<Deed<'_>>; N], _: Here) {}
 
-/// Something that is put down by one operation and got by another.
+/// A value that one operation puts down and another operation picks up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed;
 
@@ -122,7 +123,7 @@ impl Passed {
     pub(crate) fn get(self, _: &'static Op, _: Here) {}
 }
 
-/// The way of a call that never waits.
+/// The state of a call that never waits.
 #[derive(Debug)]
 pub(crate) struct PlainCall;
 
@@ -131,7 +132,7 @@ impl PlainCall {
         PlainCall
     }
 
-    /// Does the call by `act`.
+    /// Performs the call by `act`.
     pub(crate) fn poll<R>(
         &mut self,
         _: &Wrapped,
@@ -143,7 +144,7 @@ impl PlainCall {
     }
 }
 
-/// The way of a call through its point and its waits.
+/// The state of a call during its point and its waits.
 #[derive(Debug)]
 pub(crate) struct Turn;
 
@@ -177,7 +178,7 @@ impl Turn {
     pub(crate) fn leave(&mut self, _: &Wrapped) {}
 }
 
-/// The way of one call.
+/// The state of one guarded call.
 #[derive(Debug)]
 pub(crate) struct GuardedCall;
 
@@ -186,7 +187,7 @@ impl GuardedCall {
         GuardedCall
     }
 
-    /// Does the call by `ask`.
+    /// Performs the call by `ask`.
     pub(crate) fn poll<R>(
         &mut self,
         _: &impl Guard,
@@ -197,7 +198,7 @@ impl GuardedCall {
         ask(cx)
     }
 
-    /// The same as for [`poll`](Self::poll).
+    /// Like [`poll`](Self::poll); this build records no operation.
     pub(crate) fn poll_as<R>(
         &mut self,
         _: &impl Guard,
@@ -211,7 +212,7 @@ impl GuardedCall {
     pub(crate) fn leave(&mut self, _: &impl Guard, _: Here) {}
 }
 
-/// An announcement that is enabled while something is so: there is none in this build.
+/// An announcement that is enabled while a condition holds. This build has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Latch;
 
@@ -219,7 +220,7 @@ impl Latch {
     pub(crate) fn set(self, _: bool) {}
 }
 
-/// Lets a message arrive at once.
+/// Delivers a message at once.
 pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
     let (number, is_open) = over.take(message, Some(Latch));
     if is_open {
@@ -227,12 +228,12 @@ pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, _: Way<'_>, _
     }
 }
 
-/// Draws no fault.
+/// Returns 0: this build injects no fault.
 pub(crate) fn suffers(_: usize, _: (u64, u8), _: &'static str) -> u64 {
     0
 }
 
-/// Draws no fault.
+/// Returns `false`: this build injects no fault.
 pub(crate) fn suffers_rarely(_: usize, _: (u64, u8), _: &'static str) -> bool {
     false
 }

@@ -69,7 +69,7 @@ impl Bell {
         }
     }
 
-    /// Notifies all that wait.
+    /// Notifies all waiting tasks.
     pub(crate) fn notify_all(&self, here: Here) {
         if !in_run() {
             self.event.notify(usize::MAX);
@@ -79,10 +79,11 @@ impl Bell {
         std::mem::take(&mut *self.waiters()).iter().for_each(Ear::wake_by_ref);
     }
 
-    /// Notifies any one of the waiting tasks: std promises no order.
+    /// Notifies any one of the waiting tasks, because std promises no order.
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
-        // By task: the meaning of a number must not depend on the order of arrival.
+        // The waiters are sorted by task, because the meaning of a number must not depend on the
+        // order of arrival.
         sort_by_key(&mut waiters, |waiter| waiter.task());
         let chosen = match waiters.len() as u64 {
             0 => None,
@@ -113,10 +114,10 @@ pub(crate) enum Listen<'a> {
 
 pub(crate) struct RunListen<'a> {
     bell: &'a Bell,
-    /// Called by a notification.
+    /// The waker that a notification calls.
     waiter: Arc<Ear>,
     pending: PendingOp,
-    /// True if it may continue without a notification.
+    /// True if the task may continue without a notification.
     is_spurious: bool,
     is_over: bool,
 }

@@ -1,20 +1,20 @@
-//! The order of polls of a combinator's branches: a decision of the run, if it can make a
+//! The order in which the branches of a combinator are polled. It is a decision of the run, if it can make a
 //! difference.
 //!
-//! It can if the pending operations of two branches are enabled, if a future that is not of this library woke the task,
-//! or if a `select!` is polled for the first time. In the last two cases it is known only afterwards that no branch had
-//! an effect; the draw is then settled, and a search does not vary it.
+//! The order can make a difference in three cases. The pending operations of two branches are enabled, a future of
+//! another library woke the task, or a `select!` is polled for the first time. In the last two cases, the run knows
+//! only after the poll that no branch had an effect. The draw is then settled, and a search does not vary it.
 
 use crate::real::jitter;
 use crate::rt::{BranchKeys, LogMark, OrderDraw, WORLD, World, in_run};
 
-/// The order of `N` branches.
+/// The polling order of `N` branches.
 #[derive(Debug)]
 pub(crate) struct Turns<const N: usize> {
     biased: bool,
-    /// True for `join!`: its branches are first polled in the order of the source.
+    /// True for `join!`: in the first poll, its branches are polled in source order.
     joins: bool,
-    /// True if it was polled.
+    /// True after the first poll.
     polled: bool,
     keys: [BranchKeys; N],
     drawn: Option<OrderDraw>,
@@ -27,24 +27,24 @@ pub(crate) struct Before(Option<RunBefore>);
 #[derive(Clone, Copy, Debug)]
 struct RunBefore {
     log: LogMark,
-    /// In the first poll of a `select!`, the [setting](World::renew_polled) before.
+    /// In the first poll of a `select!`, the previous [setting](World::renew_polled).
     renews: Option<bool>,
 }
 
 impl<const N: usize> Turns<N> {
-    /// The branches of `select!`.
+    /// Returns the order for the branches of `select!`.
     pub(crate) fn select(biased: bool) -> Turns<N> {
         let keys = [BranchKeys::default(); N];
         Turns { biased, joins: false, polled: false, keys, drawn: None }
     }
 
-    /// The branches of `join!`.
+    /// Returns the order for the branches of `join!`.
     pub(crate) fn join(biased: bool) -> Turns<N> {
         Turns { joins: true, ..Turns::select(biased) }
     }
 
-    /// The branch that is polled first. The later branches follow as they are written, and then the
-    /// earlier ones. `open` has the branches that are polled at all.
+    /// Returns the branch to poll first. The later branches follow in source order, and then the earlier branches.
+    /// `open` marks the branches that are polled at all.
     pub(crate) fn start(&mut self, open: &[bool; N]) -> usize {
         self.drawn = None;
         if self.biased {
@@ -67,7 +67,7 @@ impl<const N: usize> Turns<N> {
         if bound < 2 {
             return 0;
         }
-        // A branch that cannot continue has no turn: starting with it equals starting with the next
+        // A branch that cannot continue is not a choice: starting with it has the same effect as starting with the next
         // branch.
         let (nth, drawn) = world.draw_order(bound as u64);
         let start = (0..N).filter(may_go_on).nth(nth as usize).unwrap_or(0);
@@ -83,7 +83,7 @@ impl<const N: usize> Turns<N> {
         Before(in_run().then(|| WORLD.with(before)))
     }
 
-    /// A branch was polled. `waiting` is its number, if it waits.
+    /// Processes the poll of a branch. `waiting` is the number of the branch, if it waits.
     pub(crate) fn after_branch(&mut self, before: Before, waiting: Option<usize>) {
         let Some(RunBefore { log, renews }) = before.0.filter(|_| in_run()) else { return };
         WORLD.with(|world| {
@@ -97,7 +97,7 @@ impl<const N: usize> Turns<N> {
         });
     }
 
-    /// All branches were polled.
+    /// Processes a poll of all branches.
     pub(crate) fn all_polled(&mut self) {
         self.polled = true;
         if let Some(drawn) = self.drawn.take() {

@@ -1,4 +1,4 @@
-//! Calls of [wrapped](super::wrapped) objects: the point, and the wait if the object has none of what is asked for.
+//! Calls of [wrapped](super::wrapped) objects: the point, and the wait if the object cannot serve the call.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,19 +14,19 @@ use crate::run::event::Values;
 use crate::run::op::Op;
 use crate::seam::wakes_nobody;
 
-/// The way of a call through its point and its waits.
+/// The state of a call during its point and its waits.
 pub(crate) struct Turn {
     ops: &'static CallOps,
     pending: PendingOp,
-    /// Made when the object is first asked, and its waker.
+    /// The ear and its waker, created at the first request to the object.
     ear: Option<(Arc<Ear>, Waker)>,
-    /// True from the point until the object has given its answer.
+    /// True from the point until the object has answered.
     waits: bool,
-    /// True while it waits and was last polled by hand: the object has the waker of that poll.
+    /// True while the call waits after a poll by hand: the object has the waker of that poll.
     by_hand: bool,
-    /// True if the object knows that it waits.
+    /// True if the object has queued the call.
     is_queued: bool,
-    /// True if the future that asks the object is made in the turn of the call.
+    /// True if the turn of the call creates the future that requests the object.
     is_made_in_turn: bool,
 }
 
@@ -50,7 +50,7 @@ impl Turn {
         }
     }
 
-    /// Gets ready for the next call.
+    /// Resets the state for the next call.
     pub(crate) fn renew(&mut self, here: Here) {
         self.pending = PendingOp::new(&self.ops.begin, here);
         (self.waits, self.by_hand, self.is_queued) = (false, false, false);
@@ -66,12 +66,12 @@ impl Turn {
         self.pending.announcement.is_open()
     }
 
-    /// Records that the object learns of the call before its point.
+    /// Records that the object has queued the call before its point.
     pub(crate) fn enqueue(&mut self) {
         self.is_queued = true;
     }
 
-    /// Calls `ask` on the object in the turn of the call; outside of runs at once.
+    /// Calls `ask` on the object in the turn of the call. Outside of runs, calls it at once.
     pub(crate) fn poll<R>(
         &mut self,
         owner: &impl Owner,
@@ -108,7 +108,7 @@ impl Turn {
         }
     }
 
-    /// Like [`poll`](Self::poll), for a call that never waits for its object.
+    /// Like [`poll`](Self::poll), but for a call that never waits for its object.
     pub(crate) fn poll_at_once<R>(
         &mut self,
         wrapped: &Wrapped,
@@ -140,7 +140,7 @@ impl Turn {
         judge: impl FnOnce(&R) -> Came,
     ) -> Poll<R> {
         let place = self.pending.place;
-        // Retracts what was announced.
+        // The assignment retracts the announcement, if any.
         self.pending = PendingOp::new(&self.ops.begin, place);
         self.pending.object = Some(owner.wrapped().id(place));
         let [done, refused, queued] = &self.ops.by_hand;
@@ -172,7 +172,8 @@ impl Turn {
         polled
     }
 
-    /// Announces that a call waits which was polled by hand: the object is asked in its turn, for it has another waker.
+    /// Announces that a call waits after a poll by hand. The object has another waker, so its turn will ask the object
+    /// again.
     #[cold]
     fn wait_after_hand(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
         let (ear, _) = self.ear.get_or_insert_with(new_ear);
@@ -181,7 +182,7 @@ impl Turn {
         self.wait(wrapped, cx, Values::None);
     }
 
-    /// Ready when the object may be asked: the point has come, or the object has woken the call.
+    /// Returns `Ready` when the object may be asked: the point was reached, or the object has woken the call.
     fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
         let ear = self.ear.as_ref().map(|(ear, _)| &**ear).filter(|_| self.waits);
         self.pending.poll_turn(cx, wrapped, ear)
@@ -207,7 +208,7 @@ impl Turn {
         self.record(op, values, hold);
     }
 
-    /// Announces that the call waits, and records with these values that it began to.
+    /// Announces that the call waits. At the begin of the wait, records it with these values.
     fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>, values: Values) {
         if !self.waits {
             (self.waits, self.is_queued) = (true, true);
@@ -227,7 +228,7 @@ impl Turn {
         WORLD.with(|world| world.did(op, object, place, (values, hold)));
     }
 
-    /// Gives the call up, in the step in which the object learns it.
+    /// Cancels the call, in the step in which the object removes it.
     pub(crate) fn leave(&mut self, wrapped: &Wrapped) {
         if self.is_queued {
             wrapped.last(&self.ops.leave, self.pending.place);
@@ -239,7 +240,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let (Some((ear, waker)), true) = (self.ear.take(), in_run()) {
-            // Only the object's copy of the waker is then left.
+            // Only the copy of the waker in the object then remains.
             drop(waker);
             WORLD.with(|world| world.keep_ear(ear));
         }
@@ -253,10 +254,10 @@ fn new_ear() -> (Arc<Ear>, Waker) {
 }
 
 pin_project! {
-    /// A call of a wrapped object: a point, then its effect or a wait.
+    /// A call of a wrapped object: a point, and then the effect or a wait.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub(crate) struct Call<O: Owner, F, J> {
-        // Before the future: dropped first, it records that the call is given up.
+        // This field is before the future, because it is dropped first and records that the call is cancelled.
         turn: OwnedTurn<O>,
         #[pin]
         future: F,
@@ -283,22 +284,20 @@ where
     F: Future,
     J: Fn(&F::Output) -> Came,
 {
-    /// The point of a call, which `future` does, waiting if it must.
+    /// Returns the call that `future` performs at its point, with a wait if necessary.
     pub(crate) fn new(owner: O, ops: &'static CallOps, here: Here, future: F, judge: J) -> Self {
         Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
     }
 
-    /// Makes the future of the call again when its turn comes: see
-    /// [`poll_making`](Self::poll_making). Its making, recorded as `op`, must be the last operation
-    /// of the step, and is recorded no more.
+    /// Makes the turn of the call create the future again: see [`poll_making`](Self::poll_making). The first creation,
+    /// recorded as `op`, must be the last operation of the step. Removes the record of this operation.
     pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
         let OwnedTurn { owner, turn } = self.project().turn;
         let object = owner.wrapped().id(turn.pending.place);
         turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
     }
 
-    /// The same as for [`poll`](Future::poll). In its turn `make` makes the future again, if that
-    /// was asked for.
+    /// Like [`poll`](Future::poll). If requested, `make` creates the future again in the turn of the call.
     pub(crate) fn poll_making(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -321,7 +320,7 @@ where
         polled
     }
 
-    /// The future that does the call, and its turn.
+    /// Returns the future that performs the call, its owner, and its turn.
     pub(crate) fn parts(self: Pin<&mut Self>) -> (Pin<&mut F>, &O, &mut Turn) {
         let this = self.project();
         (this.future, &this.turn.owner, &mut this.turn.turn)

@@ -14,18 +14,18 @@ use crate::seam::wakes_nobody;
 const HEAR: Op = Op::of_kind("be_cancelled", Access::Wait, cancellation::HEAR);
 const END: Op = Op::of_kind("end", Access::Tell, cancellation::END);
 
-/// The chance of a future to be dropped.
+/// The decision about the drop of a future.
 pub(crate) struct Cancel {
     here: Here,
     fate: Fate,
 }
 
 enum Fate {
-    /// It was not polled.
+    /// The future was not polled yet.
     Open,
-    /// It is not dropped.
+    /// The future is not dropped.
     Safe,
-    /// It may be dropped.
+    /// The future may be dropped.
     Endangered { cancellation: Arc<Cancellation>, pending: PendingOp },
 }
 
@@ -40,7 +40,7 @@ impl Cancel {
         Cancel { here, fate: Fate::Open }
     }
 
-    /// Polls the future by `poll`, unless it is to be dropped now: `None`.
+    /// Polls the future through `poll`. Returns `None` if the future must be dropped now.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -77,7 +77,7 @@ impl Cancel {
                 self.fate = Fate::Safe;
                 Poll::Ready(Some(output))
             }
-            // It is not polled again.
+            // The caller will not poll again.
             Poll::Pending if wakes_nobody(cx.waker()) => Poll::Pending,
             Poll::Pending => {
                 if pending.poll_waiting(cx, &**cancellation).is_pending() {
@@ -95,7 +95,7 @@ fn note(cancellation: &Cancellation, op: &'static Op, here: Here) {
 
 impl Drop for Cancel {
     fn drop(&mut self) {
-        // Dropped by the program itself: the same for the fault.
+        // If the program itself drops the future, the fault is also over.
         if let (Fate::Endangered { cancellation, .. }, true) = (&self.fate, in_run()) {
             cancellation.end();
             note(cancellation, &END, self.here);

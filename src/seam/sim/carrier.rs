@@ -1,4 +1,4 @@
-//! Messages on their way; see [`rt`](crate::rt)'s carriers. There are none outside of simulated runs.
+//! Messages in transit; see the carriers of [`rt`](crate::rt). They exist in simulated runs only.
 
 use std::any::Any;
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op, clock, net};
 use crate::seam::cargo::{Transit, Way};
 
-/// An announcement that is enabled while something is so.
-// The latch of one message that arrives, or of one call.
+/// An announcement that is enabled while a condition holds.
+// This is the latch of one arriving message, or of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Latch(AnnouncementId);
 
@@ -34,16 +34,16 @@ impl Latch {
     }
 }
 
-/// Waits until the earliest arrival time of a message.
+/// A wait until the earliest arrival time of a message.
 const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 
-/// Waits for messages before it, or for the end of a cut.
+/// A wait for earlier messages, or for the end of a cut.
 const WAIT_BEHIND: Op = Op::of_kind("wait", Access::Peek, net::WAIT_BEHIND).quiet();
 
-/// The body of a carrier whose message is delayed.
+/// The body of a carrier that delivers a delayed message.
 struct Travel<L: Transit> {
     over: Arc<L>,
-    /// None after it has arrived or was lost.
+    /// `None` after the message has arrived or was lost.
     number: Option<u64>,
     op: &'static Op,
     at: Arc<Wrapped>,
@@ -62,7 +62,7 @@ impl<L: Transit> Carrying for L {
     }
 }
 
-/// Sends a message over a stream or a socket. In a run.
+/// Sends a message over a stream or a socket. Must be called in a run.
 pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, way: Way<'_>, here: Here) {
     debug_assert!(in_run());
     if let Some(time) = way.not_before {
@@ -110,13 +110,13 @@ fn describe<L: Transit>(world: &World, over: &L, number: u64, task: TaskId) {
 impl<L: Transit> Unpin for Travel<L> {}
 
 impl<L: Transit> Travel<L> {
-    /// Ready in the turn of the arrival.
+    /// Returns `Ready` in the turn of the arrival.
     fn poll_arrival(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<()> {
         let Travel { over, at, pending, timer, here, .. } = self;
         let Some(wait) = timer else { return pending.poll_turn(cx, &**at, None) };
         ready!(wait.poll(cx));
         *timer = None;
-        // It arrives in this step, or waits like a message without delay.
+        // The message arrives in this step, or waits like a message without delay.
         let polled = pending.poll_waiting(cx, &**at);
         debug_assert!(polled.is_pending(), "it was not announced before");
         if !over.may_arrive(number, Latch(pending.announcement.id)) {
@@ -129,7 +129,7 @@ impl<L: Transit> Travel<L> {
     }
 }
 
-// A body of its own, and no task with a result: nobody joins it.
+// This is a separate body and not a task with a result, because no task joins it.
 impl<L: Transit> Body for Travel<L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let number = self.number.expect("it is polled until it arrives");
@@ -162,7 +162,7 @@ impl<L: Transit> Drop for Travel<L> {
     }
 }
 
-/// Draws a fault of the net; see [`World::suffers`](crate::rt::World::suffers).
+/// Draws a net fault; see [`World::suffers`](crate::rt::World::suffers).
 pub(crate) fn suffers(kind: usize, bound_and_budget: (u64, u8), why: &'static str) -> u64 {
     WORLD.with(|world| world.suffers(kind, bound_and_budget, why))
 }

@@ -1,5 +1,4 @@
-//! Clocks of nodes; see [`node`](mod@crate::node). Outside of runs there is the clock of the system only, which is
-//! true.
+//! Node clocks; see [`node`](mod@crate::node). Outside of runs, the system clock is the only clock, and counts as true.
 
 use super::group::Group;
 use super::wrapped::Wrapped;
@@ -11,12 +10,12 @@ use crate::run::op::Op;
 /// The clock of a node.
 #[derive(Debug)]
 pub(crate) struct NodeClock {
-    /// Its number in the run; none outside of runs.
+    /// The number of the clock in the run; `None` outside of runs.
     number: Option<u32>,
 }
 
 impl NodeClock {
-    /// A clock of this name that is true so far.
+    /// Returns a clock with this name that is initially true.
     pub(crate) fn new(name: &'static str, here: Here) -> NodeClock {
         let number = in_run().then(|| {
             let mark = Wrapped::outside_known("clock", name, None, here).id(here);
@@ -25,12 +24,12 @@ impl NodeClock {
         NodeClock { number }
     }
 
-    /// Its number in the run.
+    /// Returns the number of the clock in the run.
     pub(super) fn number(&self) -> Option<u32> {
         self.number.filter(|_| in_run())
     }
 
-    /// Changes it. Reports call the operation `op`, and the clock as `text` does. Outside of runs it does nothing.
+    /// Changes the clock. Reports name the operation `op`, and the clock `text`. Outside of runs, does nothing.
     pub(crate) fn change(&self, change: ClockChange, op: &'static Op, text: &str, here: Here) {
         let Some(number) = self.number() else { return };
         Wrapped::outside_named("clocks", text, here).last(op, here);
@@ -42,13 +41,13 @@ impl NodeClock {
         self.number().map_or_else(ClockState::default, read)
     }
 
-    /// The events so far that saw that it is not true.
+    /// Returns the events so far that observed a deviation of the clock.
     pub(crate) fn met(&self) -> ClockMet {
         let met = |number| WORLD.with(|world| world.clock_met(number));
         self.number().map_or_else(ClockMet::default, met)
     }
 
-    /// Has so many timers of each task of its node fire late. The tasks are in `group`.
+    /// Lets `late` timers of each task of its node fire late. The tasks are in `group`.
     pub(crate) fn set_late_timers(&self, late: u8, group: Option<Group>, here: Here) {
         let Some(number) = self.number() else { return };
         let group = group.and_then(Group::in_run);

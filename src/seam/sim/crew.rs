@@ -1,4 +1,4 @@
-//! Tasks that borrow: parts of the body of the test that step as tasks of their own.
+//! Tasks that borrow: parts of the test body that step as separate tasks.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -15,17 +15,17 @@ type Member<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Tasks that borrow from their spawner, the body of the test.
 pub(crate) struct Crew<'a> {
-    /// By the number of the task; the future is away while it is polled, and gone when it has ended.
+    /// The tasks by number. The future is `None` while it is polled, and after it has completed.
     members: RefCell<Vec<(u64, Option<Member<'a>>)>>,
-    /// The tasks outside a run.
+    /// The tasks outside of runs.
     real: real::Crew<'a>,
 }
 
 impl<'a> Crew<'a> {
-    /// A crew without tasks.
+    /// Returns a crew without tasks.
     ///
     /// # Panics
-    /// In a run, if the current task is not the body of the test.
+    /// Panics in a run if the current task is not the body of the test.
     pub(crate) fn new() -> Crew<'a> {
         assert!(
             !in_run() || client() == 0,
@@ -41,7 +41,7 @@ impl<'a> Crew<'a> {
         F: Future<Output = ()> + 'a,
     {
         if !in_run() {
-            // In boxes, so that the threads of a crew are compiled once.
+            // The work is boxed, so that the threads of a crew are compiled only once.
             let work: Box<dyn FnOnce() -> Member<'a> + Send + 'a> =
                 Box::new(move || Box::pin(work()));
             return Handle::Real(self.real.lend(work));
@@ -52,8 +52,8 @@ impl<'a> Crew<'a> {
         handle
     }
 
-    /// Runs `script`, which may spawn tasks. Tasks that have not ended at its end are dropped with
-    /// the crew. `None` if the current task was aborted.
+    /// Runs `script`, which may spawn tasks. If tasks are left when it ends, they are dropped with
+    /// the crew. Returns `None` if the current task was aborted.
     pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
         if !in_run() {
             return self.real.drive(script).await;
@@ -65,7 +65,7 @@ impl<'a> Crew<'a> {
                 return script.as_mut().poll(cx).map(Some);
             }
             let Some(mut member) = self.take(current) else { return Poll::Pending };
-            // Polled without a borrow, because it may spawn tasks too.
+            // The member is polled while the list is not borrowed, because it may spawn tasks, too.
             if member.as_mut().poll(cx).is_pending() {
                 self.put_back(current, member);
             } else {

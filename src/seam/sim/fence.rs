@@ -1,4 +1,5 @@
-//! Fences: points that touch nothing. In runs with weak memory they order what their task does.
+//! Fences: points that touch nothing. In runs with weak memory, a fence orders the operations of
+//! its task.
 
 use std::future::Future;
 use std::sync::atomic::{self, Ordering};
@@ -7,7 +8,7 @@ use super::Here;
 use super::point::{Backend, NoObject, Point};
 use crate::run::op::Op;
 
-/// The point of a fence.
+/// Returns the point of a fence.
 pub(crate) fn fence(here: Here, order: Ordering) -> impl Future<Output = ()> + Send {
     Point::new(&NoObject, &Op::FENCE, here, move |backend: &Backend<'_>| match backend {
         Backend::Run(pending) => pending.fence(order),
@@ -15,7 +16,7 @@ pub(crate) fn fence(here: Here, order: Ordering) -> impl Future<Output = ()> + S
     })
 }
 
-/// A point that touches nothing.
+/// Returns a point that touches nothing.
 pub(crate) fn pass(op: &'static Op, here: Here) -> impl Future<Output = ()> + Send {
     Point::new(&NoObject, op, here, |backend: &Backend<'_>| {
         if let Backend::Run(pending) = backend {

@@ -1,4 +1,4 @@
-//! Memory that is not of this library: operations on it are announced here, and the caller does the effect.
+//! Memory outside of this library: operations on it are announced here, and the caller performs their effects.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,17 +22,18 @@ pub(crate) struct ForeignWord {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignWord {
-    /// Memory that was first accessed at `here`. Its key is the same in all runs.
+    /// Returns an object for memory that was first accessed at `here`. Its key is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Word }
     }
 
-    /// Like [`new`](Self::new), of an object whose operations have no values to show.
+    /// Like [`new`](Self::new), but for an object whose operations have no values to show.
     pub(crate) fn without_values(kind: &'static str, here: Here, key: u64) -> ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::default() }
     }
 
-    /// Announces `op`; in its turn calls `effect`, which does it and returns the values that it saw and left.
+    /// Announces `op`. In its turn calls `effect`, which performs the operation and returns the values that it saw and
+    /// left.
     pub(crate) fn point<'a, R>(
         &'a self,
         op: &'static Op,
@@ -51,8 +52,8 @@ impl ForeignWord {
         })
     }
 
-    /// Announces `op`, a look in a loop that has seen the same in its last round, and holds it until one of the
-    /// `looked` objects changes, or has changed since the run had so many events.
+    /// Announces `op`, a read in a loop that saw the same value in its last round. Holds `op` until one of the `looked`
+    /// objects changes. If an object has changed since the event count in `looked`, `op` is not held.
     pub(crate) fn held<'a, R>(
         &'a self,
         op: &'static Op,
@@ -78,7 +79,7 @@ impl ForeignWord {
         WORLD.with(|world| world.note(op, object, here, values));
     }
 
-    /// Its number in the run.
+    /// Returns the number of the object in the run.
     pub(crate) fn id(&self, here: Here) -> ObjectId {
         object_id(&self.object, self.values, here, || 0)
     }
@@ -89,8 +90,8 @@ impl ForeignWord {
     }
 }
 
-/// An operation on memory, from its announcement until it is done. Owns its object, so that a future without a state of
-/// its own has both.
+/// An operation on memory, from its announcement until it is done. It owns its object, so that the future of the
+/// operation needs no other state.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct ForeignOp {
     word: Arc<ForeignWord>,
@@ -104,8 +105,8 @@ impl ForeignOp {
         ForeignOp { word, pending: PendingOp::new(op, here) }
     }
 
-    /// Announces the operation; in its turn calls `effect`, which does it and returns the values that it saw and left.
-    /// Only in a run.
+    /// Announces the operation. In its turn calls `effect`, which performs the operation and returns the values that it
+    /// saw and left. Must be called in a run.
     #[inline]
     pub(crate) fn poll<R>(
         &mut self,
@@ -120,7 +121,7 @@ impl ForeignOp {
     }
 }
 
-/// Continues when another task lets it: [`World::resume`](crate::rt::World::resume).
+/// A wait until another task calls [`World::resume`](crate::rt::World::resume).
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct Resume<'a> {
@@ -137,11 +138,11 @@ impl Future for Resume<'_> {
     }
 }
 
-/// A look that is held until a change.
+/// A read that is held until a change.
 struct Held<'a, F> {
     word: &'a ForeignWord,
     pending: PendingOp,
-    /// None when it is announced.
+    /// The objects and the number of events; `None` after the announcement.
     looked: Option<(Vec<ObjectId>, usize)>,
     held: Option<HeldOp>,
     effect: F,

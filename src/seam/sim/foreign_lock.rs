@@ -1,4 +1,4 @@
-//! Locks in memory that is not of this library: the run knows who holds them, the caller changes the memory.
+//! Locks in memory outside of this library: the run knows the holders, and the caller changes the memory.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,23 +21,23 @@ pub(crate) struct ForeignLock {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignLock {
-    /// A lock that was first used at `here`. Its key is the same in all runs.
+    /// Returns a lock that was first used at `here`. Its key is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignLock {
         ForeignLock { word: Arc::new(ForeignWord::without_values(kind, here, key)) }
     }
 
-    /// The same object, for operations on its memory that are no calls of the lock.
+    /// Returns the same object for operations on its memory outside of the lock's calls.
     pub(crate) fn word(&self) -> &Arc<ForeignWord> {
         &self.word
     }
 
-    /// Announces `op`, which waits, and takes the lock in its turn.
+    /// Announces `op`, which waits, and acquires the lock in its turn.
     pub(crate) fn enter(&self, op: &'static Op, here: Here) -> EnterForeign<'_> {
         EnterForeign { lock: self, pending: PendingOp::new(op, here) }
     }
 
-    /// Announces `op`, with [`Access::TryLock`](crate::run::op::Access::TryLock). In its turn `before` is called, and
-    /// the lock is taken if it is free. Returns `true` if it was.
+    /// Announces `op`, with [`Access::TryLock`](crate::run::op::Access::TryLock). In its turn calls `before`, and
+    /// acquires the lock if it is free. Returns `true` if the lock was acquired.
     pub(crate) fn try_enter<'a>(
         &'a self,
         op: &'static Op,
@@ -53,8 +53,8 @@ impl ForeignLock {
         })
     }
 
-    /// Announces `op`, which gives the lock up, and does it in its turn. If `effect` returns `false`, the lock is not
-    /// given up, and `otherwise` is recorded.
+    /// Announces `op`, which releases the lock, and performs it in its turn. If `effect` returns `false`, the lock is
+    /// not released, and `otherwise` is recorded.
     pub(crate) fn leave_at_point<'a>(
         &'a self,
         [op, otherwise]: [&'static Op; 2],
@@ -71,7 +71,7 @@ impl ForeignLock {
         })
     }
 
-    /// Announces `op`, by which the task queues for the lock, and does it in its turn.
+    /// Announces `op`, by which the task queues for the lock, and performs it in its turn.
     pub(crate) fn queue(
         &self,
         op: &'static Op,
@@ -84,19 +84,19 @@ impl ForeignLock {
         })
     }
 
-    /// Gives the lock up, without a point. Nothing happens if it is not held so.
+    /// Releases the lock, without a point. Has no effect if the lock is not held in this way.
     pub(crate) fn leave(&self, op: &'static Op, here: Here) {
         let object = self.id(here);
         WORLD.with(|world| world.give_up(op, object, here));
     }
 
-    /// The memory of the lock shows it held, by an operation of the current task that is no call of the lock.
+    /// Records that the lock is held, because an operation outside of the lock's calls has changed its memory.
     pub(crate) fn hold(&self, here: Here) {
         let object = self.id(here);
         WORLD.with(|world| world.hold_lock(object, here));
     }
 
-    /// Sets the state of the lock from the state of its memory: enables at least the operations of
+    /// Sets the state of the lock from the state of its memory: the lock then enables at least the operations of
     /// `vacancy`.
     pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) {
         let object = self.id(here);
@@ -108,7 +108,7 @@ impl ForeignLock {
     }
 }
 
-/// Waits until the lock can be taken and takes it.
+/// Waits until the lock is available and acquires it.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct EnterForeign<'a> {

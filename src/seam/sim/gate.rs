@@ -19,15 +19,15 @@ pub(crate) struct Gate {
     pub(crate) object: Object,
 }
 
-/// Leave to use a lock: the lock is taken until this is dropped.
+/// Permission to use a lock: the lock is held until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
-    /// None outside runs, where the real lock does the work.
+    /// `None` outside of runs, where the real lock does the work.
     gate: Option<&'a Gate>,
 }
 
 impl<'a> Pass<'a> {
-    /// Takes the lock again, when this pass has been dropped.
+    /// Acquires the lock again after this pass has been dropped.
     pub(crate) fn enter_again(&self, op: &'static Op, here: Here) -> Enter<'a> {
         Enter { gate: self.gate, pending: PendingOp::new(op, here) }
     }
@@ -38,13 +38,13 @@ impl Gate {
         Gate { object: made(Object::new(kind, here, false), ValueKind::Opaque, 0) }
     }
 
-    /// Waits until the lock is free and takes it. `op` has [`Access::Lock`].
+    /// Waits until the lock is free and acquires it. `op` has [`Access::Lock`].
     pub(crate) fn enter(&self, op: &'static Op, here: Here) -> Enter<'_> {
         debug_assert_eq!(op.access, Access::Lock);
         Enter { gate: Some(self), pending: PendingOp::new(op, here) }
     }
 
-    /// Takes the lock if it is free. `op` has [`Access::TryLock`].
+    /// Acquires the lock if it is free. `op` has [`Access::TryLock`].
     pub(crate) fn try_enter(&self, op: &'static Op, here: Here) -> TryEnter<'_> {
         debug_assert_eq!(op.access, Access::TryLock);
         TryEnter { gate: self, pending: PendingOp::new(op, here) }
@@ -74,10 +74,10 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// Waits until the lock is free and takes it.
+/// Waits until the lock is free and acquires it.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Enter<'a> {
-    /// `None` if a lock that was taken outside of runs is taken again.
+    /// `None` if the lock was first acquired outside of runs.
     gate: Option<&'a Gate>,
     pending: PendingOp,
 }
@@ -107,12 +107,12 @@ impl<'a> Future for Enter<'a> {
     }
 }
 
-/// Taken, or not, by a poll by hand.
+/// The operation of a poll by hand, which acquires the lock or fails.
 const LOCK_BY_HAND: Op = Op::new("lock", Access::TryLock);
 
 impl PendingOp {
-    /// Takes the lock if it is free. Returns `false` if not; an open announcement then stays. With fused points a lock
-    /// that is announced, or that does not belong to the step, is not tried.
+    /// Acquires the lock if it is free. Returns `false` if it is not; an open announcement then remains. If points are
+    /// fused, does not try a lock that is announced or that does not belong to the step.
     #[cold]
     fn try_by_hand(&mut self, gate: &Gate, waker: &Waker) -> bool {
         if !is_by_hand(waker) && (self.announcement.is_open() || !self.is_fused()) {
@@ -129,7 +129,7 @@ impl PendingOp {
     }
 }
 
-/// Fails the run: a lock cannot be given up in a run that did not take it.
+/// Fails the run, because a run can only release locks that it has acquired.
 #[cold]
 fn outside(place: Place) -> ! {
     let message =
@@ -138,7 +138,7 @@ fn outside(place: Place) -> ! {
     WORLD.with(|world| world.fail(Failure::Misuse { message, place: place.to_string() }))
 }
 
-/// Takes the lock if it is free.
+/// Acquires the lock if it is free.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct TryEnter<'a> {
     gate: &'a Gate,
@@ -156,7 +156,7 @@ impl<'a> Future for TryEnter<'a> {
         op.poll(cx, *gate).map(|()| {
             let taken =
                 op.perform_out_of_turn(|pending| WORLD.with(|world| world.try_acquire(pending)));
-            // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
+            // Not `then_some`: it would create and drop a pass, and thereby release a lock that another task holds.
             taken.then(|| Pass { gate: Some(gate) })
         })
     }

@@ -1,4 +1,4 @@
-//! Groups of tasks that end together, and values that a run keeps.
+//! Groups of tasks that end together, and values that a run stores.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Begins a group of this name, whose tasks have this clock.
+    /// Begins a group with this name. Its tasks use this clock.
     pub(crate) fn begin(name: Arc<str>, clock: &NodeClock) -> Group {
         match clock.number() {
             Some(clock) => Group::Run(WORLD.with(|world| world.begin_life(name, clock))),
@@ -24,7 +24,7 @@ impl Group {
         }
     }
 
-    /// The group of the run; none of those outside of runs.
+    /// Returns the group of the current run. `None` for a group outside of runs.
     pub(super) fn in_run(self) -> Option<Life> {
         match self {
             Group::Run(group) if in_run() => Some(group),
@@ -32,12 +32,12 @@ impl Group {
         }
     }
 
-    /// The group of tasks that are in no other.
+    /// Returns the group of tasks that are in no other group.
     pub(crate) fn outside() -> Group {
         if in_run() { Group::Run(Life::OUTSIDE) } else { Group::Real(groups::OUTSIDE) }
     }
 
-    /// The group of the code that runs.
+    /// Returns the group of the running code.
     pub(crate) fn current() -> Group {
         match in_run() {
             true => Group::Run(WORLD.with(rt::World::life)),
@@ -62,7 +62,7 @@ impl Group {
         }
     }
 
-    /// Ends the group with its tasks. Returns their number.
+    /// Ends the group and its tasks. Returns the number of these tasks.
     pub(crate) fn end(self, here: Here) -> u32 {
         match self {
             Group::Run(group) if in_run() => WORLD.with(|world| world.end_life(group, here)),
@@ -74,8 +74,8 @@ impl Group {
         }
     }
 
-    /// Pauses the tasks of the group, or resumes them. Outside of runs it does nothing. Returns
-    /// their number.
+    /// Pauses the tasks of the group, or resumes them, and returns their number. Outside of runs,
+    /// does nothing.
     pub(crate) fn set_paused(self, is_paused: bool, here: Here) -> u32 {
         match self {
             Group::Run(group) if in_run() => {
@@ -85,21 +85,21 @@ impl Group {
         }
     }
 
-    /// Makes each step of its tasks take so many nanoseconds. Outside of runs it does nothing.
+    /// Makes each step of its tasks take `rest` nanoseconds. Outside of runs, does nothing.
     pub(crate) fn set_pace(self, rest: u64, here: Here) {
         if let Some(group) = self.in_run() {
             WORLD.with(|world| world.set_pace(group, rest, here));
         }
     }
 
-    /// Records a change that all steps of its tasks depend on.
+    /// Records a change. All steps of the group's tasks depend on it.
     pub(crate) fn touch(self, here: Here) {
         if let Some(group) = self.in_run() {
             WORLD.with(|world| world.touch_life(group, here));
         }
     }
 
-    /// Has objects used by several groups on purpose.
+    /// Lets several groups use the same objects.
     pub(crate) fn share_objects(here: Here) {
         if in_run() {
             WORLD.with(|world| world.share_between_lives(here));
@@ -107,8 +107,8 @@ impl Group {
     }
 }
 
-/// Returns the run's value of this type, created on first use. Outside of runs, the process has
-/// one.
+/// Returns the run's value of this type, created on first use. Outside of runs, returns a value of
+/// the process.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     if in_run() { WORLD.with(rt::World::kept) } else { crate::real::kept::of_process() }
 }

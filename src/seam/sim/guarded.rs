@@ -1,5 +1,5 @@
-//! Calls that are enabled while something is so, such as a message that is there: they are announced with their guard,
-//! and are no step before it holds.
+//! Calls that are enabled while a condition holds, for example while a message is available. They are announced with
+//! their guard, and cannot step before the guard is open.
 
 use std::task::{Context, Poll};
 
@@ -12,9 +12,9 @@ use crate::run::op::Op;
 use crate::seam::cargo::Guard;
 use crate::seam::wakes_nobody;
 
-/// The way of one call. Its operation has the access `Wait`.
+/// The state of one call. Its operation has the access `Wait`.
 pub(crate) struct GuardedCall {
-    /// At a point, and by hand.
+    /// The operation at a point, and the operation of a poll by hand.
     ops: &'static [Op; 2],
     pending: PendingOp,
     latch: Option<Latch>,
@@ -31,7 +31,7 @@ impl GuardedCall {
         GuardedCall { ops, pending: PendingOp::new(&ops[0], here), latch: None }
     }
 
-    /// Does the call by `act` in its turn; outside of runs by `ask`, at once.
+    /// Performs the call by `act` in its turn. Outside of runs, performs it by `ask` at once.
     pub(crate) fn poll<R>(
         &mut self,
         guard: &impl Guard,
@@ -43,7 +43,7 @@ impl GuardedCall {
         self.poll_as(guard, cx, ask, || (act(), op))
     }
 
-    /// Like [`poll`](Self::poll), for a call that is another operation if its result says so.
+    /// Like [`poll`](Self::poll), but the result of the call decides which operation is recorded.
     pub(crate) fn poll_as<R>(
         &mut self,
         guard: &impl Guard,
@@ -83,8 +83,8 @@ impl GuardedCall {
         Poll::Ready(result)
     }
 
-    /// Does the call by `act` in the current step, if its guard holds. If not, it is announced with the waker of the
-    /// poll.
+    /// Performs the call by `act` in the current step, if its guard is open. Otherwise announces the call with the
+    /// waker of the poll.
     #[cold]
     fn poll_by_hand<R>(
         &mut self,
@@ -93,7 +93,7 @@ impl GuardedCall {
         act: impl FnOnce() -> (R, &'static Op),
     ) -> Poll<R> {
         let place = self.pending.place;
-        // Retracts what was announced.
+        // This retracts the announcement, if any.
         self.leave(guard, place);
         let mark = guard.mark();
         if guard.is_open() {
@@ -112,7 +112,7 @@ impl GuardedCall {
         Poll::Pending
     }
 
-    /// Gives the call up, if it is under way.
+    /// Cancels the call, if it is pending.
     pub(crate) fn leave(&mut self, guard: &impl Guard, here: Here) {
         self.latch.take().into_iter().for_each(|latch| guard.remove(latch));
         self.pending = PendingOp::new(&self.ops[0], here);

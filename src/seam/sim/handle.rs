@@ -1,4 +1,4 @@
-//! Tasks: spawning them and waiting for them.
+//! Tasks: functions that spawn them and wait for them.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -20,20 +20,20 @@ pub(crate) enum Handle<T> {
     Real(threads::Handle<T>),
 }
 
-/// The handle of a task of a run.
+/// The handle of a task in a run.
 pub(crate) struct RunHandle<T> {
     run: u64,
     task: TaskId,
     id: Id,
-    /// The announcement of the join, open while a task waits.
+    /// The announcement of the join, which is open while a task waits.
     join: Announcement,
-    /// True if the result was taken or the task detached.
+    /// True if the result was taken, or the task is detached.
     settled: bool,
-    // As the channel of a real handle: it may be shared and sent if the result may be sent.
+    // Like the channel of a real handle, a handle may be shared and sent if the result may be sent.
     output: PhantomData<Mutex<T>>,
 }
 
-/// A handle that can only end a task.
+/// A handle that can only abort a task.
 #[derive(Clone)]
 pub(crate) enum Stopper {
     Run { run: u64, task: TaskId, id: Id },
@@ -58,14 +58,14 @@ impl Stopper {
         }
     }
 
-    /// Gives the panic of the task to its handle: see [`rt::task_panics`](crate::rt).
+    /// Lets the handle of the task receive its panic: see [`rt::task_panics`](crate::rt).
     pub(crate) fn give_panic(&self) {
         if let Some(task) = self.in_this_run() {
             WORLD.with(|world| world.give_panic_to_handle(run(), task));
         }
     }
 
-    /// The task, if it is of the current run.
+    /// Returns the task, if it belongs to the current run.
     fn in_this_run(&self) -> Option<TaskId> {
         match self {
             Stopper::Run { run: of, task, .. } => (run() == *of).then_some(*task),
@@ -92,15 +92,15 @@ where
     F::Output: Send + 'static,
 {
     if !in_run() {
-        // A test that is compiled for runs rarely spawns outside of them. In a box, the executor of real threads is
-        // compiled once for each type of result and not for each task.
+        // A test that is compiled for runs rarely spawns outside of them. The future is boxed, so that the executor of
+        // real threads is compiled once per result type and not once per task.
         let future: BoxFuture<'static, F::Output> = Box::pin(future);
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
     Handle::Run(spawn_in_run(name, here, future))
 }
 
-/// Spawns a task of the run, whose tasks are all on one thread.
+/// Spawns a task of the run. All tasks of a run are on one thread.
 fn spawn_in_run<F>(name: Option<Arc<str>>, here: Here, future: F) -> RunHandle<F::Output>
 where
     F: Future + 'static,
@@ -110,7 +110,7 @@ where
     WORLD.with(|world| RunHandle::new(world.spawn(body, name, here)))
 }
 
-/// Spawns a task that is one call: one step in a run; outside it may block.
+/// Spawns a task that is one call. The call is one step in a run; outside of runs, it may block.
 pub(crate) fn spawn_blocking<R: Send + 'static>(
     here: Here,
     work: impl FnOnce() -> R + Send + 'static,
@@ -124,7 +124,7 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
     }
 }
 
-/// Spawns a task whose future stays on this thread. Outside of runs `keep` gets it, to poll it.
+/// Spawns a task whose future stays on this thread. Outside of runs, `keep` receives the future and must poll it.
 pub(crate) fn spawn_local<F>(
     here: Here,
     future: F,
@@ -143,7 +143,7 @@ where
     Handle::Real(handle)
 }
 
-/// The wait for the end of a task, whose result another handle has. A point, as a join.
+/// A wait for the end of a task whose result belongs to another handle. The wait is a point, like a join.
 pub(crate) struct End {
     of: Stopper,
     join: Announcement,
@@ -156,7 +156,7 @@ impl End {
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // A task of a run that has ended has ended with it.
+        // A task of an earlier run ended with its run.
         let Some(task) = self.of.in_this_run() else { return Poll::Ready(()) };
         WORLD.with(|world| {
             let by_hand = is_by_hand(cx.waker());
@@ -218,7 +218,7 @@ impl<T: 'static> Handle<T> {
     }
 }
 
-/// The current task; none for the body of a run, and outside of tasks.
+/// Returns the id of the current task; `None` for the body of a run, and outside of tasks.
 pub(crate) fn current_id() -> Option<Id> {
     in_world(|world| Id::of(world.current_number()), Id::of_thread)
 }
@@ -257,7 +257,7 @@ impl<T> Handle<T> {
         }
     }
 
-    /// A handle that can only end the task.
+    /// Returns a handle that can only abort the task.
     pub(crate) fn stopper(&self) -> Stopper {
         match self {
             Handle::Real(handle) => Stopper::Real(handle.stopper()),
@@ -267,7 +267,7 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Detaches the task, which is not reported if it never ends.
+    /// Detaches the task, so that it is not reported if it never ends.
     pub(crate) fn detach(self) {
         if let Handle::Run(mut handle) = self {
             handle.release(true);
@@ -286,7 +286,7 @@ impl<T: 'static> RunHandle<T> {
             if world.has_ended(self.task) {
                 return Poll::Ready(self.take(world, here));
             }
-            // No change to an open announcement.
+            // The caller does not poll again, so an open announcement stays unchanged.
             if wakes_nobody(cx.waker()) {
                 return Poll::Pending;
             }
@@ -302,7 +302,7 @@ impl<T: 'static> RunHandle<T> {
         Poll::Pending
     }
 
-    /// The result of the task, which has ended.
+    /// Returns the result of the task, which has ended.
     fn take(&mut self, world: &World, here: Here) -> Result<T, JoinError> {
         let (ended, body) = world.join(&self.join, &JOIN, self.task, here);
         self.join.close();
@@ -320,7 +320,7 @@ impl<T: 'static> RunHandle<T> {
 }
 
 impl<T> RunHandle<T> {
-    /// The handle of a task with the number of its path.
+    /// Returns the handle of a task with its path number.
     fn new((task, number): (TaskId, u64)) -> RunHandle<T> {
         let (run, join) = (run(), Announcement::default());
         let id = Id::of(number).expect("the body of a run has no handle");

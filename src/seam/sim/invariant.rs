@@ -1,9 +1,10 @@
-//! Conditions that hold after every step of a run.
+//! Conditions that must hold after every step of a run.
 
 use super::Here;
 use crate::rt::{WORLD, in_run};
 
-/// A condition of a run, until it is dropped. Outside of runs there is none.
+/// A condition of a run, which is checked until this value is dropped. Outside of runs, it is
+/// empty.
 #[derive(Debug)]
 pub(crate) struct HeldInvariant(Option<(u64, u32)>);
 

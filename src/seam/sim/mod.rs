@@ -1,5 +1,4 @@
-//! The simulating side of the seam: primitives use the current run of this thread, if any, and the
-//! real object otherwise.
+//! The simulating side of the seam: primitives use the current run of this thread or, outside of runs, the real object.
 
 mod bell;
 mod branches;
@@ -86,31 +85,31 @@ pub(crate) const SIMULATED: bool = true;
 /// A place in the source.
 pub(crate) type Here = Place;
 
-/// The caller's place.
+/// Returns the place of the caller.
 #[inline(always)]
 #[track_caller]
 pub(crate) const fn here() -> Here {
     std::panic::Location::caller()
 }
 
-/// A place as a report names it.
+/// Returns a place as text for reports.
 pub(crate) fn place_of(here: Here) -> String {
     here.to_string()
 }
 
-/// Polls work that is dropped at a point. Each point is pending once, so there are no points to count.
+/// Polls work that may be dropped at a point. Each point is pending once in a run, so this function counts no points.
 pub(crate) fn up_to<R>(_: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (poll(), 0)
 }
 
-/// Calls `act` with the run of this thread, which is a task's or a plain thread that is stepped; `otherwise` outside
-/// of runs.
+/// Calls `act` with the run of this thread, which polls a task or steps a plain thread. Outside of runs, calls
+/// `otherwise`.
 #[inline]
 fn in_world<R>(act: impl FnOnce(&World) -> R, otherwise: impl FnOnce() -> R) -> R {
     stepped::on_carrier(|| if in_run() { WORLD.with(act) } else { otherwise() })
 }
 
-/// A random number below `bound`: in a run, one of its decisions.
+/// Returns a random number below `bound`. In a run, the number is a decision of the run.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
     let drawn = |world: &World| {
         stepped::note(|| Note::Drawn { bound, why });
@@ -119,7 +118,7 @@ pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
     in_world(drawn, || jitter::draw(bound))
 }
 
-/// A decision that is not explored: `value`, unless a trace is replayed.
+/// Returns a decision that is not explored: the result is `value`, unless a trace is replayed.
 pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if !in_run() {
         return value;
@@ -128,7 +127,7 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     WORLD.with(|world| world.given(bound, value, why))
 }
 
-/// Decides if code that is marked with `buggify!` is executed, at the place of this name. Never outside of runs.
+/// Decides if the code at the `buggify!` place with this name is executed. It is never executed outside of runs.
 pub(crate) fn buggify(name: &'static str) -> bool {
     if !in_run() {
         return false;
@@ -142,10 +141,11 @@ pub(crate) fn buggify(name: &'static str) -> bool {
     is_true
 }
 
-/// The key of the random bytes that a run hands to code that is not of this library: not explored, kept in the trace.
+/// Returns the key for the random bytes that a run gives to code outside of this library. The key is not explored, but
+/// the trace contains it.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) fn draw_key() -> u64 {
-    // Not a multiple of the seed, from which strategies draw.
+    // The factor differs from the factors of strategies, which also draw from the seed.
     let key = seed().unwrap_or(0).wrapping_add(1).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 1;
     given(u64::MAX, key, "the key of random bytes")
 }
@@ -154,55 +154,58 @@ pub(crate) fn draw_key() -> u64 {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const HEAPS: u64 = 3;
 
-/// The heap number of a run of plain threads, and the number of its set of chances (`chances` of
-/// `sets`). Not explored, kept in the trace.
+/// Returns the heap number for a run of plain threads, and the number of its set of chances (`chances`, which is below
+/// `sets`). They are not explored, but the trace contains them.
 ///
-/// Heap 0 is plain, 1 checks, 2 checks and reuses memory. A search has 1. If `checks` is set, no run draws 0.
+/// Heap 0 is plain, heap 1 checks its use, and heap 2 checks and reuses memory. A search has heap 1. If `checks` is
+/// set, no run draws heap 0.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
-    // A run with checks takes an eighth longer, so some go without. Not by the lower bits of the seed, which choose a
-    // strategy.
+    // A run with checks takes an eighth longer, so some runs have none. The lower bits of the seed are not used here,
+    // because they choose a strategy.
     let by_seed = |seed: u64| match seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 {
         0 => u64::from(checks),
         3 => 2,
         _ => 1,
     };
     let heap = seed().filter(|_| in_run()).map_or(1, by_seed);
-    // One decision: traces without chances have no other.
+    // This is a single decision, because traces without chances contain no other.
     let drawn = given(HEAPS * sets, heap + HEAPS * chances, "the heap of the run and its chances");
     (drawn % HEAPS, drawn / HEAPS)
 }
 
-/// The number of details in which locks are stepped.
+/// The number of possible details in which locks are stepped.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const DETAILS: u64 = 4;
 
-/// The number of the detail in which the locks of a run of plain threads are stepped, whether the counts of `Arc` are
-/// points (`arc`, if it is set), and whether two readings of a clock differ. Not explored, kept in the trace.
+/// Returns three values for a run of plain threads. The first is the number of the detail in which locks are stepped.
+/// The second is true if `Arc` counts are points (`arc`, if it is set). The third is true if two consecutive reads of a
+/// clock differ. The values are not explored, but the trace contains them.
 ///
-/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the number `searched`,
-/// no counts unless `arc` is set, and equal readings: their order is no part of what it explores.
+/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the detail `searched`,
+/// no counts unless `arc` is set, and equal clock reads, because it does not explore the order of clock reads.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool, bool) {
     let detail = seed().map_or(searched, detail_of_seed);
     let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
-    // One decision: older traces have no other, and a smaller bound.
+    // This is a single decision, because older traces contain no other. Their decision has a smaller bound.
     let value = detail + DETAILS * (u64::from(counts) + 2 * u64::from(seed().is_some()));
     let drawn = given(4 * DETAILS, value, "the detail of locks, the counts of Arc, the clock");
     let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
     (detail, rest % 2 == 1, rest / 2 == 1)
 }
 
-/// A number below 4 made of a seed, different for each odd factor. Not by the lower bits of the seed, which choose a
-/// strategy.
+/// Returns a number below 4 derived from a seed, with different results for different odd factors. The lower bits of
+/// the seed are not used, because they choose a strategy.
 fn quarter(seed: u64, factor: u64) -> u64 {
     seed.wrapping_add(1).wrapping_mul(factor) >> 62
 }
 
-/// The number of the detail of locks of a seed: instructions for a quarter of the seeds, calls and queues for half of
-/// the others each.
+/// Returns the number of the lock detail for a seed. A quarter of the seeds have instructions. Half of the other seeds
+/// have calls, and half have queues.
 ///
-/// Rehearsals have the seeds 0 to 3. None of these has queues or counts, so what is learnt does not depend on them.
+/// Rehearsals have the seeds 0 to 3. None of these seeds has queues or counts, so the results of rehearsals do not
+/// depend on them.
 fn detail_of_seed(seed: u64) -> u64 {
     match (quarter(seed, 0xBF58_476D_1CE4_E5B9), quarter(seed, 0xE753_900F_B757_2B37)) {
         (0, _) => 1,
@@ -211,30 +214,31 @@ fn detail_of_seed(seed: u64) -> u64 {
     }
 }
 
-/// Returns `true` if the counts of `Arc` are points of the run of a seed: a quarter of the seeds, and none of a
-/// rehearsal.
+/// Returns `true` if the `Arc` counts are points in the run of a seed. This is so for a quarter of the seeds, but not
+/// for the seeds of rehearsals.
 fn has_counts(seed: u64) -> bool {
     quarter(seed, 0x94D0_49BB_1331_11EB) == 3
 }
 
-/// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.
+/// Returns the seed of the run, or 0 outside of runs. `None` in a search, which explores all values that a seed could
+/// give.
 pub(crate) fn seed() -> Option<u64> {
     if in_run() { WORLD.with(World::seed).map(|seed| seed.0) } else { Some(0) }
 }
 
-/// The number of values drawn in the run, and its current step.
+/// Returns the number of values drawn in the run, and its current step.
 pub(crate) fn position() -> (usize, u32) {
     if in_run() { WORLD.with(World::position) } else { (0, 0) }
 }
 
-/// The number of the run of this thread, 0 outside of runs.
+/// Returns the number of the run on this thread, or 0 outside of runs.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn run_number() -> u64 {
     crate::rt::run()
 }
 
-/// The number of the path of the current task: the same in each run, whatever others do. 0 for the body and outside of
-/// runs.
+/// Returns the path number of the current task, which is the same in each run, whatever other tasks do. Returns 0 for
+/// the body and outside of runs.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn path_number() -> u64 {
     if in_run() { WORLD.with(World::current_number) } else { 0 }
@@ -242,7 +246,8 @@ pub(crate) fn path_number() -> u64 {
 
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// In a run, the number of operations that have taken effect; else a counter.
+/// In a run, returns the number of operations that have taken effect. Outside of runs, increments and returns a
+/// counter.
 pub(crate) fn clock() -> u64 {
     in_world(World::clock, || CLOCK.fetch_add(1, Ordering::SeqCst))
 }
@@ -252,28 +257,29 @@ pub(crate) fn moved_since(mark: u64) -> bool {
     !in_run() || WORLD.with(World::clock) > mark
 }
 
-/// The first operation of a [`client`], counted as [`clock()`] does, since the moment `mark`.
+/// Returns the moment of the first operation of a [`client`] since the moment `mark`. Moments are values of
+/// [`clock()`].
 pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
     let first = |world: &World| world.first_access_since(mark, client);
     if in_run() { WORLD.with(first) } else { Some(mark) }
 }
 
-/// A number that changes with each announcement in the run.
+/// Returns a number that changes with each announcement in the run.
 pub(crate) fn announced() -> u32 {
     if in_run() { WORLD.with(World::announced) } else { 0 }
 }
 
-/// A number for the current task.
+/// Returns a number for the current task.
 pub(crate) fn client() -> u64 {
     in_world(World::client, threads::client)
 }
 
-/// The name of the current task.
+/// Returns the name of the current task.
 pub(crate) fn client_name() -> String {
     in_world(World::client_name, threads::client_name)
 }
 
-/// Adds a history that begins. Returns its number in the run; none outside one.
+/// Adds a new history. Returns its number in the run; `None` outside of runs.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     in_run().then(|| {
         stepped::note(|| Note::History);
@@ -281,13 +287,13 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     })
 }
 
-/// Describes the run, for a condition whose evaluation by the current task began at [`clock()`] `since`; empty outside
-/// of runs.
+/// Describes the run for a condition that the current task has evaluated since the [`clock()`] value `since`. Empty
+/// outside of runs.
 pub(crate) fn standing(since: u64) -> String {
     in_world(|world| world.standing(since), String::new)
 }
 
-/// Counts one evaluation of a condition; outside a run, does nothing.
+/// Counts one evaluation of a condition. Outside of runs, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
     let noted = |world: &World| {
         stepped::note(|| Note::Condition(condition));
@@ -296,33 +302,32 @@ pub(crate) fn note_condition(condition: Condition) {
     in_world(noted, || ());
 }
 
-/// Counts a fault that a nemesis began, or that met something.
+/// Counts a fault that a nemesis began, or that affected something.
 pub(crate) fn note_fault(count: FaultCount) {
     in_world(|world| world.note_fault(count), || ());
 }
 
-/// Records that the run does something that a search does not see.
+/// Records that the run does something that searches do not see.
 pub(crate) fn unseen(part: &'static str) {
     in_world(|world| world.note_untried(Untried::Unseen(part)), || ());
 }
 
-/// Records that the running code has an effect without an event, which the death of its node does
-/// not undo.
+/// Records that the running code has an effect without an event. The end of its node does not undo this effect.
 pub(crate) fn tells() {
     in_world(World::tells, || ());
 }
 
-/// Records that the current task changes a setting of the run, which all steps of other tasks depend on.
+/// Records that the current task changes a setting of the run. All steps of other tasks depend on this setting.
 pub(crate) fn changes_setting(here: Here) {
     in_world(|world| world.changes_setting(here), || ());
 }
 
-/// Records that the program may know the order of added nodes.
+/// Records that the program may have observed the order of added nodes.
 pub(crate) fn shows_order_of_nodes() {
     in_world(World::shows_order_of_nodes, || ());
 }
 
-/// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
+/// Records that a call of the current task reached `point`. Searches use this to order conflicting steps.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {
         stepped::note(|| Note::Call { history: *history, point });
@@ -330,7 +335,7 @@ pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     }
 }
 
-/// Adds a generated program that begins to run.
+/// Adds a generated program that is about to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if in_run() {
         stepped::note(|| Note::Program);
@@ -338,7 +343,7 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     }
 }
 
-/// Ends the run as failed, because an operation of the current task would end its process; outside a run, panics.
+/// Ends the run as failed, because an operation of the current task would end its process. Outside of runs, panics.
 pub(crate) fn crash(cause: &str, message: String, here: Here) -> ! {
     fail(|| Failure::Crash {
         task: WORLD.with(World::current_task),
@@ -349,7 +354,7 @@ pub(crate) fn crash(cause: &str, message: String, here: Here) -> ! {
     panic!("{cause}: {message}")
 }
 
-/// Ends the run as failed; outside a run, does nothing.
+/// Ends the run as failed. Outside of runs, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if in_run() {
         let failure = failure();

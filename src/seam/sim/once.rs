@@ -1,7 +1,7 @@
-//! Values that are made once, a value for each run.
+//! Values that are created once in each run.
 //!
-//! A static is one object that many runs use, at the same time or one after the other, and references to its value
-//! live as long as it does. So the values of earlier runs stay where they are until the object is dropped.
+//! A static is one object that many runs use, simultaneously or one after the other. References to its value live as
+//! long as the static. So the values of earlier runs stay in place until the object is dropped.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,21 +20,21 @@ use crate::seam::once::{OnceOps, RealOnce};
 const SETTLE: Op = Op::of_kind("initialise", Access::Tell, once::SETTLE);
 const GIVE_UP: Op = Op::of_kind("give_up_the_initialisation", Access::Tell, once::GIVE_UP);
 
-/// A value that is made once in each run, and once outside of runs.
+/// A value that is created once in each run, and once outside of runs.
 #[derive(Debug)]
 pub(crate) struct OnceValue<T> {
     pub(crate) object: Object,
     runs: Mutex<Runs>,
     values: RunValues<T>,
-    /// Outside of runs.
+    /// The value outside of runs.
     real: RealOnce<T>,
 }
 
-/// The states of the runs that used it last, one for each worker.
+/// The states of the latest runs that used the object, one run for each worker.
 #[derive(Debug)]
 struct Runs {
     of_worlds: Vec<OfRun>,
-    /// The number of runs that have used it.
+    /// The number of runs that have used the object.
     count: usize,
 }
 
@@ -42,9 +42,9 @@ struct Runs {
 struct OfRun {
     world: u64,
     run: u64,
-    /// The object in the run: a static is one for each node.
+    /// The object in the run. A static has one object per node.
     object: ObjectId,
-    /// The place of the value.
+    /// The index of the value.
     value: usize,
     phase: Phase,
     is_poisoned: bool,
@@ -66,7 +66,7 @@ impl<T> OnceValue<T> {
         OnceValue::of(Object::new(kind, here, true))
     }
 
-    /// For a static. Each node has its own.
+    /// Returns a value for a static. Each node has its own value.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> OnceValue<T> {
         OnceValue::of(Object::of_static(kind, here))
     }
@@ -81,7 +81,8 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    /// Returns the value. If it does not exist, `make` creates it. The argument of `make` is `true` if a previous
+    /// attempt has panicked.
     pub(crate) async fn get_or_make<F: Future<Output = T>>(
         &self,
         ops: &'static OnceOps,
@@ -101,7 +102,7 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// Waits until there is a value.
+    /// Waits until the value exists.
     pub(crate) async fn wait(&self, ops: &'static OnceOps, here: Here) -> &T {
         if !in_run() {
             return self.real.cell.wait().await;
@@ -112,7 +113,7 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// The value, if any. `op` is a look.
+    /// Returns the value, if it exists. `op` is a read.
     pub(crate) fn get(
         &self,
         op: &'static Op,
@@ -141,7 +142,7 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// Takes the value out: there is none then.
+    /// Takes the value, if it exists, and leaves the cell empty.
     pub(crate) fn take(&mut self) -> Option<T> {
         let object = self.in_this_run();
         let Some(place) = self.place_of_value() else {
@@ -153,8 +154,8 @@ impl<T> OnceValue<T> {
         self.values.at_mut(place).take()
     }
 
-    /// The place of the value of this run. Outside of runs it is `None`, unless only runs have used
-    /// the cell: then it is the place of the last run's value.
+    /// Returns the index of the value of this run. Outside of runs it is `None`, unless only runs have used the cell.
+    /// In that case, it is the index of the last run's value.
     fn place_of_value(&mut self) -> Option<usize> {
         let object = self.in_this_run();
         let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -166,12 +167,12 @@ impl<T> OnceValue<T> {
         runs.of_worlds.iter().rfind(is_it).map(|of_run| of_run.value)
     }
 
-    /// The object in this run, if the run knows it.
+    /// Returns the object in this run, if the run knows it.
     fn in_this_run(&self) -> Option<ObjectId> {
         if in_run() { WORLD.with(|world| world.known(&self.object)) } else { None }
     }
 
-    /// The value of this run's object, if it was made.
+    /// Returns the value of this run's object, if it was created.
     fn made(&self, object: ObjectId) -> Option<&T> {
         let place = |of_run: &mut OfRun| (of_run.phase == Phase::Made).then_some(of_run.value);
         let place = self.with_run(object, place);
@@ -190,7 +191,7 @@ impl<T> OnceValue<T> {
         let is_it = |of_run: &OfRun| of_run.run == run && of_run.object == object;
         let at = of_worlds.iter().position(is_it).unwrap_or_else(|| {
             let value = std::mem::replace(count, *count + 1);
-            // Removes the values of the last run.
+            // Removes the states of the worker's last run.
             of_worlds.retain(|of_run| of_run.world != world || of_run.run == run);
             of_worlds.push(OfRun::new(world, (run, object), value));
             of_worlds.len() - 1
@@ -198,8 +199,7 @@ impl<T> OnceValue<T> {
         act(&mut of_worlds[at])
     }
 
-    /// Like [`with_run`](Self::with_run), in destructors: nothing happens outside of the run with
-    /// this number.
+    /// Like [`with_run`](Self::with_run), but for destructors. Has no effect outside of the run with this number.
     fn with_this_run(
         &self,
         (number, object): (u64, ObjectId),
@@ -236,17 +236,17 @@ impl<T> RunObject for OnceValue<T> {
     }
 }
 
-/// Begins to make the value, or waits until it is made.
+/// A future that begins to create the value, or waits until the value exists.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 struct Begin<'a, T> {
     once: Option<&'a OnceValue<T>>,
     ops: &'static OnceOps,
     pending: PendingOp,
-    /// The run in which it waits, and the waker to call there.
+    /// The run in which this future waits, and the waker to call in it.
     waits: Option<(u64, Arc<Ear>)>,
-    /// The object for which it waits there.
+    /// The object for which this future waits in that run.
     waits_for: Option<ObjectId>,
-    /// False if it waits for the value, and never makes it.
+    /// False if this future only waits for the value, and never creates it.
     makes: bool,
 }
 
@@ -261,7 +261,7 @@ impl<'a, T> Begin<'a, T> {
         Begin { once: Some(once), ops, pending, waits: None, waits_for: None, makes }
     }
 
-    /// Does the operation in its turn; `None` if it has to wait.
+    /// Performs the operation in its turn. Returns `None` if it must wait.
     fn act(&mut self, once: &'a OnceValue<T>) -> Option<Begun<'a, T>> {
         let object = self.object();
         let phase = once.with_run(object, |of_run| {
@@ -307,7 +307,7 @@ impl<'a, T> Begin<'a, T> {
         self.pending.object.expect("it is one")
     }
 
-    /// Waits no longer.
+    /// Ends the wait, and removes its wakers.
     fn leave(&mut self) {
         if let (Some(once), Some(object), Some((number, ear))) =
             (self.once, self.waits_for, self.waits.take())
@@ -347,7 +347,7 @@ impl<T> Drop for Begin<'_, T> {
     }
 }
 
-/// The making of the value in a run. Given up if it is dropped.
+/// An attempt to create the value in a run. Dropping it cancels the attempt.
 struct RunAttempt<'a, T> {
     once: &'a OnceValue<T>,
     run: u64,
@@ -357,7 +357,7 @@ struct RunAttempt<'a, T> {
 }
 
 impl<'a, T> RunAttempt<'a, T> {
-    /// Ends it with this value.
+    /// Completes the attempt with this value.
     fn settle(mut self, value: T) -> &'a T {
         let mut place = 0;
         let mut woken = Vec::new();
@@ -400,14 +400,14 @@ impl<T> Drop for RunAttempt<'_, T> {
     }
 }
 
-/// Values at numbers from 0 on, which never move.
+/// Values with indices from 0 on, which never move.
 #[derive(Debug)]
 struct RunValues<T> {
     first: OnceLock<T>,
     more: OnceLock<Box<Chunk<T>>>,
 }
 
-/// Some values, and twice as many more.
+/// Some values, and a link to a chunk with twice as many.
 #[derive(Debug)]
 struct Chunk<T> {
     values: Box<[OnceLock<T>]>,
@@ -440,7 +440,7 @@ impl<T> RunValues<T> {
     }
 
     fn at_mut(&mut self, number: usize) -> &mut OnceLock<T> {
-        // Adds the chunk if there is none.
+        // This call adds the chunk if it does not exist.
         self.at(number);
         let Some(mut at) = number.checked_sub(1) else { return &mut self.first };
         let mut chunk = self.more.get_mut().expect("it is there");

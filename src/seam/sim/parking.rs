@@ -1,4 +1,4 @@
-//! Parking: the operations on the tokens of tasks; and the work at their ends.
+//! Parking: the operations on the tokens of tasks, and the work at the ends of tasks.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ impl RunObject for Parking {
     }
 }
 
-/// A handle that gives a task its token.
+/// A handle that makes the token of a task available.
 #[derive(Clone, Debug)]
 pub(crate) enum Unparker {
     Run { run: u64, task: TaskId },
@@ -44,13 +44,14 @@ impl Unparker {
     /// Returns the unparker of a task of the run with this number.
     pub(super) fn of_run(number: u64, task: TaskId) -> Unparker {
         if in_run() && run() == number {
-            // Made here, so that its number in the run does not depend on who uses it first.
+            // The token is created here, so that its number in the run does not depend on its first
+            // user.
             WORLD.with(|world| world.parking(task));
         }
         Unparker::Run { run: number, task }
     }
 
-    /// Gives the token. Nothing happens to a task of another run.
+    /// Makes the token available. Has no effect on a task of another run.
     pub(crate) fn unpark(&self, here: Here) {
         match self {
             Unparker::Real(parking) => parking.unpark(),
@@ -69,7 +70,7 @@ fn record(parking: &Parking, op: &'static Op, here: Here) {
     WORLD.with(|world| world.record(op, object, here, Values::None));
 }
 
-/// Has `work` done at the end of the current task. Returns `false` if there is none.
+/// Registers `work` to be done at the end of the current task. Returns `false` outside of tasks.
 pub(crate) fn at_end(work: AtEnd) -> bool {
     if !in_run() {
         return own::at_end(work).is_ok();
@@ -78,7 +79,7 @@ pub(crate) fn at_end(work: AtEnd) -> bool {
     true
 }
 
-/// Waits for the token of the current task. In a run it may return without a token.
+/// Waits for the token of the current task. In a run, the wait may end without a token.
 pub(crate) async fn park(here: Here) {
     match in_run() {
         true => RunPark::new(here).await,
@@ -90,7 +91,7 @@ pub(crate) async fn park(here: Here) {
 struct RunPark {
     parking: Arc<Parking>,
     pending: PendingOp,
-    /// The waker that is called by who gives the token, once it waits.
+    /// The waker to call when the token becomes available, while the task waits.
     ear: Option<Arc<Ear>>,
     is_spurious: bool,
     is_over: bool,
@@ -137,7 +138,7 @@ impl Future for RunPark {
 
 impl Drop for RunPark {
     fn drop(&mut self) {
-        // The token stays for the next wait.
+        // The token stays available for the next wait.
         if self.ear.is_some() && !self.is_over {
             self.parking.set_sleeper(None);
         }

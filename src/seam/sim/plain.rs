@@ -1,4 +1,4 @@
-//! Calls that never wait: a point, then the effect, which tells what else is recorded.
+//! Calls that never wait: a point, and then the effect. The result determines which values are recorded.
 
 use std::task::{Context, Poll, ready};
 
@@ -8,7 +8,7 @@ use crate::rt::{PendingOp, in_run};
 use crate::run::event::Values;
 use crate::run::op::Op;
 
-/// The way of one call.
+/// The state of one call.
 pub(crate) struct PlainCall {
     op: &'static Op,
     pending: PendingOp,
@@ -25,7 +25,8 @@ impl PlainCall {
         PlainCall { op, pending: PendingOp::new(op, here) }
     }
 
-    /// Does the call by `act` in its turn; outside of runs at once. `values` are what reports show of its result.
+    /// Performs the call by `act` in its turn. Outside of runs, performs it at once. `values` returns the values of the
+    /// result for reports.
     pub(crate) fn poll<R>(
         &mut self,
         mark: &Wrapped,

@@ -1,23 +1,23 @@
 //! Points: a future announces its operation, waits for its turn and takes effect.
 //!
-//! The words, in the order of their use by the await of one `Atomic::load`:
+//! The terms, in the order in which the await of one `Atomic::load` uses them:
 //!
 //! | word | meaning |
 //! |---|---|
 //! | [`Point`] | the future that the caller awaits: an object, a [`PendingOp`] and an effect |
-//! | [`RunObject`] | the object; it has an `ObjectId` in each run |
+//! | [`RunObject`] | the object, which has an `ObjectId` in each run |
 //! | [`PendingOp`] | the operation, its object and place, and its announcement, which its drop retracts |
 //! | `Announcement` | a run and an `AnnouncementId`; open until the operation is done or retracted |
 //! | `AnnouncementId` | a task and a key |
-//! | key | the number that tells the announcements of a task apart |
+//! | key | the number that distinguishes the announcements of a task |
 //! | `Announced` | the row that a strategy reads: the pending operation on the board of the run |
 //! | turn | the state of an announcement whose task was chosen for the current step; the thread keeps its key |
-//! | `Readiness` | the result of the slow check, by the world, whether an announced operation can be done |
-//! | [`Backend`] | the memory in which the effect happens: the run's, or the real object outside runs |
+//! | `Readiness` | the result of the slow check by the world: can an announced operation be done? |
+//! | [`Backend`] | the memory in which the effect happens: the memory of the run or, outside of runs, the real object |
 //!
-//! A future that is polled by hand (`now_or_never`, a mock waker within [`by_hand`](crate::rt::by_hand)) has no way
-//! through a point: its operation takes effect in the poll, as a part of the current step, like one without an await.
-//! If the operation must wait, it is announced with the waker of the poll, unless that does nothing.
+//! A future that is polled by hand (`now_or_never`, a mock waker within [`by_hand`](crate::rt::by_hand)) cannot wait
+//! for a later step. Its operation takes effect in the poll, as a part of the current step, like an operation without
+//! an await. If the operation must wait, it is announced with the waker of the poll, unless this is a no-op waker.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -41,7 +41,7 @@ pub(crate) trait RunObject {
     fn id_in_run(&self, place: Place) -> Option<ObjectId>;
 }
 
-/// The object of operations that act on none.
+/// The object of operations that act on no object.
 pub(crate) struct NoObject;
 
 impl RunObject for NoObject {
@@ -51,14 +51,14 @@ impl RunObject for NoObject {
     }
 }
 
-/// The way of an operation through a point: it is announced by the first poll, done by the poll in a later
-/// step in which it is enabled, and retracted when it is dropped in between.
+/// The life of an operation at a point: the first poll announces it. The poll in a later step in which it is enabled
+/// performs it. A drop in between retracts it.
 impl PendingOp {
-    /// Returns `true` if the turn of the operation has come; then the caller does it. Requires a current run and an
-    /// operation that never has to wait: its turn comes when its task is chosen.
+    /// Returns `true` if it is the turn of the operation; the caller must then perform it. Requires a current run and
+    /// an operation that never has to wait: its turn is the next step of its task.
     //
-    // Not generic, so that a debug build compiles it in this crate, with this crate's `opt-level`.
-    // Inlined in others: the object is then known, and a point is one function.
+    // Not generic, so that a debug build compiles this function in this crate, with this crate's `opt-level`. Inlined
+    // in other builds, where the object is then known and a point is one function.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_its_turn(&mut self) -> bool {
         let turns = self.announcement.is_open() && is_turn_of(&self.announcement);
@@ -68,7 +68,7 @@ impl PendingOp {
         turns
     }
 
-    /// Returns `true` if the turn of the operation, which may have to wait, has come and `effect` has done it.
+    /// Returns `true` if it is the turn of the operation, which may have to wait, and `effect` has performed it.
     #[inline]
     pub(super) fn try_in_turn(&mut self, effect: impl FnOnce(&PendingOp) -> bool) -> bool {
         let announcement = &self.announcement;
@@ -79,8 +79,8 @@ impl PendingOp {
         done
     }
 
-    /// Announces the operation with `announce`, or checks it if it is announced already. Ready if the operation can be
-    /// [performed](Self::perform_out_of_turn) although it is not [its turn](Self::is_its_turn).
+    /// Announces the operation with `announce`, or checks it if it is already announced. Returns `Ready` if the
+    /// operation can be [performed](Self::perform_out_of_turn) although it is not [its turn](Self::is_its_turn).
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll_out_of_turn(
         &mut self,
@@ -95,7 +95,7 @@ impl PendingOp {
         } else if self.is_spent() {
             spent();
         }
-        // An operation without an object has `None` from the beginning.
+        // An operation without an object keeps its initial `None`.
         if let Some(object) = object.id_in_run(self.place) {
             self.object = Some(object);
         }
@@ -110,7 +110,8 @@ impl PendingOp {
         object: &dyn RunObject,
         effect: impl FnOnce(&PendingOp) -> R,
     ) -> Poll<R> {
-        // Two calls, because the compiler then knows in the first whose turn it is.
+        // `effect` is called in two places, because the compiler then knows at the first place that it is the
+        // operation's turn.
         if self.is_its_turn() {
             return Poll::Ready(effect(self));
         }
@@ -118,7 +119,7 @@ impl PendingOp {
             .map(|()| self.perform_out_of_turn(effect))
     }
 
-    /// Ready if the operation can be [performed](Self::perform_out_of_turn), in its turn or out of it.
+    /// Returns `Ready` if the operation can be [performed](Self::perform_out_of_turn), in its turn or out of it.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, object: &dyn RunObject) -> Poll<()> {
         if self.is_its_turn() {
             return Poll::Ready(());
@@ -126,7 +127,7 @@ impl PendingOp {
         self.poll_out_of_turn(cx, object, PendingOp::announce)
     }
 
-    /// Like [`poll`](Self::poll), for an operation that may have to wait for other tasks.
+    /// Like [`poll`](Self::poll), but for an operation that may have to wait for other tasks.
     pub(super) fn poll_waiting(
         &mut self,
         cx: &mut Context<'_>,
@@ -138,8 +139,8 @@ impl PendingOp {
         })
     }
 
-    /// Ready when the operation, which its caller does then, has its turn. With an `ear` it waits until that is called,
-    /// also if it is polled by hand.
+    /// Returns `Ready` when it is the turn of the operation; the caller then performs it. With an `ear`, the operation
+    /// waits until the ear is called, even if it is polled by hand.
     pub(super) fn poll_turn(
         &mut self,
         cx: &mut Context<'_>,
@@ -158,7 +159,7 @@ impl PendingOp {
             Some(_) if wakes_nobody(cx.waker()) => Poll::Pending,
             Some(ear) => {
                 let polled = self.poll_waiting(cx, object);
-                // It may have been announced anew, by another task.
+                // Another task may have announced the operation again.
                 if polled.is_pending() {
                     ear.listen(self);
                 }
@@ -172,7 +173,7 @@ impl PendingOp {
         })
     }
 
-    /// Returns `true` if the operation was done. An operation without an object is never spent.
+    /// Returns `true` if the operation was performed. An operation without an object is never spent.
     #[inline]
     fn is_spent(&self) -> bool {
         !self.announcement.is_open() && self.object.is_some()
@@ -181,18 +182,18 @@ impl PendingOp {
     /// Marks the operation as done outside of runs.
     ///
     /// # Panics
-    /// If it was done before.
+    /// Panics if the operation was performed before.
     #[inline]
     fn mark_done_outside(&mut self) {
         if self.is_spent() {
             spent();
         }
         self.announcement.close();
-        // No run sees the number: a spent operation is not announced.
+        // No run reads the number, because a spent operation is not announced.
         self.object = Some(ObjectId::new(0));
     }
 
-    /// Performs the operation, for which a poll returned ready.
+    /// Performs the operation after a poll that returned `Ready`.
     #[cold]
     #[inline(never)]
     pub(super) fn perform_out_of_turn<R>(&mut self, effect: impl FnOnce(&PendingOp) -> R) -> R {
@@ -201,7 +202,7 @@ impl PendingOp {
         result
     }
 
-    /// Checks an announced operation. `None` if it must be announced again.
+    /// Checks an announced operation. Returns `None` if it must be announced again.
     #[inline(never)]
     fn poll_announced(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         if is_by_hand(cx.waker()) && !self.op.access.is_guarded() {
@@ -242,7 +243,7 @@ fn spent() -> ! {
     panic!("{SPENT}")
 }
 
-/// An operation that waits for its turn and then takes effect. Panics if it is polled after it was ready.
+/// An operation that waits for its turn and then takes effect. Panics if it is polled after completion.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Point<'a, S, F> {
     object: &'a S,
@@ -257,7 +258,7 @@ impl<'a, S, F> Point<'a, S, F> {
     }
 }
 
-// The effect is called where it is and nothing is pinned.
+// The effect is called in place, and no field is pinned.
 impl<S, F> Unpin for Point<'_, S, F> {}
 
 impl<S: RunObject, F, R> Future for Point<'_, S, F>
@@ -277,7 +278,7 @@ where
     }
 }
 
-/// The point of a yield: lets other tasks go first, once.
+/// The point of a yield, which lets other tasks run first, once.
 pub(crate) struct YieldPoint {
     pending: PendingOp,
     /// True after the first poll outside of runs or by hand.
@@ -316,7 +317,7 @@ impl Future for YieldPoint {
 }
 
 impl YieldPoint {
-    /// Pending once, and wakes at once.
+    /// Returns `Pending` once, and wakes the task at once.
     #[cold]
     fn yield_once(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if std::mem::replace(&mut self.yielded, true) {

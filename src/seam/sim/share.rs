@@ -1,4 +1,4 @@
-//! Shares: the counts of owners, as an object of the run. The counting itself is std's.
+//! Shares: the reference counts of a value, as an object of the run. std does the counting.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,28 +12,30 @@ use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 
-/// The counts of one value. Each reference has a share, which records its operations and its drop.
+/// The reference counts of one value. Each reference has a share, which records its operations and
+/// its drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     object: Arc<Object>,
-    /// The operation of its drop; `None` if that was recorded otherwise.
+    /// The operation that records the drop of the share; `None` if the end of the share was already
+    /// recorded.
     drop: Option<&'static Op>,
     here: Here,
 }
 
 impl Share {
-    /// The share of the first reference, which does `drop` when it is dropped.
+    /// Returns the share of the first reference. Its drop is recorded as `drop`.
     pub(crate) fn new(kind: &'static str, here: Here, drop: &'static Op) -> Share {
         let object = made(Object::new(kind, here, false), ValueKind::Unsigned, 0);
         Share { object: Arc::new(object), drop: Some(drop), here }
     }
 
-    /// The share of another reference.
+    /// Returns the share of another reference.
     pub(crate) fn another(&self, here: Here, drop: &'static Op) -> Share {
         Share { object: self.object.clone(), drop: Some(drop), here }
     }
 
-    /// The same with a name.
+    /// Returns the same share with a name.
     pub(crate) fn named(mut self, name: &'static str) -> Share {
         if let Some(object) = Arc::get_mut(&mut self.object) {
             let fresh = Object::new(object.kind(), object.place(), false);
@@ -42,7 +44,8 @@ impl Share {
         self
     }
 
-    /// Waits for the turn of an operation. The caller does it, and records it by [`did`](Self::did).
+    /// Waits for the turn of an operation. The caller then performs it, and records it by
+    /// [`did`](Self::did).
     pub(crate) fn turn(&self, op: &'static Op, here: Here) -> Turn<'_> {
         Turn { object: &self.object, pending: PendingOp::new(op, here) }
     }
@@ -56,7 +59,7 @@ impl Share {
         }
     }
 
-    /// Gives the share up by this operation, and not by a drop.
+    /// Ends the share by this operation, and not by a drop.
     pub(crate) fn end(mut self, op: &'static Op, here: Here) {
         self.did(op, here, None);
         self.drop = None;

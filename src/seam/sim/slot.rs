@@ -11,8 +11,8 @@ use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::value::{bits_of, kind_of};
 
-/// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot
-/// was made in the run, else a clone of [`SlotValues::initial`].
+/// A value of any type that is read and written as a whole. Each run has its own value. This is the original value if
+/// the slot was created in the run, else a clone of [`SlotValues::initial`].
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,
@@ -22,24 +22,23 @@ pub(crate) struct Slot<T> {
 
 #[derive(Debug)]
 struct SlotValues<T> {
-    /// The initial value of each run. Unless this is a static, also the initial value outside of
-    /// runs. `None` for a slot that was made in a run, because a copy would keep alive objects that
-    /// the program has dropped.
+    /// The initial value of each run. Unless this is a static, also the initial value outside of runs. `None` for a
+    /// slot that was created in a run, because a copy would keep objects alive that the program has dropped.
     initial: Option<T>,
-    /// For a static: the value outside of runs, from its first use on.
+    /// For a static, the value outside of runs, set by its first use.
     outside: Option<T>,
-    /// The value of the first run. In place, so that the creation of a cell in a run allocates nothing.
+    /// The value of the first run. It is stored inline, so that the creation of a cell in a run allocates nothing.
     in_first: Option<RunValue<T>>,
-    /// The values of other workers' runs, for a cell that was made outside of runs.
+    /// The values of other workers' runs, for a cell that was created outside of runs.
     in_others: Vec<RunValue<T>>,
 }
 
 #[derive(Debug)]
 struct RunValue<T> {
-    /// The worker whose run it is: the worker's next run replaces this entry.
+    /// The worker of the run. The worker's next run replaces this entry.
     world: u64,
     run: u64,
-    /// The object in the run: a static is one for each node.
+    /// The object in the run. A static has one object per node.
     object: Option<ObjectId>,
     value: T,
 }
@@ -111,7 +110,7 @@ impl<T> Slot<T> {
         F: FnOnce(&Backend<'_>) -> R,
         T: 'static,
     {
-        // It moves a value. The point does an effect once.
+        // The effect moves a value, but the point performs it only once.
         let mut effect = Some(effect);
         Point::new(self, op, here, move |backend: &Backend<'_>| {
             effect.take().expect(SPENT)(backend)
@@ -141,7 +140,7 @@ impl<T> Slot<T> {
         result
     }
 
-    /// Lends the value to `look`, as an event of the step without a point.
+    /// Passes the value to `look`. The read is an event of the step, without a point.
     pub(crate) fn peek<R>(&self, here: Here, look: impl FnOnce(&T) -> R) -> R
     where
         T: Clone + 'static,
@@ -167,7 +166,7 @@ impl<T> Slot<T> {
         access(values.real())
     }
 
-    /// Calls `access` with the value of this object of the run.
+    /// Calls `access` with the value of this object in the run.
     fn in_run<R>(&self, object: Option<ObjectId>, access: impl FnOnce(&mut T) -> R) -> R
     where
         T: Clone,
@@ -177,7 +176,8 @@ impl<T> Slot<T> {
         let found = values.position(|v| v.run == run && v.object == object);
         let mut stale = Vec::new();
         let at = found.unwrap_or_else(|| {
-            // A slot of another run has no initial value, but its use has failed this run before it comes here.
+            // A slot of another run has no initial value. But its use has already failed this run, so it does not reach
+            // this code.
             let value = values.initial.clone().expect(SOME);
             let fresh = RunValue { world: number, run, object, value };
             let is_stale = |v: &RunValue<T>| v.world == number && v.run != run;
@@ -187,7 +187,7 @@ impl<T> Slot<T> {
                 None if values.in_first.is_none() => values.in_first = Some(fresh),
                 None => values.in_others.push(fresh),
             }
-            // The values of other nodes of the last run.
+            // These are the values of other nodes in the last run.
             if old.is_some() && values.in_others.iter().any(is_stale) {
                 let all = std::mem::take(&mut values.in_others);
                 let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(is_stale);
@@ -204,7 +204,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// The reason why there is a value.
+/// The reason why a value exists.
 const SOME: &str = "a slot is made with a value, in a run or outside of runs";
 
 impl<T> SlotValues<T> {
@@ -212,13 +212,13 @@ impl<T> SlotValues<T> {
         SlotValues { initial: None, outside: None, in_first: None, in_others: Vec::new() }
     }
 
-    /// The value outside of runs. If the slot was created in a run, the value that the run left.
+    /// Returns the value outside of runs. If the slot was created in a run, this is the value that the run left.
     fn real(&mut self) -> &mut T {
         let first = self.in_first.as_mut().map(|first| &mut first.value);
         self.outside.as_mut().or(self.initial.as_mut()).or(first).expect(SOME)
     }
 
-    /// The entry of the object in the run that is on on this thread.
+    /// Returns the position of the object's entry for the current run of this thread.
     fn current(&self, object: &Object) -> Option<usize> {
         if !in_run() {
             return None;
@@ -231,7 +231,7 @@ impl<T> SlotValues<T> {
         self.in_first.iter().chain(&self.in_others).position(is)
     }
 
-    /// The entry at a [`position`](Self::position).
+    /// Returns the entry at a [`position`](Self::position).
     fn at(&mut self, position: usize) -> &mut RunValue<T> {
         match (position, &mut self.in_first) {
             (0, Some(first)) => first,

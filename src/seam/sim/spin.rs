@@ -1,4 +1,4 @@
-//! Loops that wait for a condition: the scheduler's side of them.
+//! Loops that wait for a condition, in a run and outside of runs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,13 +12,13 @@ use crate::real::backoff::Backoff;
 use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
 use crate::run::op::Op;
 
-/// Evaluates a condition until it holds.
+/// The state of a loop that evaluates a condition until it holds.
 #[derive(Debug)]
 pub(crate) struct Spin {
     here: Here,
-    /// Outside a run.
+    /// The backoff outside of runs.
     backoff: Backoff,
-    /// The read set of the last evaluation, which returned false, unless it did more than read.
+    /// The read set of the last evaluation, if it returned false and did nothing but read.
     looked: Option<ReadSet>,
 }
 
@@ -27,12 +27,12 @@ impl Spin {
         Spin { here, backoff: Backoff::default(), looked: None }
     }
 
-    /// Evaluates the condition once; in a run, not before an object has changed that the last evaluation read.
+    /// Evaluates the condition once. In a run, waits until an object has changed that the last evaluation read.
     pub(crate) fn ask<F: Future<Output = bool>>(&mut self, condition: F) -> Ask<'_, F> {
         Ask { spin: self, condition, look: None, held: None }
     }
 
-    /// Pauses after the condition did not hold, unless the read set determines when to evaluate it again.
+    /// Pauses after the condition was false, unless the read set determines when to evaluate it again.
     pub(crate) async fn rest(&mut self, op: &'static Op) {
         if self.looked.is_none() {
             if !in_run() {
@@ -44,13 +44,13 @@ impl Spin {
 }
 
 pin_project! {
-    /// Evaluates a condition once.
+    /// A single evaluation of a condition.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub(crate) struct Ask<'a, F> {
         spin: &'a mut Spin,
         #[pin]
         condition: F,
-        // None before it was polled.
+        // `None` before the first poll.
         look: Option<ReadSet>,
         held: Option<HeldOp>,
     }

@@ -1,8 +1,8 @@
-//! Time: the virtual clock of the run, and the clock of the system outside of runs.
+//! Time: the virtual clock of the run, and the system clock outside of runs.
 //!
-//! An instant of a run is the time since the run began, added to an instant of the process that is the same for all
-//! runs. So it can be compared with others, and converted from and to std's. Instants of a node
-//! have the time that its clock has counted, and a distance for each life of it: see [`Moment`].
+//! An instant of a run is the time since the start of the run, added to a base instant that is the same for all runs in
+//! the process. So it can be compared with other instants, and converted from and to std instants. Instants of a node
+//! contain the time that the node's clock has counted, and an offset for each life of the node: see [`Moment`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,13 +25,13 @@ use crate::seam::wakes_nobody;
 
 const END: Op = Op::of_kind("end", Access::Tell, cancellation::END);
 
-/// The instant at which all runs begin.
+/// Returns the instant at which all runs begin.
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
 
-/// A timer that is polled by hand.
+/// The operation of a timer that is polled by hand.
 const POLL_BY_HAND: Op = Op::of_kind("poll", Access::Peek, clock::READ);
 
 /// The object of operations on the clock.
@@ -47,7 +47,7 @@ fn clock_id(place: Place) -> ObjectId {
     object_id(&CLOCK, ValueKind::Time, place, || 0)
 }
 
-/// In a run its time, read by the operation `op`; else the time of the system.
+/// Returns the time of the run, read by the operation `op`. Outside of runs, returns the system time.
 pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
     if !in_run() {
         return Instant::now();
@@ -56,8 +56,8 @@ pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
     instant(WORLD.with(|world| world.read_clock(op, clock, here)))
 }
 
-/// The wall clock: in a run the clock of the node, which starts on a day of its own; else the clock
-/// of the system.
+/// Returns the wall clock. In a run, this is the clock of the node, which starts on a fixed day. Outside of runs, it is
+/// the system clock.
 pub(crate) fn wall(op: &'static Op, here: Here) -> SystemTime {
     if !in_run() {
         return SystemTime::now();
@@ -68,10 +68,10 @@ pub(crate) fn wall(op: &'static Op, here: Here) -> SystemTime {
     if since < 0 { begin - by } else { begin + by }
 }
 
-/// The time from 1970 to the begin of all runs: the first of January 2026.
+/// The time from 1970 to the start of all runs, which is the first of January 2026.
 const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
-/// The moment `after` from now. A timer is set to it by the operation `op`. In about 30 years, if
+/// Returns the moment `after` from now, to which the operation `op` sets a timer. Returns a moment in about 30 years if
 /// the clock cannot represent it.
 pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     if !in_run() {
@@ -82,29 +82,29 @@ pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant 
     instant(WORLD.with(|world| world.note_deadline(op, clock, after, here)))
 }
 
-/// Like [`deadline`], in true time, whoever calls.
+/// Like [`deadline`], but always in true time, even if a node calls it.
 pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     Group::outside().enter(|| deadline(op, after, here))
 }
 
-/// Like [`now`], in true time, whoever calls.
+/// Like [`now`], but always in true time, even if a node calls it.
 pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
     Group::outside().enter(|| now(op, here))
 }
 
-/// The time that the clock of an instant of the current run had counted then. None outside of runs, and for an earlier
-/// instant.
+/// Returns the time that the clock had counted at an instant of the current run. `None` outside of runs, and for an
+/// instant before the run.
 pub(crate) fn since_start(instant: Instant) -> Option<Duration> {
     let since = if in_run() { instant.checked_duration_since(start()) } else { None };
     since.map(|since| Duration::from_nanos(Moment::of(since).at))
 }
 
-/// The times until the earliest and the latest timer of the run that tasks wait for.
+/// Returns the times until the earliest and the latest timer for which tasks of the run wait.
 pub(crate) fn timer_span() -> Option<(Duration, Duration)> {
     if in_run() { WORLD.with(World::timer_span) } else { None }
 }
 
-/// Fails the run if two instants are of different clocks.
+/// Fails the run if two instants belong to different clocks.
 #[inline]
 pub(crate) fn of_one_clock(one: Instant, other: Instant, here: Here) {
     if in_run() && one != other {
@@ -129,20 +129,20 @@ fn instant(moment: Moment) -> Instant {
     start() + moment.since_start()
 }
 
-/// The begin of the run for an earlier instant.
+/// Converts an instant to a moment. An instant before the run becomes the start of the run.
 fn moment(instant: Instant) -> Moment {
     Moment::of(instant.saturating_duration_since(start()))
 }
 
-/// A timer: ready when the time has reached its deadline. In a run, its wait is a point.
+/// A timer, which completes when the time has reached its deadline. In a run, its wait is a point.
 pub(crate) struct Timer {
     pending: PendingOp,
     deadline: Instant,
-    /// Outside of runs.
+    /// The timer outside of runs.
     real: Option<RealTimer>,
     /// True for the timer of a time-out.
     races: bool,
-    /// Its chance to be ready early, until it is ready.
+    /// The fault that may let the timer fire early, until it fires.
     chance: Option<Arc<Cancellation>>,
 }
 
@@ -159,7 +159,7 @@ impl Timer {
         Timer { pending, deadline, real: None, races: false, chance: None }
     }
 
-    /// Makes it the timer of a time-out.
+    /// Makes this the timer of a time-out.
     pub(crate) fn race(&mut self) {
         self.races = true;
     }
@@ -176,7 +176,7 @@ impl Timer {
         }
     }
 
-    /// Must not be polled after it was ready.
+    /// Polls the timer. It must not be polled after completion.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Timer { pending, deadline, real, .. } = self;
         if !in_run() {
@@ -191,7 +191,7 @@ impl Timer {
         Poll::Ready(())
     }
 
-    /// Ready if the deadline is reached, although it is not the turn of the operation.
+    /// Returns `Ready` if the deadline is reached, although it is not the turn of the operation.
     fn poll_out_of_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if is_by_hand(cx.waker()) {
             if self.is_due_by_hand() {
@@ -219,7 +219,7 @@ impl Timer {
         Poll::Ready(())
     }
 
-    /// Reads the clock by hand. If the deadline is reached, the operation is announced no more.
+    /// Reads the clock by hand. If the deadline is reached, retracts the operation.
     #[cold]
     fn is_due_by_hand(&mut self) -> bool {
         let Timer { pending, deadline, .. } = self;
@@ -234,7 +234,7 @@ impl Timer {
         is_due
     }
 
-    /// From here on it cannot be ready early.
+    /// Ends the chance that the timer fires early.
     fn end_chance(&mut self) {
         let Some(chance) = self.chance.take().filter(|_| in_run()) else { return };
         chance.end();
@@ -248,8 +248,8 @@ impl Drop for Timer {
     }
 }
 
-/// Decides if the deadline, for which the current task begins to wait, may pass at any moment: one of a time-out, or in
-/// a branch of a `select!`.
+/// Decides if the deadline for which the current task begins to wait may pass at any moment. This is possible for the
+/// deadline of a time-out, and in a branch of a `select!`.
 fn draw_chance(races: bool, deadline: Moment, place: Place) -> Option<Arc<Cancellation>> {
     if !races && !WORLD.with(World::is_racing) {
         return None;
@@ -262,11 +262,11 @@ fn draw_chance(races: bool, deadline: Moment, place: Place) -> Option<Arc<Cancel
     has.then_some(chance)
 }
 
-/// In a run, moves its time on, at a point; outside, waits for that time to pass.
+/// An advance of the clock. In a run, it advances the time at a point. Outside of runs, it waits for the time to pass.
 pub(crate) struct Advance {
     pending: PendingOp,
     by: Duration,
-    /// Outside of runs.
+    /// The timer outside of runs.
     real: Option<RealTimer>,
 }
 
@@ -292,7 +292,7 @@ impl Future for Advance {
                 pending.begin_by_hand();
                 Poll::Ready(())
             }
-            // Not in its turn: the world moves the time while the announcement is open.
+            // This is not the turn: the world advances the time while the announcement is open.
             false => pending.poll_waiting(cx, &Clock),
         };
         polled.map(|()| {

@@ -15,10 +15,10 @@ use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
-    /// The initial value of each run. Unless this is a static, also the value outside of runs.
+    /// The initial value in each run. Unless this is a static, also the value outside of runs.
     std: T::Std,
     is_static: bool,
-    /// For a static: the value outside of runs, from its first use on.
+    /// For a static, the value outside of runs, set by its first use.
     outside: OnceLock<T::Std>,
     pub(crate) object: Object,
 }
@@ -43,7 +43,7 @@ impl<T: Value> Word<T> {
         T::std_get_mut(self.outside.get_mut().unwrap_or(&mut self.std))
     }
 
-    /// The value, as an event of the step without a point.
+    /// Returns the value. The read is an event of the step, without a point.
     pub(crate) fn peek(&self, here: Here) -> T {
         if !in_run() {
             return T::std_load(self.real(), Ordering::SeqCst);
@@ -62,7 +62,7 @@ impl<T: Value> Word<T> {
         }
     }
 
-    /// The word outside runs.
+    /// Returns the std atomic for use outside of runs.
     #[inline]
     fn real(&self) -> &T::Std {
         if !self.is_static {
@@ -109,8 +109,8 @@ impl<T: Value> Word<T> {
         }
     }
 
-    /// The point of a compare-exchange. Its future is not made by the caller from
-    /// [`point`](Self::point), because the real build needs one of its own.
+    /// Returns the point of a compare-exchange. The caller does not create its future with
+    /// [`point`](Self::point), because the real build needs a separate type.
     #[inline]
     pub(crate) fn exchange(
         &self,
@@ -142,7 +142,7 @@ impl<T: Value> Word<T> {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
                 let asked = Asked::to_exchange((success, failure));
                 if weak && may_fail_weakly() {
-                    // An operation that fails anyway has no chance.
+                    // An operation that fails anyway needs no decision about a spurious failure.
                     let word = |id| WORLD.with(|world| world.word(id));
                     let would_succeed = pending.object.map(word) == Some(wanted);
                     if would_succeed && WORLD.with(World::fails_weakly) {

@@ -1,4 +1,4 @@
-//! Objects of other libraries whose operations are points: see [`Ear`](crate::rt::Ear).
+//! Objects of other libraries with operations that are points: see [`Ear`](crate::rt::Ear).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use unpause_ordered::Map;
@@ -14,13 +14,13 @@ use crate::run::ids::{ObjectId, Place};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 
-/// The identity of such an object in runs.
+/// The identity of a wrapped object in runs.
 #[derive(Debug)]
 pub(crate) struct Wrapped {
     object: Object,
 }
 
-/// The values of one type that objects have in a run.
+/// The values of one type for the objects of a run.
 struct ValuesOfRun<R>(Mutex<Map<ObjectId, Arc<R>>>);
 
 impl<R> Default for ValuesOfRun<R> {
@@ -29,18 +29,18 @@ impl<R> Default for ValuesOfRun<R> {
     }
 }
 
-/// A part of the program that has such an object: the object's owner, or a reference to it.
+/// A part of the program with access to such an object: its owner, or a reference to it.
 pub(crate) trait Owner {
-    /// The object's identity in runs.
+    /// Returns the identity of the object in runs.
     fn wrapped(&self) -> &Wrapped;
 
-    /// The values of a call that begins to wait.
+    /// Returns the values to record when a call begins to wait.
     #[inline]
     fn queued(&self) -> Values {
         Values::None
     }
 
-    /// The call is dropped while it waits.
+    /// Called when the call is dropped while it waits.
     #[inline]
     fn left(&self) {}
 }
@@ -89,41 +89,42 @@ impl<T: Owner> Owner for Arc<T> {
 /// The operations of a call that may have to wait.
 #[derive(Debug)]
 pub(crate) struct CallOps {
-    /// Announced, and done without a wait.
+    /// The call is announced, and done without a wait.
     pub(crate) begin: Op,
-    /// Completed without waiting, and without success.
+    /// The call is done without a wait, and without success.
     pub(crate) refuse: Op,
-    /// Begun, and waits.
+    /// The call has begun, and waits.
     pub(crate) queue: Op,
-    /// Announced while it waits, and done after.
+    /// The call is announced while it waits, and done afterwards.
     pub(crate) hear: Op,
-    /// Dropped while it waits.
+    /// The call is dropped while it waits.
     pub(crate) leave: Op,
-    /// The same by hand: done, done in vain, begun and waiting.
+    /// The operations by hand: done, done without success, and begun to wait.
     pub(crate) by_hand: [Op; 3],
 }
 
 /// The effect of a call's result on the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Came {
-    /// Done.
+    /// The call is done.
     Done,
-    /// Done, and the task holds the object until it is [given up](Wrapped::give_up).
+    /// The call is done, and the task holds the object until it is [released](Wrapped::give_up).
     Holds,
-    /// Done, with these values.
+    /// The call is done, with these values.
     With(Values),
-    /// Done, and recorded as this operation if it did not wait.
+    /// The call is done. It is recorded as this operation if it did not wait.
     As(&'static Op),
-    /// In vain: nothing was changed.
+    /// The call failed and changed nothing.
     ToNothing,
-    /// In vain. After a wait it is recorded as this operation, which gives back what the call had got in the queue.
+    /// The call failed. If it waited, it is recorded as this operation, which returns what the call had received in the
+    /// queue.
     GivesBack(&'static Op),
 }
 
 impl CallOps {
-    /// The operations of a call that changes the object, of these names: the call, its wait. By
-    /// kind: without a wait, in vain, queueing, continuing; and `leave`, if it is dropped while it
-    /// waits.
+    /// Returns the operations of a call that changes the object. The names are for the call and for its wait. The kinds
+    /// are for completion without a wait, failure, queueing and continuation. `leave` is recorded if the call is
+    /// dropped while it waits.
     pub(crate) const fn acting(
         (name, queues): (&'static str, &'static str),
         [begin, refuse, queue, hear]: [Kind; 4],
@@ -145,13 +146,15 @@ impl CallOps {
         CallOps { begin, refuse, queue, hear, leave, by_hand }
     }
 
-    /// The same, left out by screens where it does not wait: another operation of the step tells it.
+    /// Returns the same operations, but screens omit the call if it does not wait, because another operation of the
+    /// step shows it.
     pub(crate) const fn quiet(self) -> CallOps {
         let CallOps { begin, refuse, queue, hear, leave, .. } = self;
         CallOps::of([begin.quiet(), refuse, queue], hear, leave)
     }
 
-    /// The operations of a call that only sees the object, as one of the kind `look` and, after a wait, `hear`.
+    /// Returns the operations of a call that only reads the object. The call has the kind `look` and, after a wait, the
+    /// kind `hear`.
     pub(crate) const fn seeing(
         (name, queues): (&'static str, &'static str),
         [look, hear]: [Kind; 2],
@@ -167,35 +170,35 @@ impl CallOps {
         )
     }
 
-    /// The end of a wait that leaves the object as it was.
+    /// Returns the operation for the end of a wait that leaves the object unchanged.
     pub(crate) const fn stop_waiting(look: Kind) -> Op {
         Op::of_kind("stop_waiting", Access::Peek, look)
     }
 
-    /// The end of a wait in a queue. It lets other tasks continue.
+    /// Returns the operation for the end of a wait in a queue, which lets other tasks continue.
     pub(crate) const fn leave_the_queue(leave: Kind) -> Op {
         Op::of_kind("leave_the_queue", Access::Tell, leave)
     }
 }
 
 impl Wrapped {
-    /// An object of this kind.
+    /// Returns an object of this kind.
     pub(crate) fn new(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: made(Object::new(kind, here, false), ValueKind::Unsigned, 0) }
     }
 
-    /// Like [`new`](Self::new), of no node: all may use it.
+    /// Like [`new`](Self::new), but the object belongs to no node: all nodes may use it.
     pub(crate) fn outside(kind: &'static str, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false), None)
     }
 
-    /// Like [`outside`](Self::outside), with a name.
+    /// Like [`outside`](Self::outside), but with a name.
     pub(crate) fn outside_named(kind: &'static str, name: &str, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), None)
     }
 
-    /// Like [`outside_named`](Self::outside_named), with a name that the process keeps, and
-    /// optionally a key as in [`outside_keyed`](Self::outside_keyed).
+    /// Like [`outside_named`](Self::outside_named), but with a static name and optionally a key, as in
+    /// [`outside_keyed`](Self::outside_keyed).
     pub(crate) fn outside_known(
         kind: &'static str,
         name: &'static str,
@@ -205,13 +208,13 @@ impl Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(name), key)
     }
 
-    /// Like [`outside_named`](Self::outside_named), for an object that any task may use first. Runs
+    /// Like [`outside_named`](Self::outside_named), but for an object that any task may be the first to use. Runs
     /// identify it by `key`, and not by its creator. Objects of one run have different keys.
     pub(crate) fn outside_keyed(kind: &'static str, name: &str, key: u32, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), Some(key))
     }
 
-    /// Like [`outside_keyed`](Self::outside_keyed), for a word with values of this kind.
+    /// Like [`outside_keyed`](Self::outside_keyed), but for a word with values of this kind.
     pub(crate) fn outside_word(name: &str, values: ValueKind, key: u32, here: Here) -> Wrapped {
         let object = Object::new("word", here, false).named(interned(name));
         if in_run() {
@@ -227,20 +230,20 @@ impl Wrapped {
         Wrapped { object }
     }
 
-    /// An object for a static.
+    /// Returns an object for a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }
     }
 
-    /// An object of a static: another one in each run, and in each life of a node. Its values are those
-    /// [of the run](Self::value_of_run).
+    /// Returns an object for a static that is different in each run, and in each life of a node. Its values [belong to
+    /// the run](Self::value_of_run).
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) const fn by_run(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::of_static(kind, here) }
     }
 
-    /// The value that belongs to the object in this run and, if it is [of a static](Self::by_run), in this life of the
-    /// node. None outside of runs.
+    /// Returns the value that belongs to the object in this run. If the object is [for a static](Self::by_run), each
+    /// life of a node has its own value. `None` outside of runs.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn value_of_run<R: Send + Sync + 'static>(
         &self,
@@ -256,7 +259,7 @@ impl Wrapped {
         Some(values.entry(id).or_insert_with(|| Arc::new(first())).clone())
     }
 
-    /// Records an operation without values and without a point, in the step in which the caller does it.
+    /// Records an operation without values and without a point. The caller performs the operation in this step.
     #[inline]
     pub(crate) fn record(&self, op: &'static Op, here: Here) {
         if in_run() {
@@ -264,7 +267,7 @@ impl Wrapped {
         }
     }
 
-    /// Does an operation without a point. `op` tells which one it was, from its result.
+    /// Performs an operation without a point. `op` returns the operation to record, depending on the result.
     pub(crate) fn now<R>(
         &self,
         here: Here,
@@ -279,7 +282,7 @@ impl Wrapped {
         self.now(here, act, |_| (op, Values::None))
     }
 
-    /// Like [`now`](Self::now), for an operation that sees a number.
+    /// Like [`now`](Self::now), but for an operation that reads a number.
     pub(crate) fn count(
         &self,
         op: &'static Op,
@@ -289,12 +292,12 @@ impl Wrapped {
         self.now(here, count, |count| (op, Values::Read(*count as u64)))
     }
 
-    /// Like [`now`](Self::now), for an operation that sees a truth value.
+    /// Like [`now`](Self::now), but for an operation that reads a truth value.
     pub(crate) fn check(&self, op: &'static Op, here: Here, check: impl FnOnce() -> bool) -> bool {
         self.now(here, check, |is_so| (op, Values::Read(u64::from(*is_so))))
     }
 
-    /// Like [`now`](Self::now), for an operation that is recorded as another one if it fails.
+    /// Like [`now`](Self::now), but for an operation that is recorded as another operation if it fails.
     pub(crate) fn attempt<R, E>(
         &self,
         [done, failed]: [&'static Op; 2],
@@ -307,8 +310,8 @@ impl Wrapped {
         })
     }
 
-    /// The same as for [`attempt`](Self::attempt). If it is done, the task holds the object until
-    /// it is [given up](Self::give_up).
+    /// Like [`attempt`](Self::attempt). If the operation succeeds, the task holds the object until it is
+    /// [released](Self::give_up).
     pub(crate) fn attempt_to_hold<R, E>(
         &self,
         [done, failed]: [&'static Op; 2],
@@ -337,21 +340,21 @@ impl Wrapped {
         result
     }
 
-    /// Records an operation of a destructor, in the step of it: nothing for an object of another run.
+    /// Records an operation of a destructor in the step of the destructor. Has no effect on an object of another run.
     pub(crate) fn last(&self, op: &'static Op, here: Here) {
         if in_run() {
             WORLD.with(|world| world.did_last_alone(op, &self.object, here));
         }
     }
 
-    /// The same as for [`last`](Self::last). So many parts of the object are held no longer.
+    /// Like [`last`](Self::last), but also releases this many parts of the object.
     pub(crate) fn give_up(&self, op: &'static Op, here: Here, parts: u32) {
         if in_run() {
             WORLD.with(|world| world.did_last(op, &self.object, here, Hold::Ends(parts)));
         }
     }
 
-    /// Fails the run: an operation that blocks its thread blocks the only one of the run.
+    /// Fails the run, because an operation that blocks its thread would block the only thread of the run.
     pub(crate) fn blocks(&self, name: &str, instead: &str, here: Here) {
         super::fail(|| Failure::Misuse {
             message: format!(
@@ -378,8 +381,8 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
     }
 }
 
-/// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets
-/// it.
+/// An object of a run with two operations. The first one creates the object and puts a value down in the same step; the
+/// second one gets the value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     /// The number of the run, and the number of the object in that run. `None` if it was created outside of runs.
@@ -387,7 +390,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Makes the object, for all nodes, and records that the operation `op` puts something down.
+    /// Creates the object for all nodes, and records that the operation `op` puts a value down.
     #[inline]
     pub(crate) fn put(kind: &'static str, op: &'static Op, here: Here) -> Passed {
         let made = in_run().then(|| {
@@ -416,7 +419,7 @@ impl Passed {
         Passed { made }
     }
 
-    /// Records that the operation `op` gets it.
+    /// Records that the operation `op` gets the value.
     #[inline]
     pub(crate) fn get(self, op: &'static Op, here: Here) {
         if let Some((_, object)) = self.made.filter(|(made, _)| *made == run()) {

@@ -1,4 +1,4 @@
-//! Arguments of commands from types that implement `Arbitrary`: the feature `arbitrary`.
+//! Command arguments of types that implement `Arbitrary`, with the feature `arbitrary`.
 
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -11,11 +11,11 @@ const BYTES_MAX: usize = 64;
 const BYTES: usize = 32;
 
 impl<P: Model> Gen<'_, P> {
-    /// A value of a type, made of up to 64 drawn bytes, as many as the type requests. Shrinks to the value made
-    /// of zeros, mostly 0 and empty.
+    /// Returns a value of a type, created from drawn bytes: as many as the type requests, at most 64. Shrinks
+    /// to the value created from zero bytes, which is usually 0 or empty.
     ///
     /// # Panics
-    /// If the type cannot make a value of these bytes.
+    /// If the type cannot create a value from these bytes.
     ///
     /// ```
     /// use sim::Gen;

@@ -1,8 +1,8 @@
-//! Detects which methods of a [`Program`](super::Program) are the trait's defaults: a model without
-//! preconditions of its own refuses nothing, so all orders of its commands are safe without a check.
+//! Detects which methods of a [`Program`](super::Program) are the trait's defaults. A model with the default methods
+//! refuses no command, so all orders of its commands are safe without a check.
 //!
-//! A default method records its call with the called type, because a forwarded call does not belong
-//! to the type of the other model.
+//! A default method records the type that it was called for. If a model forwards its calls to another model, the type
+//! is different.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -18,7 +18,7 @@ pub(super) enum Method {
 }
 
 thread_local! {
-    /// For each [`Method`], the type for which its default was called last.
+    /// For each [`Method`], the type for which the default method was called last.
     static CALLED: Cell<[&'static str; 3]> = const { Cell::new([""; 3]) };
 }
 
@@ -31,7 +31,7 @@ pub(super) fn called<P: Model>(method: Method) {
     });
 }
 
-/// Runs `act`. Returns `true`, with the result of `act`, if it called the defaults of all methods for `P`.
+/// Runs `act` and returns its result. The flag is `true` if `act` called the default of every method for `P`.
 pub(super) fn all_called<P: Model, T>(act: impl FnOnce() -> T) -> (bool, T) {
     CALLED.with(|called| called.set([""; 3]));
     let done = act();

@@ -1,7 +1,7 @@
-//! A plan under construction: commands are placed where the model allows them, and unsafe ones are left out.
+//! A plan under construction. Commands are placed where the model allows them; unsafe commands are left out.
 //!
-//! The work for one plan is bounded ([`WORK_MAX`]): commands that are not known to be safe by then are left out
-//! like unsafe ones, and counted ([`Omitted`]).
+//! The work for one plan is limited ([`WORK_MAX`]). Commands that are not proved safe within this limit are left out
+//! like unsafe commands, and counted ([`Omitted`]).
 
 use super::defaults::all_called;
 use super::draws::{Earlier, Gen};
@@ -11,10 +11,10 @@ use super::shape::interleavings;
 use super::{CommandId, PlanSlot, Program, ProgramPlan};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
-/// The maximum number of steps from state to state for one plan, and again when it is made smaller.
+/// The maximum number of state transitions for one plan. Shrinking the plan has the same limit again.
 const WORK_MAX: u64 = 20_000;
 
-/// The maximum number of times that a command is made simpler.
+/// The maximum number of times that a command is simplified.
 const SIMPLER_MAX: usize = 500;
 
 /// A plan under construction.
@@ -22,27 +22,27 @@ pub(super) struct PlanDraft<P: Program> {
     pub(super) slots: Vec<PlanSlot<P>>,
     pub(super) stages: Vec<Vec<Vec<CommandId>>>,
     initial: Possible<P>,
-    /// The current stage, and the states that it can lead to.
+    /// The current stage, and the lattice of states that the stage can reach.
     entered: usize,
     lattice: Lattice<P>,
-    /// The state after each branch of the stage, if no other one has begun; `None` if it is not
-    /// known.
+    /// For each branch, the state after its commands, if no other branch of the stage has started; `None` if not
+    /// computed yet.
     heads: Vec<Option<Possible<P>>>,
-    /// True if a command may hold the id of another, so that results matter.
+    /// `true` if a command may contain the id of another command, so that results matter.
     pub(super) looked: bool,
-    /// True for a script: if it is too large to be checked, it runs unchanged.
+    /// `true` for a script. A script that is too large to check runs unchanged.
     pub(super) scripted: bool,
-    /// True if some command could be unsafe. Not known before the first command.
+    /// `true` if some command could be unsafe. `None` before the first command.
     restricted: Option<bool>,
-    /// True if the rest of a script is accepted unchecked.
+    /// `true` if the rest of a script is accepted unchecked.
     trusted: bool,
-    /// Steps from state to state: in total, and in the current round.
+    /// The number of state transitions: in total, and in the current round.
     work: u64,
     spent: u64,
     omitted: Omitted,
 }
 
-/// The state of a draft after all its commands were generated.
+/// The state of a draft after the generation of all its commands.
 pub(super) struct Generated<P: Program> {
     slots: Vec<PlanSlot<P>>,
     stages: Vec<Vec<Vec<CommandId>>>,
@@ -52,14 +52,14 @@ pub(super) struct Generated<P: Program> {
 }
 
 impl<P: Program> PlanDraft<P> {
-    /// The generated state.
+    /// Returns the generated state.
     pub(super) fn generated(&self) -> Generated<P> {
         let PlanDraft { slots, stages, looked, restricted, omitted, .. } = self;
         let (slots, stages) = (slots.clone(), stages.clone());
         Generated { slots, stages, looked: *looked, restricted: *restricted, omitted: *omitted }
     }
 
-    /// Restores a generated state, without any work. Must be called before any command is generated.
+    /// Restores a generated state without any work. Must be called before any command is generated.
     pub(super) fn restore(&mut self, generated: &Generated<P>) {
         let Generated { slots, stages, looked, restricted, omitted } = generated;
         (self.slots, self.stages) = (slots.clone(), stages.clone());
@@ -107,8 +107,8 @@ impl<P: Program> PlanDraft<P> {
         }
     }
 
-    /// Generates the command `id` in at most this many attempts and puts it at the end of its branch, if the
-    /// model allows one there.
+    /// Generates the command `id` in at most `most` attempts, and appends it to its branch if the model allows it
+    /// there.
     pub(super) fn generate(&mut self, id: CommandId, most: u32, draw: &mut dyn FnMut(u64) -> u64) {
         let (stage, branch) = self.place(self.slots[id.index()].part);
         let mut refusal = None;
@@ -125,7 +125,7 @@ impl<P: Program> PlanDraft<P> {
             let mut g = Gen { draw, id, client, earlier: &earlier, looked: false };
             let op = possible.state.generate(&mut g);
             if g.looked && !self.looked {
-                // Results were not kept so far, because no command needed them.
+                // Results were not stored so far, because no command needed them.
                 self.looked = true;
                 let before = self.running();
                 self.rearrange(&vec![Change::Keep; self.slots.len()]);
@@ -138,7 +138,7 @@ impl<P: Program> PlanDraft<P> {
             let mut appended = self.append(id, (stage, branch));
             let faults = self.slots[id.index()].faults;
             if appended == Err(StageRefusal::TooMany) && faults != Faults::default() {
-                // Most states come from faults.
+                // Faults cause most of the states.
                 self.slots[id.index()].faults = Faults::default();
                 appended = self.append(id, (stage, branch));
                 match appended {
@@ -164,12 +164,13 @@ impl<P: Program> PlanDraft<P> {
         *count += 1;
     }
 
-    /// The number of commands that run.
+    /// Returns the number of commands that run.
     fn running(&self) -> u32 {
         self.slots.iter().filter(|slot| slot.fate == Fate::Runs).count() as u32
     }
 
-    /// A state in which the next command of a branch can run: no other branch has begun.
+    /// Returns a state in which the next command of a branch can run. No other branch of the stage has started in this
+    /// state.
     fn head(&mut self, branch: usize) -> &Possible<P> {
         if self.heads.len() <= branch {
             self.heads.resize(branch + 1, None);
@@ -182,7 +183,7 @@ impl<P: Program> PlanDraft<P> {
         self.heads[branch].as_ref().expect("it was just made")
     }
 
-    /// The state after these commands, one after the other. A command that waits for another branch leaves it
+    /// Returns the state after these commands in sequence. A command that waits for another branch leaves the state
     /// unchanged.
     fn sequential(&self, mut possible: Possible<P>, ids: &[CommandId]) -> Possible<P> {
         let mut nexts = Vec::new();
@@ -195,7 +196,7 @@ impl<P: Program> PlanDraft<P> {
         possible
     }
 
-    /// The commands whose results `id` may use.
+    /// Returns the commands whose results `id` may use.
     fn earlier<'a>(&'a self, id: CommandId, possible: &'a Possible<P>) -> Vec<Earlier<'a, P>> {
         let own = self.slots[id.index()].part;
         let known = possible.returned.iter().take(id.index()).enumerate();
@@ -207,7 +208,7 @@ impl<P: Program> PlanDraft<P> {
         earlier.collect()
     }
 
-    /// Puts `id` at the end of a branch if that is safe.
+    /// Appends `id` to a branch if that is safe.
     fn append(
         &mut self,
         id: CommandId,
@@ -235,8 +236,7 @@ impl<P: Program> PlanDraft<P> {
         safe
     }
 
-    /// Returns `true` if the model has preconditions, waiting or references of its own; probed with the command
-    /// `id`.
+    /// Returns `true` if the model has own preconditions, waits or references. The command `id` serves as the probe.
     fn is_restricted(&self, id: CommandId, head: &Possible<P>) -> bool {
         let PlanSlot { op: Some(op), part, faults, .. } = &self.slots[id.index()] else {
             return true;
@@ -251,7 +251,7 @@ impl<P: Program> PlanDraft<P> {
         !matches!(all_called::<P, _>(ask), (true, Some(true)))
     }
 
-    /// Begins again with the first stage.
+    /// Restarts with the first stage.
     fn begin(&mut self) {
         self.entered = 0;
         self.spent = 0;
@@ -260,7 +260,7 @@ impl<P: Program> PlanDraft<P> {
         self.lattice = Lattice::new(vec![self.initial.clone()], self.looked);
     }
 
-    /// Enters a stage: all stages before it are final.
+    /// Advances to a stage. All earlier stages are final.
     fn enter(&mut self, stage: usize) {
         while self.entered < stage {
             let starts = if self.is_free() {
@@ -268,7 +268,7 @@ impl<P: Program> PlanDraft<P> {
                     self.stages[self.entered].iter().flatten().copied().collect();
                 vec![self.sequential(self.lattice.start()[0].clone(), &ids)]
             } else {
-                // It was accepted before, so its cost is bounded, and the rest of the budget does not matter.
+                // The stage was accepted before, so its cost is limited, and the rest of the budget does not matter.
                 let safe = self.check_stage_within(u64::MAX);
                 assert!(safe.is_ok(), "what would make a stage unsafe was not let in: {safe:?}");
                 self.lattice.ends()
@@ -290,7 +290,7 @@ impl<P: Program> PlanDraft<P> {
         self.check_stage_within(budget.saturating_sub(self.spent))
     }
 
-    /// The same, with at most this many steps.
+    /// Like `check_stage`, with at most `budget` state transitions.
     fn check_stage_within(&mut self, budget: u64) -> Result<(), StageRefusal> {
         if self.is_free() {
             return Ok(());
@@ -326,7 +326,7 @@ impl<P: Program> PlanDraft<P> {
         safe
     }
 
-    /// The steps of a command, if it runs; all of them see results that are not concurrent.
+    /// Returns the steps of a command, if it runs. The steps may use all results of earlier stages.
     fn steps_of(&self, id: CommandId) -> impl Iterator<Item = CommandStep<'_, P>> {
         self.steps_seeing(id, &|_| true)
     }
@@ -344,14 +344,14 @@ impl<P: Program> PlanDraft<P> {
         op.map(move |op| step(op, false)).into_iter().chain(second)
     }
 
-    /// Replaces commands by simpler ones: `decide` returns a number below its argument, 0 for the command as it
-    /// is, and is called again for the chosen one. Returns `true` if any was replaced; the plan is not known to
-    /// be safe then.
+    /// Replaces commands by simpler commands. `decide` returns a number below its argument: 0 keeps the command, and
+    /// any other number selects a simpler command, for which `decide` is called again. Returns `true` if any command
+    /// was replaced; the plan may then be unsafe.
     pub(super) fn simplify(&mut self, decide: &mut dyn FnMut(u64) -> u64) -> bool {
         let mut any = false;
         for slot in &mut self.slots {
             let PlanSlot { op: Some(op), decided, candidates, .. } = slot else { continue };
-            // A model may return to an earlier command.
+            // A model may offer an earlier command again.
             let mut before: Vec<P::Op> = Vec::new();
             loop {
                 let mut simpler = if *decided < SIMPLER_MAX { P::shrink(op) } else { Vec::new() };
@@ -372,7 +372,8 @@ impl<P: Program> PlanDraft<P> {
         any
     }
 
-    /// Leaves commands out and moves others. Commands that are no longer safe are left out too.
+    /// Leaves out some commands and moves others, as `changes` requests. Also leaves out commands that are no longer
+    /// safe.
     pub(super) fn rearrange(&mut self, changes: &[Change]) {
         let last = self.stages.len() - 1;
         let before = std::mem::replace(&mut self.stages, vec![Vec::new(); last + 1]);
@@ -405,8 +406,8 @@ impl<P: Program> PlanDraft<P> {
         }
     }
 
-    /// Puts commands into a stage: all of them if that is safe, otherwise one after the other the
-    /// safe ones. Trying all together is not only faster: a command that waits is safe beside a
+    /// Puts commands into a stage: all commands if that is safe, otherwise only the safe commands, one by one. Trying
+    /// all commands together is faster and also finds more safe stages, because a waiting command is safe beside a
     /// command that ends its wait.
     fn fill(&mut self, stage: usize, wanted: &[(CommandId, Part)], changes: &[Change]) {
         self.enter(stage);

@@ -1,31 +1,44 @@
-//! The input of a generated command: numbers drawn, and the commands before.
+//! The input of a generated command: drawn numbers, and the earlier commands.
 
 use std::ops::Range;
 
 use super::CommandId;
 use unpause_check::Model;
 
-/// Draws the arguments of a command. Every value drawn is a decision of the run: replayed by its
-/// trace, and made small by shrinking.
+/// A source of drawn arguments for a command. Every drawn value is a decision of the run, so the trace replays it and
+/// shrinking makes it small.
+///
+/// ```
+/// use sim::check::models::Counter;
+///
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let sizes = sim::parallel::initial::<Counter, _>(|g| {
+///     let count = g.below(4);
+///     (0..count).map(|_| g.range(1..9)).collect::<Vec<_>>()
+/// });
+/// assert!(sizes.len() < 4 && sizes.iter().all(|size| (1..9).contains(size)));
+/// # });
+/// # assert!(report.passed());
+/// ```
 pub struct Gen<'a, P: Model> {
-    /// Returns a number below a bound that is at least 1.
+    /// Returns a number below its argument, which is at least 1.
     pub(super) draw: &'a mut dyn FnMut(u64) -> u64,
     pub(super) id: CommandId,
     pub(super) client: Option<u32>,
     pub(super) earlier: &'a [Earlier<'a, P>],
-    /// True if the earlier commands were read.
+    /// `true` if the earlier commands were read.
     pub(super) looked: bool,
 }
 
-/// A command that has certainly ended before the command being generated begins.
+/// A command that has certainly ended before the generated command begins.
 #[derive(Debug)]
 pub struct Earlier<'a, P: Model> {
-    /// Its id, for a command that uses its result.
+    /// The id of the command. A later command contains this id to use its result.
     pub id: CommandId,
-    /// The operation, not resolved.
+    /// The operation, with unresolved ids.
     pub op: &'a P::Op,
-    /// Its result if all commands run one after the other in the order of generation. The real result is known
-    /// only after it has returned.
+    /// The result of the command if all commands run in sequence, in generation order. The real result is known only
+    /// after the command has returned.
     pub ret: &'a P::Ret,
 }
 
@@ -38,7 +51,7 @@ impl<P: Model> Clone for Earlier<'_, P> {
 impl<P: Model> Copy for Earlier<'_, P> {}
 
 impl<P: Model> Gen<'_, P> {
-    /// Calls `make` with numbers from `draw`, and no earlier command.
+    /// Calls `make` with numbers from `draw`, and without earlier commands.
     pub(crate) fn with<T>(
         id: CommandId,
         draw: &mut dyn FnMut(u64) -> u64,
@@ -49,7 +62,7 @@ impl<P: Model> Gen<'_, P> {
 }
 
 impl<'a, P: Model> Gen<'a, P> {
-    /// A number below `bound`, every one with the same probability. Shrinks to 0.
+    /// Returns a number below `bound`, uniformly distributed. Shrinks to 0.
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -59,41 +72,62 @@ impl<'a, P: Model> Gen<'a, P> {
         (self.draw)(bound)
     }
 
-    /// A number of `range`. Shrinks to the start of the range.
+    /// Returns a number in `range`. Shrinks to the start of the range.
     ///
     /// # Panics
     /// If the range is empty.
+    ///
+    /// ```
+    /// use sim::check::models::Counter;
+    ///
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let size = sim::parallel::initial::<Counter, _>(|g| g.range(1..3));
+    /// assert!(size == 1 || size == 2, "the end of the range is exclusive");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "there is no number in the empty range {range:?}");
         range.start + self.below(range.end - range.start)
     }
 
-    /// The client number of the command: the number of its branch. None before and after all
-    /// branches.
+    /// Returns the client number of the command, which is the number of its branch. `None` in the prefix and the
+    /// suffix.
     pub fn client(&self) -> Option<u32> {
         self.client
     }
 
-    /// True or false. Shrinks to false.
+    /// Returns `true` or `false`. Shrinks to `false`.
     pub fn bool(&mut self) -> bool {
         self.below(2) == 1
     }
 
-    /// One of `items`. Shrinks to the first.
+    /// Returns one of `items`. Shrinks to the first item.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `items` is empty.
     #[track_caller]
     pub fn choose<T: Clone>(&mut self, items: &[T]) -> T {
         assert!(!items.is_empty(), "there is nothing to choose from: give at least one item");
         items[self.below(items.len() as u64) as usize].clone()
     }
 
-    /// One of `items`, each with a probability in proportion to its weight. Shrinks to the first.
+    /// Returns one of `items`, each with a probability proportional to its weight. Shrinks to the first item.
     ///
     /// # Panics
     /// If the weights add up to 0.
+    ///
+    /// ```
+    /// use sim::check::models::Counter;
+    ///
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let kinds = [(90, "read"), (10, "write"), (0, "delete")];
+    /// let kind = sim::parallel::initial::<Counter, _>(|g| g.weighted(&kinds));
+    /// assert_ne!(kind, "delete");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn weighted<T: Clone>(&mut self, items: &[(u32, T)]) -> T {
         let sum: u64 = items.iter().map(|(weight, _)| u64::from(*weight)).sum();
@@ -107,20 +141,30 @@ impl<'a, P: Model> Gen<'a, P> {
         found.expect("the number drawn is below the sum of the weights").1.clone()
     }
 
-    /// The id of the command being generated. No other command of the program has it, so an object can identify
-    /// a command that is sent again.
+    /// Returns the id of the command that is being generated. The id is unique in the program, so an object can use it
+    /// to identify a command that is sent again.
     pub fn id(&self) -> CommandId {
         self.id
     }
 
-    /// The commands whose results this one may use, in the order of their generation.
+    /// Returns the commands whose results this command may use, in generation order.
     pub fn earlier(&mut self) -> &'a [Earlier<'a, P>] {
         self.looked = true;
         self.earlier
     }
 
-    /// Chooses one of the earlier commands whose results this one may use and that are `wanted`;
-    /// `None` if there is none. Shrinks to the first.
+    /// Chooses an earlier command that is `wanted` and whose result this command may use; `None` if there is no such
+    /// command. Shrinks to the first.
+    ///
+    /// ```
+    /// use sim::check::models::Counter;
+    ///
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let earlier = sim::parallel::initial::<Counter, _>(|g| g.choose_earlier(|_| true));
+    /// assert_eq!(earlier, None, "an initial state is drawn before all commands");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn choose_earlier(
         &mut self,
         wanted: impl Fn(&Earlier<'a, P>) -> bool,

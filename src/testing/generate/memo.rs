@@ -1,12 +1,12 @@
-//! Memoized generated programs of this thread, for shrinking, which generates the same program thousands of
+//! A memo of generated programs for one thread. Shrinking uses it, because it generates the same program thousands of
 //! times.
 //!
 //! Generating a program takes much longer than running it, and shrinking changes the schedule and the remaining
-//! commands far more often than the generated program. So while a [`Memo`] is alive, generated programs are
-//! kept with the numbers drawn for them. A program is a function of these, of the model and of the shape;
-//! smaller programs made from it are not kept.
+//! commands far more often than the generated program. So while a [`Memo`] is alive, generated programs are cached
+//! together with their drawn numbers. A program is a function of these numbers, the model and the shape. Smaller
+//! programs derived from it are not cached.
 //!
-//! A model that is not a function of its draws is not detected meanwhile: the shrinker replays the decisions of
+//! The memo hides that a model is not a function of its draws. To detect this, the shrinker replays the decisions of
 //! its result without a memo.
 
 use std::any::Any;
@@ -18,18 +18,18 @@ use super::plan::ProgramSize;
 use super::{Program, Shape};
 use crate::run::program::Part;
 
-/// The maximum number of programs kept: one body may run several.
+/// The maximum number of cached programs. One test body may run several programs.
 const KEPT_MAX: usize = 4;
 
 thread_local! {
     static KEPT: RefCell<Option<Vec<Rc<dyn Any>>>> = const { RefCell::new(None) };
 }
 
-/// While it is alive, this thread keeps generated programs.
+/// A guard: while it is alive, this thread caches generated programs.
 pub(crate) struct Memo(());
 
 impl Memo {
-    /// Begins without programs.
+    /// Starts an empty memo.
     #[allow(dead_code, reason = "the real build makes no program smaller")]
     pub(crate) fn begin() -> Memo {
         KEPT.with(|kept| *kept.borrow_mut() = Some(Vec::new()));
@@ -43,13 +43,13 @@ impl Drop for Memo {
     }
 }
 
-/// Drops all programs and keeps no more until the next [`Memo`]. For a model that draws outside of its plan.
+/// Drops all cached programs, and caches no more until the next [`Memo`]. Used if a model draws outside of its plan.
 pub(crate) fn forget() {
     // The destructors of the user's values may call this module.
     drop(KEPT.with(RefCell::take));
 }
 
-/// The input of a generated program besides the numbers drawn for its commands.
+/// The input of a generated program, except the numbers drawn for its commands.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ProgramOrigin<P> {
     pub(super) shape: Shape,
@@ -58,27 +58,27 @@ pub(super) struct ProgramOrigin<P> {
     pub(super) parts: Vec<Part>,
 }
 
-/// A program with its input.
+/// A cached program with its input.
 pub(super) struct KnownProgram<P: Program> {
     pub(super) origin: ProgramOrigin<P>,
-    /// The draws: bound and value.
+    /// The draws, each with its bound and its value.
     pub(super) drawn: Vec<(u64, u64)>,
     pub(super) generated: Generated<P>,
 }
 
-/// Returns `true` if generated programs are kept.
+/// Returns `true` if generated programs are cached.
 pub(super) fn is_on() -> bool {
     KEPT.with(|kept| kept.borrow().is_some())
 }
 
-/// A kept program with this input, if any.
+/// Returns the cached program with this input, if any.
 pub(super) fn find<P: Program + 'static>(origin: &ProgramOrigin<P>) -> Option<Rc<KnownProgram<P>>> {
     let kept = KEPT.with(|kept| kept.borrow().clone())?;
     let mut known = kept.into_iter().filter_map(|known| known.downcast::<KnownProgram<P>>().ok());
     known.find(|known| known.origin == *origin)
 }
 
-/// Keeps a program, instead of another one with the same input.
+/// Caches a program. Replaces a program with the same input.
 pub(super) fn keep<P: Program + 'static>(new: KnownProgram<P>) {
     let Some(mut kept) = KEPT.with(|kept| kept.borrow().clone()) else { return };
     let same = |known: &Rc<dyn Any>| {

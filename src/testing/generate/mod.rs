@@ -1,33 +1,31 @@
 //! Programs from a model: commands, their order, and their concurrency.
 //!
-//! A [`Program`] is a [`Model`] that can generate commands. From it and a [`Shape`] comes a plan: a prefix,
-//! stages of branches that run at the same time, and a suffix. Every choice in it is drawn by a function of the
-//! caller, so that a plan is a function of the numbers drawn; the number, bounds and order of the draws are
-//! frozen, because a trace holds nothing else. This module runs nothing: see [`parallel`](crate::parallel()).
+//! A [`Program`] is a [`Model`] that can generate commands. A `Program` and a [`Shape`] determine a plan: a prefix,
+//! stages of concurrent branches, and a suffix. The caller's function draws every choice in the plan, so the plan is a
+//! function of the drawn numbers. The number, bounds and order of the draws are frozen, because a trace contains only
+//! these numbers. This module runs nothing: see [`parallel`](crate::parallel()).
 //!
 //! # What is safe
 //!
-//! A command enters a branch only if [`Program::precondition`] holds for it and for all others of its stage in
-//! every order of the branches, and if none of these orders ends with all branches waiting ([`Program::waits`];
-//! `safety.rs`). A dropped command may happen or not. A command without a waiting branch may take
-//! effect at once, at any later time, or never. If a model has several
-//! [`successors`](Model::successors), all of them are followed. Every smaller program is checked
-//! again in the same way.
+//! A command is added to a branch only if two conditions hold in every order of the branches. First,
+//! [`Program::precondition`] holds for the command and for all other commands of its stage. Second, no order ends with
+//! all branches waiting ([`Program::waits`]; `safety.rs`). A dropped command may take effect or not. A command without
+//! a waiting branch may take effect at once, at any later time, or never. If a model has several
+//! [`successors`](Model::successors), all of them are followed. Every smaller program is checked again in the same way.
 //!
-//! All orders are checked, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
-//! 20,000 in a program. A command that would exceed it is tried without its faults, then left out and counted
-//! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes and
-//! models such as queues and stacks, where hardly two orders lead to the same state, this is 4 to
-//! 10 % of the commands in chunks and 2 to 3 % in branches. For other models it is none. A model
-//! that has no precondition, waiting or references of its own needs no such check, and has no
-//! limit.
+//! All orders are checked, not only a sample. The check is limited to 5000 state transitions in a stage, and 20,000 in
+//! a program. A command that would exceed it is tried without its faults, then left out and counted
+//! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes, this affects models such
+//! as queues and stacks, because their different orders rarely lead to the same state. For them, 4 to 10 % of the
+//! commands in chunks and 2 to 3 % in branches are left out. For other models, no commands are left out. A model
+//! without own preconditions, waits or references needs no check and has no limit.
 //!
 //! # Results of earlier commands
 //!
-//! A command may use the result of another command if that has certainly ended before. A command of
-//! the prefix may be used anywhere after it; a command of a branch in the same branch, in later
-//! stages and in the suffix; a concurrent command never. It holds a [`CommandId`], and
-//! [`Program::resolve`] replaces it by the result.
+//! A command may use the result of another command if that command has certainly ended before. The result of a prefix
+//! command may be used anywhere after it. The result of a branch command may be used later in the same branch, in later
+//! stages and in the suffix. Results of concurrent commands cannot be used. A command contains the [`CommandId`] of the
+//! result, and [`Program::resolve`] replaces the id by the result.
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
@@ -96,43 +94,42 @@ use unpause_check::Model;
 /// }
 /// ```
 pub trait Program: Model {
-    /// Generates a command. `self` is a state that the object may be in; all open choices must be drawn from
-    /// `g`. A command that [`precondition`](Program::precondition) refuses is generated again a few times and
-    /// then left out.
+    /// Generates a command. `self` is a possible state of the object. All choices must be drawn from `g`. A command
+    /// that [`precondition`](Program::precondition) refuses is generated again a few times and then left out.
     fn generate(&self, g: &mut Gen<'_, Self>) -> Self::Op;
 
-    /// Returns `true` if `op`, resolved, is allowed in this state. By default always.
+    /// Returns `true` if `op`, with resolved ids, is allowed in this state. By default, all commands are allowed.
     fn precondition(&self, op: &Self::Op) -> bool {
         let _ = op;
         defaults::called::<Self>(Method::Precondition);
         true
     }
 
-    /// Returns `true` if `op`, resolved, waits in this state until another command has changed it, as taking
-    /// from an empty queue does. A waiting command is placed only where others end its waiting in every order.
-    /// By default none waits.
+    /// Returns `true` if `op`, with resolved ids, waits in this state until another command changes the state. For
+    /// example, taking from an empty queue waits. A waiting command is placed only where other commands end its wait in
+    /// every order. By default, no command waits.
     ///
-    /// [`Model::step`] must then return a result that no client ever receives, so that the checker orders no
-    /// operation there.
+    /// In such a state, [`Model::step`] must return a result that no client ever receives, so that the checker places
+    /// no operation in it.
     fn waits(&self, op: &Self::Op) -> bool {
         let _ = op;
         defaults::called::<Self>(Method::Waits);
         false
     }
 
-    /// The command with the results of earlier ones in place of their [`CommandId`]s. Return `None` if a needed
-    /// result is missing or unusable; then the command does not run. By default the command as it is.
+    /// Returns the command with the results of earlier commands in place of their [`CommandId`]s. Return `None` if a
+    /// needed result is missing or unusable; the command then does not run. By default, returns the command unchanged.
     fn resolve(op: &Self::Op, results: &Results<'_, Self>) -> Option<Self::Op> {
         let _ = results;
         defaults::called::<Self>(Method::Resolve);
         Some(op.clone())
     }
 
-    /// The command, resolved, with what is known when it runs in place of its [`Guess`]es: usually by
-    /// [`History::guess`]. By default the command as it is.
+    /// Returns the resolved command with values in place of its [`Guess`]es, when the command runs. Usually uses
+    /// [`History::guess`]. By default, returns the command unchanged.
     ///
-    /// While a program is generated the model takes steps with commands whose guesses are not put in.
-    /// [`precondition`](Program::precondition) and [`waits`](Program::waits) do not see them either.
+    /// During the generation of a program, the model steps with commands whose guesses are not replaced yet.
+    /// [`precondition`](Program::precondition) and [`waits`](Program::waits) do not see the guessed values either.
     ///
     /// ```
     /// # use sim::check::Model;
@@ -181,16 +178,17 @@ pub trait Program: Model {
         op.clone()
     }
 
-    /// Commands that are simpler than `op`, not resolved, the simplest first: candidates for its place when a
-    /// failing program is made smaller. Each is tried until one fails in the same way; then those simpler than
-    /// that one, and so on, at most 500 times for a command. By default there are none.
+    /// Returns commands that are simpler than the unresolved command `op`, the simplest first. They are candidates to
+    /// replace `op` when a failing program is shrunk. Candidates are tried until the program fails in the same way.
+    /// Then the candidates for the simplified command are tried, and so on, at most 500 times per command. By default,
+    /// there are no candidates.
     ///
-    /// [Drawn](Gen) values shrink by themselves, towards 0 and the first item. Use this for relations between
-    /// values: a command is simpler than another kind of command, the middle of a range is its zero, one
-    /// argument must shrink together with another. A candidate whose [`precondition`](Program::precondition)
-    /// does not hold in the remaining program is not tried, and no candidate is tried twice, so a model may
-    /// return to an earlier one. Must be a function of `op`. It is called once for each command of each
-    /// program, even if none fails.
+    /// [Drawn](Gen) values shrink by themselves, towards 0 and the first item. Implement this method for relations
+    /// between values. For example, one kind of command is simpler than another kind, the middle of a range is the
+    /// simplest value, or two arguments must shrink together. A candidate whose [`precondition`](Program::precondition)
+    /// does not hold in the remaining program is not tried. No candidate is tried twice, so a model may return an
+    /// earlier command again. The result must depend only on `op`. This method is called once for each command of each
+    /// program, even if no program fails.
     ///
     /// ```
     /// # use sim::check::Model;
@@ -242,25 +240,25 @@ pub trait Program: Model {
         Vec::new()
     }
 
-    /// The command as it is sent again although it has returned ([`Shape::stutter`]). `None`, the default: the
-    /// repeated command must change nothing, and its result is ignored. A model that identifies commands and
-    /// keeps their results returns the command as it is; then it is recorded like any other and its result is
-    /// checked. Its [`precondition`](Program::precondition) is not checked, because a network may always repeat
-    /// a message. The choice of `Some` or `None` must not depend on results that are not resolved yet.
+    /// Returns the command to send again after it has returned ([`Shape::stutter`]). `None` is the default: the
+    /// repeated command must then change nothing, and its result is ignored. If a model identifies commands and stores
+    /// their results, return the command unchanged. The repetition is then recorded like other commands, and its result
+    /// is checked. Its [`precondition`](Program::precondition) is not checked, because a network may always repeat a
+    /// message. The choice of `Some` or `None` must not depend on unresolved results.
     fn again(op: &Self::Op) -> Option<Self::Op> {
         let _ = op;
         None
     }
 
-    /// The command as Rust source, for the regression test of a failing program. By default the output of
-    /// [`Debug`], which is source for enums, structs and tuples of numbers, characters and `bool`s with derived
-    /// `Debug`. It is not for types that own text or items (`String`, `Vec`, a map), for a hand-written
-    /// `Debug`, and for `NaN`: implement this method for them.
+    /// Returns the command as Rust source, for the regression test of a failing program. By default, returns the output
+    /// of [`Debug`]. This output is valid source for enums, structs and tuples of numbers, characters and `bool`s with
+    /// derived `Debug`. It is not valid source for types that own text or items (`String`, `Vec`, a map), for a
+    /// hand-written `Debug`, and for `NaN`. Implement this method for such types.
     fn source(op: &Self::Op) -> String {
         format!("{op:#?}")
     }
 
-    /// The kind of a command, for counting: by default [`Model::op_text`] up to the first character
+    /// Returns the kind of a command, for counting. By default, returns [`Model::op_text`] up to the first character
     /// that is not a letter or a digit.
     fn label(op: &Self::Op) -> String {
         let text = Self::op_text(op);
@@ -268,9 +266,8 @@ pub trait Program: Model {
         text[..if end == 0 { text.len() } else { end }].to_owned()
     }
 
-    /// The [labels](Program::label) that every test must run in some program. A test fails if one
-    /// of them never runs, like a [`sometimes!`](macro@crate::sometimes) that never holds. None by
-    /// default.
+    /// Returns the [labels](Program::label) that every test must run in some program. A test fails if a label never
+    /// runs, like a [`sometimes!`](macro@crate::sometimes) that never holds. By default, there are no required labels.
     ///
     /// ```
     /// # use sim::check::Model;
@@ -302,13 +299,19 @@ pub trait Program: Model {
     }
 }
 
-/// The id of a command of a program: its position among the generated commands, from 0. It stays the same when
-/// others are left out.
+/// The id of a command in a program: its position among the generated commands, from 0. The id does not change when
+/// other commands are left out.
+///
+/// ```
+/// let id = sim::CommandId(3);
+/// assert_eq!(format!("{id:?}"), "#3");
+/// assert_eq!(format!("{id:#?}"), "CommandId(3)");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u32);
 
 impl fmt::Debug for CommandId {
-    /// `#3`, as in the texts of commands; in the alternate form Rust source: `CommandId(3)`.
+    /// Formats the id as `#3`, like in the texts of commands; in the alternate form as Rust source: `CommandId(3)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() { write!(f, "CommandId({})", self.0) } else { write!(f, "#{}", self.0) }
     }

@@ -1,13 +1,18 @@
-//! The plan of a program: the place of each command.
+//! The plan of a program: its commands and their places.
 //!
-//! Order of the draws, frozen: the number of commands in each part; for each command its change in
-//! a smaller program ([`Change`], not explored); then for each command its faults and its
-//! arguments; then for each command the chosen simpler command ([`Program::shrink`]), not explored
-//! either, and drawn only if simpler commands exist. Changes are drawn before the arguments, so
-//! that their positions do not depend on arguments; simpler commands depend on the arguments.
+//! Order of the draws, frozen:
 //!
-//! A smaller program is the generated one, in the states of its generation, with commands left out or moved
-//! afterwards: the remaining commands do not change because others are left out.
+//! 1. the number of commands in each part;
+//! 2. for each command, its change in a smaller program ([`Change`], not explored);
+//! 3. for each command, its faults and its arguments;
+//! 4. for each command, the chosen simpler command ([`Program::shrink`], not explored), drawn only
+//!    if simpler commands exist.
+//!
+//! Changes are drawn before the arguments, so their positions do not depend on arguments. Simpler
+//! commands are drawn last, because they depend on the arguments.
+//!
+//! A smaller program is derived from the generated program: commands are left out or moved after the generation. So the
+//! remaining commands do not change when other commands are left out.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,22 +24,22 @@ use super::shape::{Middle, WIDTH_MIN};
 use super::{CommandId, Program, Shape};
 use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 
-/// The number of attempts to generate a command that the model refuses.
+/// The maximum number of attempts to generate a command that the model refuses.
 const ATTEMPTS: u32 = 8;
 
-/// The number of first points that may drop a command.
+/// The number of points, from the start of a command, at which the command may be dropped.
 const CRASH_POINTS: u64 = 8;
 
-/// Returns a number below its argument.
+/// A function that returns a number below its argument.
 type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 /// The size of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProgramSize {
-    /// At most this percentage, 0 to 100, of the maximum of the shape.
+    /// At most this percentage, 0 to 100, of the maximum numbers in the shape.
     Percent(u32),
-    /// As large as the shape allows, drawn so that each number drawn makes a difference: a search over all of
-    /// them visits every program at most once.
+    /// As large as the shape allows. Every draw makes a difference, so a search over all draws visits every program at
+    /// most once.
     All,
 }
 
@@ -46,8 +51,8 @@ impl ProgramSize {
         }
     }
 
-    /// Returns `true` with this probability in thousandths. Draws 0, the least, for `false`; draws nothing for
-    /// probability 0.
+    /// Returns `true` with this probability, in thousandths. The minimum draw, 0, gives `false`. Draws nothing if the
+    /// probability is 0.
     fn happens(self, probability: u32, draw: &mut dyn FnMut(u64) -> u64) -> bool {
         match self {
             ProgramSize::Percent(_) => {
@@ -57,8 +62,8 @@ impl ProgramSize {
         }
     }
 
-    /// The number of attempts to generate a command that the model refuses. A search covers the other draws
-    /// anyway.
+    /// Returns the maximum number of attempts to generate a command that the model refuses. A search needs only one
+    /// attempt, because it covers the other draws anyway.
     fn attempts(self) -> u32 {
         match self {
             ProgramSize::Percent(_) => ATTEMPTS,
@@ -73,19 +78,19 @@ pub(crate) struct PlanSlot<P: Program> {
     pub(crate) part: Part,
     pub(crate) fate: Fate,
     pub(crate) faults: Faults,
-    /// `None` if the model allowed none.
+    /// `None` if the model allowed no command in this place.
     pub(crate) op: Option<P::Op>,
-    /// The number of decisions on a simpler command in its place.
+    /// The number of decisions about a simpler command in this place.
     pub(crate) decided: usize,
-    /// The number of simpler commands that the model has for its current form.
+    /// The number of simpler commands that the model offers for the current command.
     pub(crate) candidates: u64,
 }
 
-/// A program whose generation ended by a panic of its model.
+/// A program whose generation was ended by a panic of its model.
 pub(crate) struct Unfinished<P: Program> {
-    /// The generated part.
+    /// The part generated before the panic.
     pub(crate) plan: ProgramPlan<P>,
-    /// The activity, in words.
+    /// A description of the activity that panicked.
     pub(crate) doing: String,
     /// The payload of the panic.
     pub(crate) payload: Box<dyn Any + Send>,
@@ -94,27 +99,27 @@ pub(crate) struct Unfinished<P: Program> {
 /// The commands of a program, with their places.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramPlan<P: Program> {
-    /// By [`CommandId`].
+    /// The commands, indexed by [`CommandId`].
     pub(crate) slots: Vec<PlanSlot<P>>,
-    /// The prefix, the stages and the suffix: each consists of branches of commands, which are run
-    /// or represented by their points.
+    /// The prefix, the stages and the suffix. Each consists of branches of commands, which run or are represented by
+    /// their points.
     pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
     /// The number of orders in which the commands can take effect.
     pub(crate) interleavings: u64,
-    /// The commands left out at generation.
+    /// The commands that were left out at generation.
     pub(crate) omitted: Omitted,
-    /// The number of steps from state to state for its generation.
+    /// The number of state transitions that the generation needed.
     pub(crate) work: u64,
 }
 
 impl<P: Program + 'static> ProgramPlan<P> {
-    /// A program of this shape and size for an object that begins as `initial`.
+    /// Generates a program of this shape and size for an object whose initial state is `initial`.
     ///
-    /// `draw` returns a number below its argument; `change` is called once for each command, `simpler` as for
-    /// [`PlanDraft::simplify`].
+    /// `draw` returns a number below its argument. `change` is called once for each command. `simpler` is the `decide`
+    /// function of [`PlanDraft::simplify`].
     ///
     /// # Errors
-    /// A panic of the model, with the generated part.
+    /// A panic of the model, with the part generated so far.
     pub(crate) fn draw(
         shape: &Shape,
         size: ProgramSize,
@@ -124,12 +129,12 @@ impl<P: Program + 'static> ProgramPlan<P> {
         simpler: &mut dyn FnMut(u64) -> u64,
     ) -> Result<ProgramPlan<P>, Box<Unfinished<P>>> {
         let parts = parts(shape, size, draw);
-        // All changes come before the first draw of a command, so that a replay with other changes has the same draws
-        // in the same places.
+        // All changes are drawn before the first draw of a command. So a replay with other changes has the same draws
+        // at the same positions.
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = PlanDraft::new(initial, parts.clone());
         let mut making = None;
-        // The model is code of the user. A panic in it is reported with the commands generated so far.
+        // The model is user code. A panic in it is reported with the commands generated so far.
         let make = AssertUnwindSafe(|| {
             let mut generate = |draft: &mut PlanDraft<P>, draw: Draw<'_>| {
                 for n in 0..draft.slots.len() {
@@ -163,10 +168,10 @@ impl<P: Program + 'static> ProgramPlan<P> {
         }
     }
 
-    /// The program of a script.
+    /// Creates the plan of a script.
     ///
     /// # Errors
-    /// The first command that the model does not allow at its place, if nothing was changed.
+    /// The first command that the model does not allow in its place, if no command was changed.
     pub(crate) fn of_script(
         script: Script<P::Op>,
         initial: &P,
@@ -180,7 +185,7 @@ impl<P: Program + 'static> ProgramPlan<P> {
         }
         let changes: Vec<Change> = parts.iter().map(|_| change()).collect();
         let mut draft = PlanDraft::new(initial, parts);
-        // The commands of a script may hold the id of any command.
+        // A command of a script may contain the id of any other command.
         draft.looked = true;
         draft.scripted = true;
         let mut said = Vec::new();
@@ -220,27 +225,28 @@ impl<P: Program + 'static> ProgramPlan<P> {
         runs.any(|slot| slot.op.as_ref().is_some_and(|op| P::label(op) == label))
     }
 
-    /// Returns `true` if there is a command without a waiting branch.
+    /// Returns `true` if the plan has a command that its branch does not wait for.
     pub(crate) fn has_timeouts(&self) -> bool {
         let mut runs = self.slots.iter().filter(|slot| slot.fate == Fate::Runs);
         runs.any(|slot| slot.faults.timeout)
     }
 
-    /// Returns `true` if `other`, if it is before `id`, has certainly ended when `id` begins.
+    /// Returns `true` if `id` may use results of `other`. In that case, if `other` precedes `id`, it has certainly
+    /// ended when `id` begins.
     pub(crate) fn sees(&self, id: CommandId, other: CommandId) -> bool {
         sees(self.slots[id.index()].part, self.slots[other.index()].part)
     }
 }
 
-/// Generates the commands of a draft, or restores them if they were generated from the same numbers before.
-/// Draws the same in both cases.
+/// Generates the commands of a draft, or restores them if they were generated from the same numbers before. The draws
+/// are the same in both cases.
 fn recall<P: Program + 'static>(
     origin: ProgramOrigin<P>,
     draft: &mut PlanDraft<P>,
     draw: Draw<'_>,
     generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
 ) {
-    // Up to the first different number, the bounds are the same as in the previous draft.
+    // Up to the first different number, the bounds are the same as in the memoized generation.
     let mut drawn: Vec<(u64, u64)> = Vec::new();
     if let Some(known) = memo::find(&origin) {
         let same = known.drawn.iter().all(|(bound, value)| {
@@ -262,8 +268,8 @@ fn recall<P: Program + 'static>(
     memo::keep(KnownProgram { origin, drawn, generated: draft.generated() });
 }
 
-/// Returns `true` if a command in the part `own` may use the result of one in `other`, which must not be
-/// concurrent.
+/// Returns `true` if a command in the part `own` may use the result of a command in the part `other`: the parts must
+/// not be concurrent.
 pub(super) fn sees(own: Part, other: Part) -> bool {
     match (own, other) {
         (Part::Branch { stage, branch }, Part::Branch { stage: same, branch: beside }) => {
@@ -273,7 +279,7 @@ pub(super) fn sees(own: Part, other: Part) -> bool {
     }
 }
 
-/// The parts of the commands, one after the other.
+/// Draws the part of each command, in command order.
 fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<Part> {
     let of_size = |most: u32| size.of(most);
     let mut up_to = |least: u32, most: u32| -> u32 {
@@ -302,7 +308,7 @@ fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> 
         Middle::Branches { probability, count_max, length_max } => {
             parts.extend((0..least).map(|_| Part::Prefix));
             for _ in least..least + of_size(most - least) {
-                // 0 means to branch at once, so that it shrinks to that.
+                // 0 means to branch now, so the draw shrinks to an immediate branch.
                 let branches = match size {
                     ProgramSize::Percent(_) => draw(1000) < u64::from(probability),
                     ProgramSize::All => probability > 0 && (probability >= 1000 || draw(2) == 0),

@@ -1,8 +1,9 @@
-//! Arguments of commands from strategies of proptest: the feature `proptest`.
+//! Command arguments from strategies of proptest, with the feature `proptest`.
 //!
 //! Two numbers are drawn for a value, so a seed and a trace determine it: the seed of its random
-//! bits, and the number of proptest's simplifying steps. A random second number hardly ever
-//! simplifies; the least, which shrinking tries first, simplifies as far as possible.
+//! bits, and the number of proptest's simplifying steps. A random second number almost never
+//! simplifies the value. The minimum, 0, which shrinking tries first, simplifies it as far as
+//! possible.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -12,14 +13,14 @@ use unpause_check::Model;
 
 /// The maximum number of simplification steps.
 const SIMPLER_MAX: u64 = 64;
-/// The number of levels: all but [`SIMPLER_MAX`] leave a value as it is.
+/// The number of levels. Only the lowest [`SIMPLER_MAX`] levels simplify the value.
 const SELDOM: u64 = 1 << 16;
 
 impl<P: Model> Gen<'_, P> {
-    /// A value of a strategy. Shrinks by the strategy's own steps towards a simpler one, up to 64 of them.
+    /// Returns a value of a strategy. Shrinks by up to 64 simplification steps of the strategy.
     ///
     /// # Panics
-    /// If the strategy rejects all values, such as a filter that none passes.
+    /// If the strategy rejects all values, for example with a filter that no value passes.
     ///
     /// ```
     /// use proptest::collection::vec;

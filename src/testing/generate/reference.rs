@@ -1,4 +1,4 @@
-//! References to the results of earlier commands: handles that no model can predict.
+//! References to the results of earlier commands. A result may be a handle that no model can predict.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -6,14 +6,14 @@ use std::hash::{Hash, Hasher};
 use super::{CommandId, Results};
 use unpause_check::Model;
 
-/// A handle that an earlier command made, such as a connection or an open file: for the object the real handle,
-/// for the model the id of the command that made it.
+/// A handle that an earlier command created, such as a connection or an open file. For the object it is the real
+/// handle; for the model it is the id of the command that created it.
 ///
-/// A model must return the result of a command, but cannot know which handle the object will return. So the
-/// result is a reference: equal to any other one to the same command, for any handle. The model keeps it as an
-/// identity, in its state too, and needs to predict nothing. A command that uses it holds a
-/// reference without a handle. [`Program::resolve`](super::Program::resolve) fills in the returned
-/// handle, by [`Results::reference`].
+/// A model must return the result of a command, but cannot know which handle the object will return. So the result is a
+/// reference. References to the same command are equal, regardless of their handles. The model uses the reference as an
+/// identity, also in its state, and needs to predict nothing. A later command that uses the handle contains a reference
+/// without a handle. [`Program::resolve`](super::Program::resolve) fills in the returned handle, with
+/// [`Results::reference`].
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -96,28 +96,45 @@ pub struct Reference<H> {
 }
 
 impl<H> Reference<H> {
-    /// A reference to the result of the command `id`, without a handle: returned by a model, and held by a
-    /// generated command.
+    /// Creates a reference to the result of the command `id`, without a handle. Models return such references, and
+    /// generated commands contain them.
+    ///
+    /// ```
+    /// use sim::{CommandId, Reference};
+    ///
+    /// // The model predicts the command, and not the handle.
+    /// let predicted = Reference::to(CommandId(3));
+    /// let returned = Reference::to(CommandId(3)).with("connection 1");
+    /// assert_eq!(predicted, returned);
+    /// assert_ne!(predicted, Reference::to(CommandId(4)));
+    /// ```
     pub const fn to(id: CommandId) -> Reference<H> {
         Reference { id, handle: None }
     }
 
-    /// The same with the real handle: returned by the object.
+    /// Returns the same reference with the real handle. The object returns such references.
+    ///
+    /// ```
+    /// use sim::{CommandId, Reference};
+    ///
+    /// let returned = Reference::to(CommandId(3)).with("connection 1");
+    /// assert_eq!((returned.id(), *returned.get()), (CommandId(3), "connection 1"));
+    /// ```
     #[must_use]
     pub fn with(self, handle: H) -> Reference<H> {
         Reference { handle: Some(handle), ..self }
     }
 
-    /// The command that made it.
+    /// Returns the id of the command that created the handle.
     pub fn id(&self) -> CommandId {
         self.id
     }
 
-    /// The real handle.
+    /// Returns the real handle.
     ///
     /// # Panics
-    /// If there is none: the command that holds it was not resolved, or the command that made it returned a
-    /// reference without one.
+    /// If there is no handle: either the command that contains the reference was not resolved, or the creating command
+    /// returned a reference without a handle.
     #[track_caller]
     pub fn get(&self) -> &H {
         match &self.handle {
@@ -159,7 +176,8 @@ impl<H> Hash for Reference<H> {
 }
 
 impl<H> fmt::Debug for Reference<H> {
-    /// `#3`, as a [`CommandId`]; in the alternate form Rust source: `sim::Reference::to(sim::CommandId(3))`.
+    /// Formats the reference as `#3`, like a [`CommandId`]; in the alternate form as Rust source:
+    /// `sim::Reference::to(sim::CommandId(3))`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match f.alternate() {
             true => write!(f, "sim::Reference::to(sim::CommandId({}))", self.id.0),
@@ -169,8 +187,8 @@ impl<H> fmt::Debug for Reference<H> {
 }
 
 impl<'a, P: Model> Results<'a, P> {
-    /// The reference that the command of `reference` returned, with its handle; `None` if that did not return,
-    /// or returned another one. `find` extracts the reference from the result.
+    /// Returns the reference that the command of `reference` returned, with its handle. `None` if the command did not
+    /// return, or returned a different reference. `find` extracts the reference from the result.
     pub fn reference<H: Clone + 'a>(
         &self,
         reference: &Reference<H>,

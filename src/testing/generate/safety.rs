@@ -1,15 +1,15 @@
-//! Decides which commands are allowed in every order: all states that the branches of a stage can lead to.
+//! Decides which commands are allowed in every order. Computes all states that the branches of a stage can reach.
 //!
-//! Branches that run concurrently form a lattice: a node for each vector of positions, an edge for each next
-//! command. The possible states at a node are the states of its predecessors, one command later. So
-//! all orders are covered without executing them one by one: 5 concurrent commands are 32 nodes and
-//! not 120 orders, three branches of 5 are 216 and not 756,756. Equal states are merged. For a
-//! model with several [successors](Model::successors) each of them is followed. Nothing is sampled:
-//! a stage of more than [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
+//! Branches that run concurrently form a lattice: a node for each vector of branch positions, and an edge for each next
+//! command. The possible states at a node are the states of its predecessors after one more command. So all orders are
+//! covered without executing them one by one. For example, 5 concurrent commands need 32 nodes instead of 120 orders,
+//! and three branches of 5 need 216 nodes instead of 756,756 orders. Equal states are merged. If a model has several
+//! [successors](Model::successors), all of them are followed. Nothing is sampled: a stage with more than [`NODES_MAX`]
+//! nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
 //!
-//! A dropped command may happen or not. A command without a waiting branch may also take effect at any later
-//! time: it is carried along until then, and must be allowed wherever it can take effect, as if it ran beside
-//! all later commands. A command that uses a result that may be lost does not run then.
+//! A dropped command may take effect or not. A command without a waiting branch may also take effect at any later time.
+//! Until then it stays in the state as an open command. It must be allowed wherever it can take effect, as if it ran
+//! concurrently with all later commands. A command that needs a lost result does not run.
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;
@@ -21,17 +21,17 @@ use unpause_check::{Key, Model};
 /// The maximum number of nodes of a stage with several branches.
 const NODES_MAX: usize = 10_000;
 
-/// The maximum number of steps from state to state in such a stage: five concurrent commands, of which no two
-/// orders lead to the same state, have 325.
+/// The maximum number of state transitions in a stage with several branches. Five concurrent commands need 325 if every
+/// order leads to a different state.
 const STEPS_MAX: usize = 5000;
 
-/// The maximum number of states of a node.
+/// The maximum number of states at a node.
 const STATES_MAX: usize = 2000;
 
-/// The length from which a single branch is represented by its last node only.
+/// The length from which a single branch keeps only the states of its last node.
 const LONG: usize = 100;
 
-/// The reason why unchanged commands are not safe.
+/// The reason why commands, as they are, are not safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StageRefusal {
     /// The precondition of a command does not hold in some order.
@@ -40,7 +40,7 @@ pub(crate) enum StageRefusal {
     Reference,
     /// All branches wait at the end of some order.
     Stuck,
-    /// There are too many orders and states to check all of them.
+    /// The orders and states are too many to check all of them.
     TooMany,
 }
 
@@ -51,28 +51,28 @@ pub struct Results<'a, P: Model> {
 }
 
 impl<'a, P: Model> Results<'a, P> {
-    /// The result of this command; `None` if it did not return, or was left out.
+    /// Returns the result of this command; `None` if it did not return, or was left out.
     pub fn get(&self, id: CommandId) -> Option<&'a P::Ret> {
         self.known.get(id.index())?.as_ref()
     }
 }
 
-/// A state that a program can be in, with the results of its commands.
+/// A possible state of a program, with the results of its commands.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Possible<P: Model> {
     pub(super) state: P,
     pub(super) returned: Vec<Option<P::Ret>>,
-    /// Commands without a waiting branch, whose effect may still come, at any time or never.
+    /// Commands without a waiting branch whose effect is still open: it may happen at any time or never.
     pub(super) open: Vec<OpenCommand<P>>,
-    /// True if a command ran whose result is never received.
+    /// `true` if a command ran whose result is never received.
     pub(super) lost: bool,
 }
 
-/// A command without a waiting branch.
+/// An open command: no branch waits for it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct OpenCommand<P: Model> {
     pub(super) op: P::Op,
-    /// True if it is one sent again.
+    /// `true` if this is the repetition of a command.
     pub(super) again: bool,
 }
 
@@ -82,18 +82,18 @@ pub(super) struct CommandStep<'a, P: Model> {
     pub(super) op: &'a P::Op,
     pub(super) sees: &'a dyn Fn(CommandId) -> bool,
     pub(super) faults: Faults,
-    /// True if this is the command sent once more, after it has returned.
+    /// `true` if this is the repetition of the command, after it has returned.
     pub(super) again: bool,
 }
 
 /// The progress of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BranchProgress {
-    /// It continues with the next command.
+    /// The branch continues with the next command.
     On,
-    /// It waits until another branch has changed the state.
+    /// The branch waits until another branch has changed the state.
     Waits,
-    /// It waits, or is dropped while it does.
+    /// The branch waits, or its command is dropped while it waits.
     MayWait,
 }
 
@@ -102,11 +102,11 @@ impl<P: Program> Possible<P> {
         Possible { state, returned: Vec::new(), open: Vec::new(), lost: false }
     }
 
-    /// Appends to `nexts` all possible states after `step`; with its result, if `noted`. The first
-    /// of them is the result of [`Model::step`].
+    /// Appends to `nexts` all possible states after `step`. Stores the result of the command in them if `noted` is set.
+    /// The first new state is the result of [`Model::step`].
     ///
     /// # Errors
-    /// If it is not allowed.
+    /// If the command is not allowed.
     pub(super) fn after(
         &self,
         step: &CommandStep<'_, P>,
@@ -117,7 +117,7 @@ impl<P: Program> Possible<P> {
             if !self.lost {
                 return Err(StageRefusal::Reference);
             }
-            // A result that it needs may be lost; then it does not run.
+            // If a result that the command needs may be lost, the command does not run.
             nexts.push(self.clone());
             return Ok(BranchProgress::On);
         };
@@ -131,25 +131,25 @@ impl<P: Program> Possible<P> {
         if !self.state.precondition(&op) {
             return Err(StageRefusal::Precondition);
         }
-        // Nobody waits for the command, so its effect stays open until it comes.
+        // No branch waits for the command, so its effect stays open.
         if step.faults.timeout {
             nexts.push(self.after_unawaited(op, step.faults.again));
             return Ok(BranchProgress::On);
         }
-        // A client that sends a dropped command again waits for it then.
+        // A client that sends a dropped command again also waits for its reply.
         let given_up = step.faults.crash.is_some() && !step.faults.again;
         let waits = self.state.waits(&op);
         if !waits {
             self.push_successors(&op, noted.then_some(step.id), nexts);
         }
         if given_up {
-            // It took effect, but its result was lost.
+            // First case: the command took effect, but its result was lost.
             let told = nexts.len();
             if !waits && noted {
                 self.push_successors(&op, None, nexts);
             }
             nexts[told..].iter_mut().for_each(|next| next.lost = true);
-            // Or it had no effect.
+            // Second case: the command had no effect.
             nexts.push(Possible { lost: true, ..self.clone() });
         }
         Ok(match (waits, given_up) {
@@ -159,7 +159,7 @@ impl<P: Program> Possible<P> {
         })
     }
 
-    /// Appends all possible states after `op`, whose result is recorded under this id.
+    /// Appends all possible states after `op`. Stores the result under this id, if any.
     fn push_successors(&self, op: &P::Op, name: Option<CommandId>, nexts: &mut Vec<Possible<P>>) {
         let mut state = self.state.clone();
         let ret = state.step(op);
@@ -180,7 +180,7 @@ impl<P: Program> Possible<P> {
         };
         let first = nexts.len();
         nexts.push(after(state, Some(ret)));
-        // Other states, if the model has several successors.
+        // Add the other states, if the model has several successors.
         let mut states = Vec::new();
         self.state.successors(op, None, &mut states);
         if states.len() < 2 {
@@ -194,7 +194,7 @@ impl<P: Program> Possible<P> {
                 }
             }
         };
-        // Nobody receives the result, so states that differ in it only are one state.
+        // The result is never received, so states that differ only in the result are the same state.
         if name.is_none() {
             also(&mut states, None);
             return;
@@ -207,11 +207,11 @@ impl<P: Program> Possible<P> {
         }
     }
 
-    /// Appends to `nexts` all possible states after a command without a waiting branch takes
-    /// effect; `None` if it waits.
+    /// Appends to `nexts` all possible states after the `nth` open command takes effect. Appends nothing if the command
+    /// waits.
     ///
     /// # Errors
-    /// If it is not allowed.
+    /// If the command is not allowed.
     pub(super) fn push_effects(
         &self,
         nth: usize,
@@ -231,7 +231,7 @@ impl<P: Program> Possible<P> {
         Ok(())
     }
 
-    /// The state after a command without a waiting branch; `twice` if it will be sent again.
+    /// Returns the state after a command without a waiting branch. With `twice`, the command will be sent again.
     fn after_unawaited(&self, op: P::Op, twice: bool) -> Possible<P> {
         let mut next = self.clone();
         next.lost = true;
@@ -242,7 +242,7 @@ impl<P: Program> Possible<P> {
     }
 }
 
-/// The command with the results that it may use filled in.
+/// Returns the command with the results that it may use filled in.
 pub(super) fn resolved<P: Program>(
     step: &CommandStep<'_, P>,
     returned: &[Option<P::Ret>],
@@ -261,11 +261,11 @@ pub(super) fn resolved<P: Program>(
 /// The states at a node, in the order of discovery.
 struct NodeStates<P: Model> {
     all: Vec<(Key, Possible<P>)>,
-    /// The indices by hash; empty while there are at most [`FEW`].
+    /// The state indices by hash. Empty while there are at most [`FEW`] states.
     index: HashMap<Key, Vec<usize>>,
 }
 
-/// The number of states that are compared one by one.
+/// The maximum number of states that are compared one by one.
 const FEW: usize = 16;
 
 impl<P: Program> NodeStates<P> {
@@ -279,7 +279,7 @@ impl<P: Program> NodeStates<P> {
         all
     }
 
-    /// Adds a state unless it is there.
+    /// Adds a state, unless it is already present.
     fn put(&mut self, next: Possible<P>) {
         let key = Key::of(&next.state);
         let NodeStates { all, index } = self;
@@ -292,8 +292,7 @@ impl<P: Program> NodeStates<P> {
             return;
         }
         all.push((key, next));
-        // Few states are compared one by one; the index is created for all of them with the first
-        // one more.
+        // Up to `FEW` states are compared one by one. The first state beyond them creates the index for all states.
         let new = if all.len() == FEW + 1 { 0 } else { all.len() - 1 };
         if all.len() > FEW {
             for (at, (key, _)) in all.iter().enumerate().skip(new) {
@@ -306,10 +305,10 @@ impl<P: Program> NodeStates<P> {
         self.all.len()
     }
 
-    /// Adds all states after effects of commands without a waiting branch.
+    /// Adds all states after the effects of open commands.
     fn settle(&mut self) -> Result<(), StageRefusal> {
         let (mut at, mut nexts) = (0, Vec::new());
-        // The list grows while it is walked: after one open command another one may take effect.
+        // The list grows during the iteration, because after one open command another open command may take effect.
         while at < self.len() {
             for nth in 0..self.all[at].1.open.len() {
                 self.all[at].1.push_effects(nth, &mut nexts)?;
@@ -328,52 +327,52 @@ impl<P: Program> NodeStates<P> {
     }
 }
 
-/// All reachable states of a stage's branches: a lattice. Its nodes are numbered by the finished
-/// commands, with a digit for each branch. It is kept while commands are added to the end of the
-/// last branch: these add the nodes with the greatest numbers, so the known ones stay valid.
-/// Growing it command by command takes no longer than making it at once.
+/// A lattice of all states that the branches of a stage can reach. The number of a node has one digit per branch: the
+/// number of finished commands. While commands are appended to the last branch, the lattice is reused: they only add
+/// nodes with greater numbers, so the known nodes stay valid. Growing the lattice command by command costs no more than
+/// computing it at once.
 pub(super) struct Lattice<P: Model> {
     start: Vec<Possible<P>>,
-    /// True if results are kept, and equal states with different results are distinguished.
+    /// `true` if results are stored, so that equal states with different results are distinguished.
     noted: bool,
     /// The number of steps of each branch.
     lengths: Vec<usize>,
     /// The states at each node.
     nodes: Vec<NodeStates<P>>,
-    /// True if only the last node has states, because there is a single long branch.
+    /// `true` if only the last node has states, because the stage has a single long branch.
     thin: bool,
-    /// The number of steps from state to state.
+    /// The number of state transitions since the last `take_work`.
     work: u64,
 }
 
 impl<P: Program> Lattice<P> {
-    /// The lattice of a stage that begins in any of these states and has no commands yet.
+    /// Creates the lattice of a stage that starts in any of these states and has no commands yet.
     pub(super) fn new(start: Vec<Possible<P>>, noted: bool) -> Lattice<P> {
         Lattice { start, noted, lengths: Vec::new(), nodes: Vec::new(), thin: false, work: 0 }
     }
 
-    /// The initial states.
+    /// Returns the initial states.
     pub(super) fn start(&self) -> &[Possible<P>] {
         &self.start
     }
 
-    /// The states after all branches have ended, in any order. Known if the branches were safe.
+    /// Returns the states after all branches have ended, in any order. Valid only if the branches were safe.
     pub(super) fn ends(&self) -> Vec<Possible<P>> {
         self.nodes.last().map_or_else(Vec::new, NodeStates::to_vec)
     }
 
-    /// Returns and resets the number of steps from state to state.
+    /// Returns and resets the number of state transitions.
     pub(super) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
 
-    /// Extends the lattice to these branches if they are safe, with at most `budget` steps. It is fastest if
-    /// they are the last ones with more commands at the end of the last branch.
+    /// Extends the lattice to these branches if they are safe, with at most `budget` state transitions. Fastest if the
+    /// branches differ from the previous ones only by new commands at the end of the last branch.
     ///
     /// O(new nodes · states · branches).
     ///
     /// # Errors
-    /// The reason why they are not safe; then nothing has changed.
+    /// The reason why the branches are not safe; the lattice is then unchanged.
     pub(super) fn grow(
         &mut self,
         branches: &[Vec<CommandStep<'_, P>>],
@@ -381,8 +380,8 @@ impl<P: Program> Lattice<P> {
     ) -> Result<(), StageRefusal> {
         let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
         let busy = lengths.iter().filter(|length| **length > 0).count();
-        // Nodes of other branches do not help, and a thin lattice lacks the nodes at which a second
-        // branch could take a step.
+        // Nodes of other branches cannot be reused. A thin lattice lacks the nodes at which a second branch could take
+        // a step.
         if !self.is_begun_by(&lengths) || self.thin && busy > 1 {
             self.thin = false;
             self.nodes.clear();
@@ -403,7 +402,7 @@ impl<P: Program> Lattice<P> {
         Ok(())
     }
 
-    /// Returns `true` if branches of these lengths only extend the last one of the known branches.
+    /// Returns `true` if branches of these lengths only extend the last branch of the known branches.
     fn is_begun_by(&self, lengths: &[usize]) -> bool {
         let last = lengths.iter().rposition(|length| *length > 0).unwrap_or_default();
         let known = |branch: usize| self.lengths.get(branch).copied().unwrap_or_default();
@@ -414,20 +413,20 @@ impl<P: Program> Lattice<P> {
         (0..branches).all(|branch| as_known(branch) || grown(branch))
     }
 
-    /// Makes the unknown nodes of these branches.
+    /// Computes the unknown nodes of these branches.
     fn explore(
         &mut self,
         branches: &[Vec<CommandStep<'_, P>>],
         budget: u64,
     ) -> Result<(), StageRefusal> {
-        // The next command of a branch increases the number of a node by the weight of the branch.
+        // The next command of a branch increases the node number by the weight of the branch.
         let mut weights = Vec::with_capacity(branches.len());
         let mut count = 1_usize;
         for branch in branches {
             weights.push(count);
             count = count.saturating_mul(branch.len() + 1);
         }
-        // The known nodes are extended by the last branch alone, from the nodes at its end.
+        // Only the last branch extends the known nodes, starting from the nodes at its end.
         let old = if self.nodes.is_empty() { 0 } else { nodes_of(&self.lengths) };
         if old == count {
             return Ok(());
@@ -464,7 +463,7 @@ impl<P: Program> Lattice<P> {
                 return Err(StageRefusal::TooMany);
             }
             for (_, possible) in &here.all {
-                // The known nodes were not stuck, except the last.
+                // The known nodes, except the last, were not stuck.
                 let mut stuck = node + 1 >= old;
                 for (nth, (branch, weight)) in branches.iter().zip(&weights).enumerate() {
                     let Some(step) = branch.get(node / weight % (branch.len() + 1)) else {
@@ -480,8 +479,8 @@ impl<P: Program> Lattice<P> {
                     if there.len() > STATES_MAX {
                         return Err(StageRefusal::TooMany);
                     }
-                    // One branch that can move is enough: it may change the state that others wait
-                    // for.
+                    // One branch that can advance is enough, because it may change the state that the other branches
+                    // wait for.
                     stuck &= goes != BranchProgress::On;
                 }
                 if stuck {
@@ -493,7 +492,7 @@ impl<P: Program> Lattice<P> {
     }
 }
 
-/// The number of nodes of the lattice of branches of these lengths.
+/// Returns the number of lattice nodes for branches of these lengths.
 fn nodes_of(lengths: &[usize]) -> usize {
     lengths.iter().map(|length| length + 1).product()
 }

@@ -1,8 +1,7 @@
-//! A program that is written instead of generated: every command in its place, with its faults.
+//! Scripts: programs that are written instead of generated. A script gives every command with its place and its faults.
 //!
-//! A failing generated program is kept as a script (the renderer `rust` of [`report`](crate::report) writes
-//! it), and a hand-written scenario is tested like generated ones: under many schedules, recorded, checked and
-//! shrunk.
+//! A failing generated program can be saved as a script (the renderer `rust` of [`report`](crate::report) writes it).
+//! Handwritten scenarios are tested like generated programs: under many schedules, recorded, checked and shrunk.
 
 use super::CommandId;
 use crate::nemesis::Fault;
@@ -10,7 +9,7 @@ use crate::run::program::{Faults, Part};
 
 /// A program, command by command, for [`parallel::scripted`](crate::testing::parallel::scripted).
 ///
-/// A modifier of a command, such as [`again`](Script::again), applies to the last one added.
+/// A modifier of a command, such as [`again`](Script::again), applies to the last added command.
 ///
 /// ```
 /// use sim::Script;
@@ -42,22 +41,62 @@ impl<Op> Default for Script<Op> {
 }
 
 impl<Op> Script<Op> {
-    /// An empty script.
+    /// Creates an empty script.
     pub fn new() -> Script<Op> {
         Script { commands: Vec::new(), faults: Vec::new(), budget: super::shape::BUDGET }
     }
 
-    /// Adds a command that runs before all concurrent ones.
+    /// Adds a command that runs before all concurrent commands.
     #[must_use]
     pub fn prefix(self, op: Op) -> Script<Op> {
         self.add(Part::Prefix, op)
     }
 
-    /// Adds a command at the end of a branch, which runs beside the other branches of its stage; a
-    /// stage begins when the previous one has ended. Both are counted from 0, up to 1000.
+    /// Adds a command at the end of a branch. The branches of a stage run concurrently, and a stage begins when the
+    /// previous stage has ended. Stages and branches are numbered from 0 to 1000.
     ///
     /// # Panics
     /// If one of the numbers is above 1000.
+    ///
+    /// ```
+    /// use sim::check::models::{Counter, CounterOp, CounterRet};
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Script};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    /// # struct Tally(Counter);
+    /// # impl Model for Tally {
+    /// #     type Op = CounterOp;
+    /// #     type Ret = CounterRet;
+    /// #     fn step(&mut self, op: &CounterOp) -> CounterRet { self.0.step(op) }
+    /// # }
+    /// # impl Program for Tally {
+    /// #     fn generate(&self, g: &mut Gen<'_, Self>) -> CounterOp {
+    /// #         g.choose(&[CounterOp::Increment, CounterOp::Get])
+    /// #     }
+    /// # }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..50);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     let counter = Atomic::new(0);
+    ///     let [add, get] = [CounterOp::Increment, CounterOp::Get];
+    ///     // The second stage begins when both branches of the first stage have ended.
+    ///     let script = Script::new().branch(0, 0, add.clone()).branch(0, 1, add);
+    ///     let script = script.branch(1, 0, get);
+    ///     sim::parallel::scripted(script, Tally::default(), async |op| match op {
+    ///         CounterOp::Get => CounterRet::Value(counter.load(SeqCst).await),
+    ///         _ => {
+    ///             counter.fetch_add(1, SeqCst).await;
+    ///             CounterRet::Done
+    ///         }
+    ///     })
+    ///     .postcondition(async |op, ret| {
+    ///         assert!(*op != CounterOp::Get || *ret == CounterRet::Value(2));
+    ///     })
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn branch(self, stage: u32, branch: u32, op: Op) -> Script<Op> {
@@ -68,26 +107,26 @@ impl<Op> Script<Op> {
         self.add(Part::Branch { stage, branch }, op)
     }
 
-    /// Adds a command that runs after all concurrent ones.
+    /// Adds a command that runs after all concurrent commands.
     #[must_use]
     pub fn suffix(self, op: Op) -> Script<Op> {
         self.add(Part::Suffix, op)
     }
 
-    /// Adds a fault, which comes beside the branches, after the faults before it. Its nodes are the
-    /// nodes of [`Parallel::nemesis`](crate::parallel::Parallel::nemesis): without them the program
-    /// is not run.
+    /// Adds a fault. Faults run concurrently with the branches, in the order in which they are added. Their nodes are
+    /// the nodes of [`Parallel::nemesis`](crate::parallel::Parallel::nemesis); without a nemesis the program does not
+    /// run.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Script<Op> {
         self.faults.push(fault);
         self
     }
 
-    /// Gives the last command this id, by which others use its result. By default the id is the number of
-    /// commands before it.
+    /// Sets the id of the last added command. Other commands use this id to use its result. By default the id is the
+    /// number of commands before it.
     ///
     /// # Panics
-    /// If there is no command, the name is taken, or its number is above 1000.
+    /// If there is no command, the id is in use, or its number is above 1000.
     #[must_use]
     #[track_caller]
     pub fn named(mut self, id: CommandId) -> Script<Op> {
@@ -98,10 +137,41 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// The last command is sent once more after it has returned: see [`Shape::stutter`](super::Shape::stutter).
+    /// Makes the last added command be sent once more after it has returned: see
+    /// [`Shape::stutter`](super::Shape::stutter).
     ///
     /// # Panics
     /// If there is no command.
+    ///
+    /// ```
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Script};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..50);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     let last = Atomic::new(0);
+    ///     let script = Script::new().prefix(()).again().suffix(());
+    ///     sim::parallel::scripted(script, Tickets(0), async |()| {
+    ///         last.fetch_add(1, SeqCst).await + 1
+    ///     })
+    ///     .await;
+    /// });
+    /// assert!(!report.passed(), "the repeated command takes a second ticket");
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn again(mut self) -> Script<Op> {
@@ -109,10 +179,41 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// The last command is dropped at this point, counted from 1: see [`Shape::crash`](super::Shape::crash).
+    /// Drops the last added command at this point, counted from 1: see [`Shape::crash`](super::Shape::crash).
     ///
     /// # Panics
     /// If there is no command.
+    ///
+    /// ```
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Script};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..50);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     let last = Atomic::new(0);
+    ///     let script = Script::new().prefix(()).crash(1).suffix(());
+    ///     sim::parallel::scripted(script, Tickets(0), async |()| {
+    ///         last.fetch_add(1, SeqCst).await + 1
+    ///     })
+    ///     .await;
+    /// });
+    /// // The model allows both outcomes of a dropped command.
+    /// assert!(report.passed());
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn crash(mut self, point: u32) -> Script<Op> {
@@ -120,7 +221,7 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// No branch waits for the last command: see [`Shape::timeout`](super::Shape::timeout).
+    /// Makes the branch not wait for the last added command: see [`Shape::timeout`](super::Shape::timeout).
     ///
     /// # Panics
     /// If there is no command.
@@ -131,7 +232,7 @@ impl<Op> Script<Op> {
         self
     }
 
-    /// The budget of the check: see [`Shape::budget`](super::Shape::budget).
+    /// Sets the budget of the check: see [`Shape::budget`](super::Shape::budget).
     #[must_use]
     pub fn budget(mut self, configurations: u64) -> Script<Op> {
         self.budget = configurations;
@@ -150,5 +251,5 @@ impl<Op> Script<Op> {
     }
 }
 
-/// The greatest number of a stage, a branch or a command.
+/// The maximum number of a stage, a branch or a command.
 const MOST: u32 = 1000;

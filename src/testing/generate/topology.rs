@@ -1,4 +1,4 @@
-//! The clients of a cluster: the node that each is bound to, its key, and its part.
+//! The clients of a cluster: each client's node, key and role (writer or reader).
 
 /// The clients of a generated program; see [`Shape::clients`](super::Shape::clients).
 ///
@@ -18,25 +18,43 @@ pub struct Topology {
 }
 
 /// A client of a [`Topology`].
+///
+/// ```
+/// use sim::{Topology, generate::Client};
+///
+/// // One writer, and a reader that always contacts node 1.
+/// let writer = Client { key: 0, writes: true, node: None };
+/// let reader = Client { writes: false, node: Some(1), ..writer };
+/// let topology = Topology::of([writer, reader]);
+/// assert_eq!(topology.client(1), reader);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Client {
-    /// The number of its key.
+    /// The number of the client's key.
     pub key: usize,
-    /// True if it writes, false if it reads.
+    /// `true` if the client writes, `false` if it reads.
     pub writes: bool,
-    /// The number of the node that it asks; `None` if it may ask any.
+    /// The number of the node that the client contacts; `None` if it may contact any node.
     pub node: Option<usize>,
 }
 
-/// The greatest number of clients.
+/// The maximum number of clients.
 const CLIENTS_MAX: usize = 64;
 
 impl Topology {
-    /// For each key a writer at one node, another one for each key in turn, and a reader at every node. So a node that
-    /// is cut off has readers of all keys, and each key has readers on both sides.
+    /// Creates, for each key, a writer at one node and a reader at every node. The writers of successive keys are at
+    /// successive nodes. So an isolated node has readers of all keys, and each key has readers on both sides of a
+    /// partition.
     ///
     /// # Panics
     /// If there are no nodes, no keys, or more than 64 clients.
+    ///
+    /// ```
+    /// let topology = sim::Topology::sticky(3, 2);
+    /// let writers = topology.clients().iter().filter(|client| client.writes);
+    /// let nodes: Vec<_> = writers.map(|client| client.node).collect();
+    /// assert_eq!(nodes, [Some(0), Some(1)], "the writers of the two keys");
+    /// ```
     #[track_caller]
     pub fn sticky(nodes: usize, keys: usize) -> Topology {
         assert!(
@@ -51,10 +69,10 @@ impl Topology {
         Topology::of((0..keys).flat_map(of_key))
     }
 
-    /// Clients of your own.
+    /// Creates a topology of custom clients.
     ///
     /// # Panics
-    /// If there are none, or more than 64.
+    /// If there are no clients, or more than 64.
     #[track_caller]
     pub fn of(clients: impl IntoIterator<Item = Client>) -> Topology {
         let clients: Vec<Client> = clients.into_iter().collect();
@@ -66,28 +84,28 @@ impl Topology {
         Topology { clients }
     }
 
-    /// The same clients, bound to no node.
+    /// Returns the same clients, without fixed nodes.
     #[must_use]
     pub fn roaming(mut self) -> Topology {
         self.clients.iter_mut().for_each(|client| client.node = None);
         self
     }
 
-    /// All clients. They have the numbers of the branches.
+    /// Returns all clients. Their positions are the branch numbers.
     pub fn clients(&self) -> &[Client] {
         &self.clients
     }
 
-    /// The client with this number.
+    /// Returns the client with this number.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such client.
     #[track_caller]
     pub fn client(&self, number: u32) -> Client {
         self.clients[number as usize]
     }
 
-    /// The greatest number of clients of one key.
+    /// Returns the maximum number of clients per key.
     pub(super) fn of_one_key(&self) -> usize {
         let same = |key| self.clients.iter().filter(|client| client.key == key).count();
         self.clients.iter().map(|client| same(client.key)).max().unwrap_or(0)

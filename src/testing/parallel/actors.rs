@@ -1,4 +1,4 @@
-//! The tasks of a program: each runs its commands, with their faults, as recorded calls.
+//! The tasks of a program. Each task runs its commands, with their faults, as recorded calls.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -17,17 +17,17 @@ use crate::task::yield_now;
 use crate::testing::generate::{CommandId, Program};
 use crate::testing::recorder::History;
 
-/// The point before each command. Its call begins with its first poll, because effects before its first access
-/// may be visible to others. Without this point it would begin in the step in which the previous command ended,
-/// and no scheduler could run a command of another branch in between.
+/// The point before each command. The call of a command begins with its first poll, because effects before its first
+/// access may be visible to other tasks. Without this point, the call would begin in the same step in which the
+/// previous command ended. No scheduler could then run a command of another branch in between.
 const BEGIN: Op = Op::new("begin", Access::Start);
 
 /// A call of the user's function for a command.
 pub(super) type Call<'r, P> = Pin<Box<dyn Future<Output = <P as Model>::Ret> + 'r>>;
 
-/// The state shared by the tasks of a program.
+/// The state that the tasks of a program share.
 ///
-/// The user's function is behind a pointer: the code of a program is compiled once for its model, not once for each
+/// The user's function is behind a pointer, so the code of a program is compiled once per model and not once per
 /// function under test.
 pub(super) struct Actors<'a, 'r, P: Program> {
     pub(super) book: &'a RunningProgram<P>,
@@ -50,14 +50,14 @@ where
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {
-    /// All parts, one after the other.
+    /// Runs all parts in sequence.
     pub(super) async fn all(self, crew: &Crew<'a>, here: Here) -> Result<(), seam::JoinError> {
         let last = self.book.plan.stages.len() - 1;
         for (stage, branches) in self.book.plan.stages.iter().enumerate() {
             let is_busy = |faults: &&Branch| stage > 0 && faults.is_busy(stage - 1);
             let mut faults = self.book.faults.as_ref().filter(is_busy);
             if stage == last {
-                // A program without branches has its faults before the suffix.
+                // A program without branches runs its faults before the suffix.
                 if let Some(faults) = faults.take().filter(|_| last == 1) {
                     faults.run(0).await;
                     faults.end();
@@ -101,7 +101,8 @@ where
         Ok(())
     }
 
-    /// Tasks for the commands of a branch that it does not wait for, each with the sender that starts it.
+    /// Creates tasks for the commands that the branch does not wait for. Returns for each command the sender that
+    /// starts it.
     fn unawaited(
         self,
         crew: &Crew<'a>,
@@ -123,8 +124,8 @@ where
         unawaited.map(lend).collect()
     }
 
-    /// The commands of a branch; `lent` if it has a task of its own, which others may overtake before it
-    /// begins.
+    /// Runs the commands of a branch. `lent` is `true` if the branch has a task of its own, so that other tasks may run
+    /// before it begins.
     async fn branch(
         self,
         (stage, branch): (usize, usize),
@@ -134,7 +135,7 @@ where
         let mut unawaited = unawaited.into_iter().peekable();
         for (nth, id) in self.book.plan.stages[stage][branch].iter().enumerate() {
             match unawaited.next_if(|(next, _)| next == id) {
-                // It may be gone already, if all is being aborted.
+                // The receiver may be gone already, if everything is being aborted.
                 Some((_, begin)) => drop(begin.send(())),
                 None => {
                     let first = lent && nth == 0;
@@ -150,7 +151,7 @@ where
         }
     }
 
-    /// One command, with its faults.
+    /// Runs one command, with its faults.
     async fn command(self, id: CommandId) {
         let Actors { book, history, run, .. } = self;
         let slot = book.slot(id);
@@ -170,8 +171,7 @@ where
             Some(point) if !faults.again => {
                 up_to(point, history.command(op.clone(), run(op.clone()))).await
             }
-            // A client without an answer sends the command again, and the second result counts for
-            // both.
+            // A client without a reply sends the command again, and the second result counts for both attempts.
             Some(point) => {
                 let until_heard = async {
                     match up_to(point, run(op.clone())).await {
@@ -198,8 +198,8 @@ where
     }
 }
 
-/// Ends the faults that last when these branches have ended, or wait for so long that they may wait for the end of a
-/// fault.
+/// Ends the lasting faults when these branches have ended. Also ends them if the branches take so long that they may
+/// wait for the end of a fault.
 async fn outlast(
     faults: &Branch,
     branches: &mut std::vec::IntoIter<Handle<()>>,
@@ -228,12 +228,12 @@ async fn join(mut task: Handle<()>, here: Here) -> Result<(), seam::JoinError> {
     ended(std::future::poll_fn(|cx| task.poll_join(cx, here)).await)
 }
 
-/// A lent task returns no result, like an aborted one.
+/// Converts the result of a lent task. An aborted task counts as ended, because lent tasks return no result.
 fn ended(joined: Result<(), seam::JoinError>) -> Result<(), seam::JoinError> {
     joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })
 }
 
-/// The result of `work`; `None` if it is dropped before it has one, at this point counted from 1.
+/// Returns the result of `work`; `None` if `work` is dropped at this point, counted from 1, before it has a result.
 async fn up_to<T>(point: u32, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut points = 0;

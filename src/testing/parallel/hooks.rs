@@ -1,5 +1,5 @@
-//! Further checks of a running program: after each command, whenever no command is running, and at the end; and
-//! an initial state that is drawn.
+//! Additional checks of a running program: after each command, whenever no command is running, and at the end. Also
+//! drawn initial states.
 
 use std::fmt;
 use std::future::Future;
@@ -20,11 +20,11 @@ use unpause_check::online::OnlineChecker;
 /// A future that borrows for `'a`.
 type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// A program to run: a future that the body of the test must await. Made by [`parallel()`](super::parallel())
-/// and [`scripted`](super::scripted()).
+/// A program to run: a future that the body of the test must await. Created by [`parallel()`](super::parallel()) and
+/// [`scripted`](super::scripted()).
 ///
-/// The methods add checks beside linearizability. A check fails by a panic, as with `assert!`; it may use the
-/// object with points of its own, which are steps of the run and not part of the history.
+/// The methods add checks besides linearizability. A check fails by a panic, for example by `assert!`. It may use the
+/// object with points of its own; they are steps of the run, but not part of the history.
 ///
 /// ```
 /// use sim::check::Model;
@@ -76,18 +76,19 @@ type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 #[must_use = "a program is run when it is awaited"]
 pub struct Parallel<'a, P: Program> {
     place: Place,
-    // One trait object, so that an attempt to spawn it is one compiler error, which shows this name.
+    // A single trait object, so that an attempt to spawn it gives a single compiler error, which shows the name of this
+    // trait.
     state: Box<dyn OnlyInTheBodyOfTheTest<'a, P> + 'a>,
 }
 
-/// The rule for awaiting a program: in the body of the test, never in a spawned task.
+/// The rule for awaiting a program: only in the body of the test, never in a spawned task.
 trait OnlyInTheBodyOfTheTest<'a, P: Program> {
     fn hooks(&mut self) -> &mut Hooks<'a, P>;
     fn is_started(&self) -> bool;
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// A program before and while it runs.
+/// The state of a program before and while it runs.
 struct ParallelState<'a, P: Program> {
     hooks: Hooks<'a, P>,
     /// Taken at the first poll.
@@ -115,7 +116,7 @@ impl<'a, P: Program> OnlyInTheBodyOfTheTest<'a, P> for ParallelState<'a, P> {
 }
 
 impl<'a, P: Program + 'a> Parallel<'a, P> {
-    /// The program written at `place`, run by `run`.
+    /// Creates a program. `place` is its place in the source, and `run` runs it.
     pub(super) fn new<F>(place: Place, run: impl FnOnce(Hooks<'a, P>) -> F + 'a) -> Parallel<'a, P>
     where
         F: Future<Output = ()> + 'a,
@@ -125,23 +126,83 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         Parallel { place, state: Box::new(state) }
     }
 
-    /// Runs `check` whenever no command is running: after each command that runs alone, and after each stage.
-    /// Commands without a waiting branch ([`Shape::timeout`](crate::Shape::timeout)) may still run beside it.
+    /// Runs `check` whenever no command is running: after each command that runs alone, and after each stage. Commands
+    /// without a waiting branch ([`Shape::timeout`](crate::Shape::timeout)) may still run concurrently.
+    ///
+    /// ```
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+    ///     let (last, running) = (Atomic::new(0), Atomic::new(0));
+    ///     sim::parallel(Shape::chunks(), Tickets(0), async |()| {
+    ///         running.fetch_add(1, SeqCst).await;
+    ///         let ticket = last.fetch_add(1, SeqCst).await + 1;
+    ///         running.fetch_sub(1, SeqCst).await;
+    ///         ticket
+    ///     })
+    ///     .invariant(async || assert_eq!(running.load(SeqCst).await, 0))
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
     pub fn invariant(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().invariant = Some(Box::new(check));
         self
     }
 
-    /// Runs `check` after each command that returned, in the task of its branch, with the resolved command and
-    /// its result. Other branches continue meanwhile.
+    /// Runs `check` after each command that returned, in the task of its branch, with the resolved command and its
+    /// result. Other branches continue in the meantime.
+    ///
+    /// ```
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Shape};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let runner = sim::Runner::new().hermetic().seeds(0..50);
+    /// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+    /// let report = runner.run(async || {
+    ///     let last = Atomic::new(0);
+    ///     let shape = Shape::chunks();
+    ///     sim::parallel(shape, Tickets(0), async |()| last.fetch_add(1, SeqCst).await + 1)
+    ///         .postcondition(async |_take, ticket| assert!(*ticket < 4, "sold out"))
+    ///         .await;
+    /// });
+    /// assert!(!report.passed(), "some program takes a fourth ticket");
+    /// ```
     pub fn postcondition(mut self, check: impl AsyncFn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
         self.state.hooks().postcondition = Some(Box::new(check));
         self
     }
 
-    /// Feeds each call to a checker as it is recorded: the run ends at the first return that shows a violation, with
-    /// the evidence of this checker. The whole history is checked at the end as well, in all orders of its calls under
-    /// a search. See [`History::check_online`](crate::History::check_online).
+    /// Feeds each call to a checker when it is recorded. The run ends at the first return that shows a violation, with
+    /// the evidence from this checker. The whole history is also checked at the end; under a search, in all orders of
+    /// its calls. See [`History::check_online`](crate::History::check_online).
     ///
     /// ```
     /// use sim::check::chain::{Chain, Versions};
@@ -203,17 +264,16 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         self
     }
 
-    /// Gives the program one more branch: its commands are faults injected into `nodes`. They are
-    /// drawn, left out and replayed as commands are, and the model does not see them. With several
-    /// stages each has a part of them.
+    /// Adds a branch that injects faults into `nodes`. The faults are drawn, shrunk and replayed like commands, but the
+    /// model does not see them. If the program has several stages, the faults are distributed over them.
     ///
-    /// Faults without a duration end when the branches have ended, or wait for four times the longest duration of a
-    /// fault. Before the suffix all is mended.
+    /// Faults without a duration end when the branches have ended, or when the branches have taken four times the
+    /// longest fault duration. All faults end before the suffix.
     ///
-    /// A [`Script`](crate::Script) with faults has these, and none is drawn.
+    /// If the program is a [`Script`](crate::Script) with faults, it uses these faults and draws none.
     ///
     /// # Panics
-    /// When it runs, if there are no nodes or more than 32, or the nemesis has no kind of fault.
+    /// If, when the program runs, the number of nodes is not 1 to 32, or the nemesis has no kind of fault.
     ///
     /// ```
     /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -257,6 +317,40 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
     }
 
     /// Runs `check` once at the end, if the history is linearizable.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+    ///     let (last, sold) = (Atomic::new(0), Mutex::new(Vec::new()));
+    ///     sim::parallel(Shape::chunks(), Tickets(0), async |()| {
+    ///         let ticket = last.fetch_add(1, SeqCst).await + 1;
+    ///         sold.lock().unwrap().push(ticket);
+    ///         ticket
+    ///     })
+    ///     .validate(async || {
+    ///         let count = sold.lock().unwrap().len() as u64;
+    ///         assert_eq!(last.load(SeqCst).await, count);
+    ///     })
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
     pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().validate = Some(Box::new(check));
         self
@@ -273,7 +367,7 @@ impl<P: Program> Future for Parallel<'_, P> {
 
 impl<P: Program> Drop for Parallel<'_, P> {
     fn drop(&mut self) {
-        // A test that forgets to await it would pass.
+        // A test that forgets to await the program would pass.
         if !self.state.is_started() && !std::thread::panicking() {
             panic!("the parallel program of {} was never run: write `.await` after it", self.place);
         }
@@ -308,15 +402,15 @@ impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
     }
 }
 
-/// A nemesis, the nodes for its faults, and the place where it was given.
+/// A nemesis, the nodes for its faults, and the place that configured it.
 pub(super) type NemesisOf = (Nemesis, Vec<Node>, (Place, Here));
 
-/// The checks of a program.
+/// The checks of a program, and its nemesis.
 pub(super) struct Hooks<'a, P: Model> {
     invariant: Option<Box<dyn Check + 'a>>,
     postcondition: Option<Box<dyn CheckOf<P> + 'a>>,
     validate: Option<Box<dyn Check + 'a>>,
-    /// The checker that is fed with each call, and the place that asked for it.
+    /// The online checker that each call is fed to, and the place that configured it.
     pub(super) online: Option<(Make<P>, Place)>,
     pub(super) nemesis: Option<NemesisOf>,
 }
@@ -328,21 +422,21 @@ impl<P: Model> Default for Hooks<'_, P> {
 }
 
 impl<P: Model> Hooks<'_, P> {
-    /// Runs when no command is running.
+    /// Runs the invariant, if any, while no command is running.
     pub(super) async fn invariant(&self) {
         if let Some(check) = &self.invariant {
             check.check().await;
         }
     }
 
-    /// Runs when a command has returned.
+    /// Runs the postcondition, if any, after a command has returned.
     pub(super) async fn returned(&self, op: &P::Op, ret: &P::Ret) {
         if let Some(check) = &self.postcondition {
             check.check(op, ret).await;
         }
     }
 
-    /// Runs at the end.
+    /// Runs the final check, if any.
     pub(super) async fn validate(&self) {
         if let Some(check) = &self.validate {
             check.check().await;
@@ -350,10 +444,38 @@ impl<P: Model> Hooks<'_, P> {
     }
 }
 
-/// An initial value, drawn from the decisions of the run: the state of the model `P`, and of the object that
-/// the body makes from it. It is replayed and shrunk as programs are, and a search explores all values.
+/// Draws an initial value from the decisions of the run: for the state of the model `P`, and for the object that the
+/// body creates from it. The value is replayed and shrunk like programs, and a search explores all values.
 ///
-/// There is no command yet, so [`Gen::id`] is 0 and [`Gen::earlier`] is empty. See [`Parallel`] for an example.
+/// No command exists yet, so [`Gen::id`] is 0 and [`Gen::earlier`] is empty. See [`Parallel`] for an example.
+///
+/// ```
+/// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+///
+/// # use sim::check::Model;
+/// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// # struct Tickets(u64);
+/// # impl Model for Tickets {
+/// #     type Op = ();
+/// #     type Ret = u64;
+/// #     fn step(&mut self, _take: &()) -> u64 {
+/// #         self.0 += 1;
+/// #         self.0
+/// #     }
+/// # }
+/// # impl Program for Tickets {
+/// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+/// # }
+/// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+///     let start = sim::parallel::initial::<Tickets, _>(|g| g.below(100));
+///     let last = Atomic::new(start);
+///     let shape = Shape::chunks();
+///     sim::parallel(shape, Tickets(start), async |()| last.fetch_add(1, SeqCst).await + 1)
+///         .postcondition(async |_take, ticket| assert!(*ticket > start))
+///         .await;
+/// });
+/// assert!(report.passed());
+/// ```
 pub fn initial<P: Model, T>(make: impl FnOnce(&mut Gen<'_, P>) -> T) -> T {
     on_carrier(|| Gen::with(CommandId(0), &mut |bound| seam::draw(bound, INITIAL), make))
 }

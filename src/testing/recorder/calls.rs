@@ -1,4 +1,4 @@
-//! A call under recording: as a future, or as explicit events.
+//! A call under recording, as a future or as explicit events.
 
 use std::fmt;
 use std::future::Future;
@@ -12,21 +12,43 @@ use crate::seam::on_carrier;
 use crate::seam::{self, SPENT};
 use unpause_check::Model;
 
-/// A call made with [`History::invoke`]. If it is dropped without an outcome, the outcome is unknown.
+/// A call that was started with [`History::invoke`]. If it is dropped without an outcome, the outcome
+/// is unknown.
+///
+/// ```
+/// use sim::History;
+/// use sim::check::models::{Register, RegisterOp, RegisterRet};
+///
+/// let history = History::new(Register::new(0));
+/// drop(history.invoke(RegisterOp::Write(7)));
+/// // The write may have taken effect or not.
+/// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(7));
+/// assert!(history.check().is_consistent());
+/// ```
 #[derive(Debug)]
 pub struct Invoked<M: Model> {
     pub(super) history: History<M>,
-    /// Taken with the outcome.
+    /// `None` after the outcome was recorded.
     pub(super) call: Option<usize>,
 }
 
 impl<M: Model> Invoked<M> {
-    /// It returned `ret`.
+    /// Records that the call returned `ret`.
     pub fn ok(mut self, ret: M::Ret) {
         self.end(Some(ret));
     }
 
-    /// The call failed: it did not take effect and never will.
+    /// Records that the call failed: it did not take effect and never will.
+    ///
+    /// ```
+    /// use sim::History;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    ///
+    /// let history = History::new(Register::new(0));
+    /// history.invoke(RegisterOp::Write(7)).fail();
+    /// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(7));
+    /// assert!(history.check().is_violated());
+    /// ```
     pub fn fail(mut self) {
         let Some(call) = self.call.take() else { return };
         on_carrier(|| {
@@ -39,7 +61,20 @@ impl<M: Model> Invoked<M> {
         });
     }
 
-    /// The outcome is unknown: it may have taken effect, or will later.
+    /// Records that the outcome is unknown: the call may have taken effect, or may take effect
+    /// later.
+    ///
+    /// ```
+    /// use sim::History;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    ///
+    /// let history = History::new(Register::new(0));
+    /// history.invoke(RegisterOp::Write(7)).info();
+    /// // The write takes effect between the two reads.
+    /// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(0));
+    /// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(7));
+    /// assert!(history.check().is_consistent());
+    /// ```
     pub fn info(mut self) {
         self.end(None);
     }
@@ -53,7 +88,7 @@ impl<M: Model> Invoked<M> {
             let returns = ret.is_some();
             recorder.stamp_explicit(call);
             recorder.ended(call, seam::clock(), ret);
-            // A lost call decides nothing, and the drop of one must not fail.
+            // A lost call decides nothing, and dropping a call must not fail.
             if returns {
                 recorder.feed();
             }
@@ -69,13 +104,28 @@ impl<M: Model> Drop for Invoked<M> {
 
 pin_project! {
     /// The future of [`History::call`].
+    ///
+    /// ```
+    /// use sim::History;
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::time::{Duration, timeout};
+    ///
+    /// # sim::block_on(async {
+    /// let history = History::new(Register::new(0));
+    /// let write = history.call(RegisterOp::Write(7), std::future::pending());
+    /// assert!(timeout(Duration::from_millis(1), write).await.is_err());
+    /// // The outcome of the dropped call is unknown.
+    /// history.invoke(RegisterOp::Read).ok(RegisterRet::Value(7));
+    /// assert!(history.check().is_consistent());
+    /// # });
+    /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Recorded<M: Model, F> {
         pub(super) history: History<M>,
-        // Taken at the first poll: the polling task makes the call then.
+        // `None` after the first poll, because the polling task then makes the call.
         pub(super) op: Option<M::Op>,
         pub(super) call: OpenCall,
-        // True if the call begins when it is made, and not with its first access.
+        // `true` if the call begins with its first poll instead of its first access.
         pub(super) at_once: bool,
         #[pin]
         pub(super) future: F,
@@ -91,7 +141,7 @@ pin_project! {
     }
 }
 
-/// The number of a call that has been made and has not returned.
+/// The number of a call that has started but not returned.
 pub(super) struct OpenCall(pub(super) Option<usize>);
 
 impl<M, F> Future for Recorded<M, F>
@@ -109,7 +159,7 @@ where
             let call = recorder.open(op, before, false);
             this.call.0 = Some(call);
             if !seam::in_run() {
-                // On real threads others may see the effects of the call during this poll.
+                // On real threads, other threads may see the effects of the call during this poll.
                 recorder.invoked(call, before);
             } else if *this.at_once {
                 recorder.waits(call, before);

@@ -1,10 +1,10 @@
-//! A checker that is fed while calls are recorded.
+//! The online checker of a history, which is fed while calls are recorded.
 //!
-//! Events are fed in the order of their stamps. A stamp may become known late: the first access of an explicit call
-//! when the call ends, and on real threads each stamp is taken before the lock. A call without a stamp is fed where it
-//! was made, which can hide a violation and makes none. If an event turns out to come before an event that was already
-//! fed, the checker begins anew. A violation is confirmed in the same way, so that its evidence counts the calls as the
-//! history does.
+//! Events are fed in the order of their stamps. A stamp may become known late. For example, the first access of an
+//! explicit call is known only when the call ends, and on real threads a stamp is determined before the lock is
+//! acquired. A call without a stamp is fed at the moment at which it was made. This can hide a violation, but never
+//! creates a false one. If an event turns out to precede an event that was already fed, the checker restarts. A
+//! violation is confirmed by such a restart, so that its evidence numbers the calls like the history.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,46 +16,46 @@ use unpause_check::Model;
 use unpause_check::online::{ClientEvent, MalformedEvent, OnlineChecker, OnlineStatus};
 use unpause_check::verdict::Evidence;
 
-/// A checker of a history with the operations of `M`.
+/// An online checker for a history with the operations of `M`.
 type Checker<M> = Box<dyn OnlineChecker<M> + Send>;
 
-/// Makes a checker of an object in its first state.
+/// A function that creates a checker for an object in its initial state.
 pub(crate) type Make<M> = Box<dyn Fn(M) -> Checker<M> + Send + Sync>;
 
 type Event<M> = ClientEvent<<M as Model>::Op, <M as Model>::Ret>;
 
-/// The checker of a history, and the place that asked for it.
+/// The checker of a history, and the place that configured it.
 pub(super) struct Feed<M: Model> {
-    /// A panic elsewhere leaves it as it is.
+    /// A panic elsewhere cannot leave it in an inconsistent state.
     make: AssertUnwindSafe<Make<M>>,
     pub(super) place: Place,
     state: Mutex<FeedState<M>>,
 }
 
 struct FeedState<M: Model> {
-    /// None before the first event.
+    /// `None` before the first event.
     checker: Option<Checker<M>>,
-    /// The calls whose ends were not fed, among the first `known` calls of the history.
+    /// The calls, among the first `known` calls of the history, whose end was not fed yet.
     open: Vec<FedCall>,
     known: usize,
-    /// The latest stamps of an event fed, and of a return fed.
+    /// The latest stamps of any fed event, and of any fed return.
     last: Stamp,
     last_return: Stamp,
 }
 
-/// A call whose end was not fed.
+/// A call whose end was not fed yet.
 struct FedCall {
     call: usize,
     begun: bool,
-    /// If it was fed without a stamp: the last return that was fed before it.
+    /// If the call was fed without a stamp: the latest return that was fed before it.
     unstamped: Option<Stamp>,
 }
 
-/// The events of one call that were not fed before.
+/// The events of one call that were not fed yet.
 struct News<M: Model> {
     events: Vec<(Stamp, Event<M>)>,
     has_ended: bool,
-    /// True if the call was fed too early.
+    /// `true` if the call was fed too early.
     was_early: bool,
 }
 
@@ -75,7 +75,7 @@ impl<M: Model> Feed<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Feeds the events since the last time. Returns the status after them.
+    /// Feeds the events since the previous call of this function. Returns the status after them.
     pub(super) fn take(
         &self,
         initial: &M,
@@ -100,8 +100,8 @@ impl<M: Model> Feed<M> {
         Ok(status)
     }
 
-    /// The evidence of a violation, whose calls are counted as in the history. `None` if all stamps
-    /// together show that there is no violation.
+    /// Returns the evidence of a violation, with the calls numbered like in the history. Returns `None` if the complete
+    /// stamps show that there is no violation.
     pub(super) fn confirm(&self, initial: &M, records: &Records<M>) -> Option<Evidence> {
         *self.lock() = FeedState::default();
         let status = self.take(initial, records);
@@ -112,8 +112,8 @@ impl<M: Model> Feed<M> {
 }
 
 impl<M: Model> FeedState<M> {
-    /// The events that were not fed, in their order. `None` if one of them comes before an event
-    /// that was already fed.
+    /// Returns the events that were not fed yet, in their order. Returns `None` if one of these events precedes an
+    /// event that was already fed.
     fn news(&mut self, records: &Records<M>) -> Option<Vec<Event<M>>> {
         let new = self.known..records.calls.len();
         self.known = new.end;
@@ -142,8 +142,8 @@ impl<M: Model> FeedState<M> {
 
 impl FedCall {
     fn news<M: Model>(&mut self, call: &RecorderCall<M>, last_return: Stamp) -> News<M> {
-        // Each call is a client of its own: a lane starts a new call while the loss of the previous
-        // one is not fed.
+        // Each call is a separate client, because a lane may start a new call before the loss of its previous call is
+        // fed.
         let client = self.call as u32;
         let mut events = Vec::new();
         let mut was_early = false;
@@ -159,7 +159,7 @@ impl FedCall {
                 events.push(begins(Stamp::before(call.made)));
             }
             (None, _) => {}
-            // Returns that were fed since then may have come before it.
+            // Some return events that were fed in the meantime may precede the invocation.
             (Some(_), true) => {
                 was_early = self.unstamped.take().is_some_and(|mark| mark < last_return);
             }

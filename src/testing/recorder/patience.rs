@@ -1,8 +1,8 @@
-//! The time limit of a check: half of the time of a step that hangs, so that the check ends with a verdict
-//! before.
+//! The time limit of a check. It is half of the hang limit of a step, so the check ends with a verdict before the step
+//! counts as hung.
 //!
-//! The budget of a check counts configurations, whose time depends on the model, the machine and the build. A
-//! verdict due to this limit is unknown, and so neither a pass nor a failure of the program.
+//! The budget of a check counts configurations, and their time depends on the model, the machine and the build. A
+//! verdict that is due to this time limit is unknown, so it is neither a pass nor a failure of the program.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crate::seam;
 use unpause_check::Budget;
 
-/// The longest pause between two readings of the clock that counts: in a longer one the process stood still,
-/// not the check.
+/// The longest interval between two clock reads that counts in full. A longer interval means that the process was
+/// suspended, so only this part of the interval counts.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs `check` within `budget` and, if `timed`, within the time limit. Reports progress to the watchdog.

@@ -1,4 +1,4 @@
-//! The calls recorded so far: stamps, lanes of clients, and their order by time.
+//! The calls recorded so far: their stamps, the lanes of clients, and the order of the calls by time.
 
 use crate::testing::generate::Guess;
 use unpause_check::Model;
@@ -11,14 +11,14 @@ pub(super) struct Records<M: Model> {
     pub(super) lanes: Vec<Lane>,
     /// The lanes of each task.
     pub(super) of_tasks: Map<u64, LanesOf>,
-    /// Distinguishes stamps between the same two operations.
+    /// A counter that distinguishes stamps between the same two operations.
     pub(super) stamps: u64,
-    /// The calls whose futures are being polled, with the clock before the poll: kept if a checker is fed.
+    /// The calls whose futures are being polled, with the clock before the poll. Used only if a checker is fed.
     pub(super) polled: Vec<(usize, u64)>,
     pub(super) verdict: Option<Verdict>,
 }
 
-/// One call.
+/// A recorded call.
 pub(super) struct RecorderCall<M: Model> {
     pub(super) lane: u32,
     pub(super) op: M::Op,
@@ -26,15 +26,15 @@ pub(super) struct RecorderCall<M: Model> {
     pub(super) made: u64,
     pub(super) invoked: Option<Stamp>,
     pub(super) returned: Option<(M::Ret, Stamp)>,
-    /// True if the call failed: it is left out of the history.
+    /// `true` if the call failed, so that it is not part of the history.
     pub(super) failed: bool,
-    /// True if the call ended without an outcome: it may have taken effect, or will.
+    /// `true` if the call ended without an outcome: it may have taken effect, or may take effect later.
     pub(super) lost: bool,
-    /// True if it was made with [`History::invoke`](super::History::invoke), so that its accesses are not known.
+    /// `true` if the call was made with [`History::invoke`](super::History::invoke), so that its accesses are unknown.
     pub(super) explicit: bool,
 }
 
-/// A client, or one of the calls it has open at once.
+/// A client, or a single one of several calls that a client has open concurrently.
 pub(super) struct Lane {
     pub(super) task: u64,
     pub(super) name: String,
@@ -44,25 +44,26 @@ pub(super) struct Lane {
 #[derive(Default)]
 pub(super) struct LanesOf {
     pub(super) count: u32,
-    /// The lanes without an open call; the first is taken first.
+    /// The lanes without an open call. The lowest lane is used first.
     pub(super) free: Set<u32>,
 }
 
-/// A moment. Invocations come before the operation with this number, returns after it.
+/// A moment. Stamps of invocations precede the operation with their number; stamps of returns follow it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp {
-    /// Twice the number of the operation; one more after it.
+    /// Twice the number of the operation; one more for a moment after the operation.
     pub(super) time: u64,
     pub(super) order: u64,
 }
 
 impl Stamp {
-    /// Before all others.
+    /// A stamp before all others.
     pub(super) const FIRST: Stamp = Stamp { time: 0, order: 0 };
-    /// After all others.
+    /// A stamp after all others.
     pub(super) const LAST: Stamp = Stamp { time: u64::MAX, order: u64::MAX };
 
-    /// Before the operation with the number `clock`, and before all calls that it begins.
+    /// Returns a stamp before the operation with the number `clock`, and before all calls that begin with this
+    /// operation.
     pub(super) fn before(clock: u64) -> Stamp {
         Stamp { time: 2 * clock, order: 0 }
     }
@@ -82,8 +83,8 @@ impl<M: Model> Records<M> {
         Stamp { time, order: self.stamps }
     }
 
-    /// Records that the operation with the number `clock` was the first visible access of the call. Returns
-    /// `true` if that was not known.
+    /// Records that the operation with the number `clock` was the first visible access of the call. Returns `true` if
+    /// the first access was unknown before.
     pub(super) fn invoked(&mut self, call: usize, clock: u64) -> bool {
         let new = self.calls[call].invoked.is_none();
         if new {
@@ -92,7 +93,7 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// Records that the call began to wait for others at `clock`. Returns `true` if it had not begun before.
+    /// Records that the call began to wait for other tasks at `clock`. Returns `true` if the call had not begun before.
     pub(super) fn waits(&mut self, call: usize, clock: u64) -> bool {
         let new = self.calls[call].invoked.is_none();
         if new {
@@ -101,12 +102,12 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// Records that the call ended with the last operation counted. Returns `true` if it had not begun before.
+    /// Records that the call ended after the most recent operation. Returns `true` if the call had not begun before.
     pub(super) fn ended(&mut self, call: usize, clock: u64, ret: Option<M::Ret>) -> bool {
         let after_last = (2 * clock).saturating_sub(1);
         let new = self.calls[call].invoked.is_none();
         if new {
-            // It made no access, so it took no time.
+            // The call made no access, so it took no time.
             self.calls[call].invoked = Some(self.stamp(after_last));
         }
         match ret {
@@ -120,14 +121,14 @@ impl<M: Model> Records<M> {
         new
     }
 
-    /// Closes the call, so that its lane is free.
+    /// Closes the call and frees its lane.
     pub(super) fn close(&mut self, call: usize) {
         let lane = self.calls[call].lane;
         let task = self.lanes[lane as usize].task;
         self.of_tasks.entry(task).or_default().free.insert(lane);
     }
 
-    /// See [`History::guess`](super::History::guess).
+    /// Guesses a version: see [`History::guess`](super::History::guess).
     pub(super) fn guess<T: PartialEq>(
         &self,
         guess: Guess,
@@ -137,7 +138,7 @@ impl<M: Model> Records<M> {
         let calls = || self.calls.iter().filter(|call| !call.failed);
         let ended = calls().filter_map(|call| Some((call, call.returned.as_ref()?)));
         let mut ended: Vec<_> = ended.collect();
-        // The last one first.
+        // Latest first.
         sort_by_key(&mut ended, |(_, (_, stamp))| std::cmp::Reverse(*stamp));
         let of =
             |(call, (ret, _)): &(&RecorderCall<M>, &(M::Ret, Stamp))| version(&call.op, Some(ret));
@@ -160,7 +161,7 @@ impl<M: Model> Records<M> {
         found.or_else(newest)
     }
 
-    /// The calls that did not fail, by time of invocation, their times numbered from 0.
+    /// Returns the calls that did not fail, sorted by invocation. Their times are numbered from 0.
     pub(super) fn ranked<O, R>(
         &self,
         op: impl Fn(&RecorderCall<M>) -> O,
@@ -169,14 +170,14 @@ impl<M: Model> Records<M> {
         self.ranked_among(|call| !call.failed, op, ret)
     }
 
-    /// The same of other calls.
+    /// Like `ranked`, but for the calls that `wanted` selects.
     pub(super) fn ranked_among<O, R>(
         &self,
         wanted: impl Fn(&RecorderCall<M>) -> bool,
         op: impl Fn(&RecorderCall<M>) -> O,
         ret: impl Fn(&M::Ret) -> R,
     ) -> Vec<Operation<O, R>> {
-        // An open call without an access begins after all others.
+        // An open call without an access begins after all other calls.
         let begin = |call: &RecorderCall<M>| {
             call.invoked.unwrap_or(Stamp { time: u64::MAX, order: call.made })
         };
@@ -204,7 +205,7 @@ impl<M: Model> Records<M> {
 
 // Not generic over models, so that the code of the sort is compiled only once.
 
-/// Calls by the time of their beginning.
+/// Sorts calls by their start.
 fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
     sort(&mut calls);
     calls
@@ -222,7 +223,7 @@ impl Ranks {
         Ranks { next_open: stamps.len() as u64, stamps }
     }
 
-    /// The time at which a call began. Open calls of one moment must have different times too.
+    /// Returns the time at which a call began. Open calls at the same moment must have different times, too.
     fn invoked(&mut self, begin: Stamp) -> u64 {
         if begin.time == u64::MAX {
             self.next_open += 1;

@@ -1,4 +1,5 @@
-//! A recorder as its run sees it: the history in text, and other orders of its calls.
+//! The interface of a recorder to its run: the history as text, and checks of other orders of its
+//! calls.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,8 @@ use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, explained_by_failed, linearizable};
 
 impl<M: Model> Recorder<M> {
-    /// The remark about a failed call that would explain the violated history.
+    /// Returns a remark about a failed call, if this call would explain the violation in the
+    /// history.
     fn explained_by_failed(&self, records: &Records<M>) -> Option<String> {
         let Some(Verdict::Violated(evidence)) = &records.verdict else { return None };
         if !records.calls.iter().any(|call| call.failed) {
@@ -21,14 +23,15 @@ impl<M: Model> Recorder<M> {
         let asked = |call: &RecorderCall<M>| (call.op.clone(), call.made);
         let ranked =
             |failed: bool| records.ranked_among(|call| call.failed == failed, asked, M::Ret::clone);
-        // One later, so that a failed call can be before all.
+        // All times are one later, so that a failed call can precede all others.
         let plain = |call: &Operation<(M::Op, u64), M::Ret>| {
             let Operation { client, op: (op, _), invoked, returned } = call.clone();
             let returned = returned.map(|(ret, time)| (ret, time + 1));
             Operation { client, op, invoked: invoked + 1, returned }
         };
         let others = ranked(false);
-        // Times of failed calls are often not known, but which calls were made before.
+        // The times of failed calls are often unknown, but the order in which calls were made is
+        // known.
         let last = others.get(evidence.misfit)?.op.1;
         let failed = ranked(true).into_iter().filter(|call| call.op.1 <= last);
         let failed = failed.map(|call| Operation { invoked: 0, returned: None, ..plain(&call) });

@@ -13,9 +13,10 @@ const WAIT: CallOps = CallOps::acting(
     CallOps::stop_waiting(whole::LOOK),
 );
 
-/// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until so many are there.
+/// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until a given number of tasks has
+/// arrived.
 ///
-/// To wait is a point. Not cancel safe: a task that stops waiting has arrived all the same.
+/// Waiting is a point. Not cancel safe: a task whose wait is dropped still counts as arrived.
 ///
 /// ```
 /// use sim::tokio::sync::Barrier;
@@ -36,13 +37,24 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for `n` tasks. For none, it is one for one.
+    /// Creates a barrier for `n` tasks. `n == 0` counts as 1.
     #[track_caller]
     pub fn new(n: usize) -> Barrier {
         Barrier { wrapped: Wrapped::new("barrier", here()), real: Real::new(n) }
     }
 
-    /// Waits until all have arrived. One of them is the leader.
+    /// Waits until all tasks have arrived. One of the tasks is the leader.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Barrier;
+    /// # sim::block_on(async {
+    /// let barrier = Barrier::new(2);
+    /// for _ in 0..2 {
+    ///     let (one, two) = sim::join!(barrier.wait(), barrier.wait());
+    ///     assert_ne!(one.is_leader(), two.is_leader());
+    /// }
+    /// # });
+    /// ```
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = BarrierWaitResult> + Send + use<'_> {
         self.wait_at(here())

@@ -1,4 +1,4 @@
-//! The channel from many senders to many receivers. Each receiver gets every message.
+//! The broadcast channel: many senders, many receivers, and each receiver gets every message.
 
 mod receiver;
 mod sender;
@@ -19,7 +19,7 @@ use crate::run::op::of_tokio::ring;
 use crate::run::op::{Access, Op};
 use crate::seam::{Here, here};
 
-/// An end of such a channel.
+/// An end of a broadcast channel.
 type End = super::ends::End<Numbers>;
 
 const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, ring::SUBSCRIBE);
@@ -35,9 +35,8 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, ring::DROP_
 /// tokio's [`broadcast::channel`](::tokio::sync::broadcast::channel): a channel that keeps the last messages for all
 /// receivers, at least `capacity` of them.
 ///
-/// To receive is a point; to send is not. A receiver that is too slow learns how many messages it
-/// has missed, and continues with the oldest kept message. Panics if `capacity` is 0 or more than
-/// half of the largest `usize`.
+/// Receiving is a point; sending is not. A receiver that is too slow gets an error with the number of missed messages,
+/// and continues with the oldest kept message. Panics if `capacity` is 0 or more than half of the largest `usize`.
 ///
 /// ```
 /// use sim::tokio::sync::broadcast::{self, error::RecvError};
@@ -58,7 +57,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender::with(sender, &channel, here), Receiver::with(receiver, &channel, here))
 }
 
-/// The object of a channel. tokio keeps as many messages as the next power of two.
+/// Creates the object of a channel. tokio rounds the capacity up to a power of two.
 fn made(capacity: usize, here: Here) -> Arc<Numbers> {
     Arc::new(Numbers::new("broadcast", Some(capacity.next_power_of_two()), here))
 }

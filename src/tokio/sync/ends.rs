@@ -1,15 +1,15 @@
-//! The ends of a channel as the run knows them.
+//! The ends of a channel, for the records of a run.
 
 use std::sync::Arc;
 
 use crate::run::op::Op;
 use crate::seam::{Here, Owner, Wrapped};
 
-/// One end. Dropped after tokio's, in the same step, it records that.
+/// One end of a channel. It is dropped after tokio's end, in the same step, and records the drop.
 ///
-/// The fields of a struct are dropped in their order, so an `End` must come after tokio's end. The
-/// operation is the same for the last end of its side as for others: which of two is the last one
-/// depends on their order, and steps that can be swapped do the same in either order.
+/// The fields of a struct are dropped in their order, so an `End` must come after tokio's end. The operation is the
+/// same for the last end of a side as for the other ends. Otherwise the operation would depend on the order of two
+/// drops, but steps that can be swapped must do the same in either order.
 #[derive(Debug)]
 pub(super) struct End<C: Owner = Wrapped> {
     /// The object of the channel.
@@ -19,12 +19,12 @@ pub(super) struct End<C: Owner = Wrapped> {
 }
 
 impl<C: Owner> End<C> {
-    /// An end that was made at this place. Its drop is the operation `drop`.
+    /// Creates the record of an end created at this place. Its drop is the operation `drop`.
     pub(super) fn new(channel: &Arc<C>, drop: &'static Op, here: Here) -> End<C> {
         End { channel: channel.clone(), drop, here }
     }
 
-    /// The object of the channel.
+    /// Returns the object of the channel.
     pub(super) fn wrapped(&self) -> &Wrapped {
         self.channel.wrapped()
     }
@@ -36,12 +36,12 @@ impl<C: Owner> Drop for End<C> {
     }
 }
 
-/// Writes what a sender and its weak form have in common in all channels: clones, counts, the way from one to the
-/// other, texts.
+/// Writes the items common to a sender and its weak form in all channels: clones, counts, conversions between the
+/// forms, `Debug` texts.
 macro_rules! weak_senders {
     ($sender:ident, $weak:ident) => {
         impl<T> $sender<T> {
-            /// A sender that does not keep receivers from finding the end. Not a point.
+            /// Creates a weak sender, which does not keep the channel open. Not a point.
             #[must_use = "the sender is left as it is"]
             #[track_caller]
             pub fn downgrade(&self) -> $weak<T> {
@@ -61,7 +61,7 @@ macro_rules! weak_senders {
         }
 
         impl<T> $weak<T> {
-            /// A sender, unless all are gone. Not a point.
+            /// Returns a sender, unless all senders have been dropped. Not a point.
             #[must_use]
             #[track_caller]
             pub fn upgrade(&self) -> Option<$sender<T>> {
@@ -86,17 +86,17 @@ macro_rules! weak_senders {
     };
 }
 
-/// Writes the counts of senders that a sender sees, and its text.
+/// Writes the methods of a sender that count senders, and its `Debug` text.
 macro_rules! counted {
     ($sender:ident) => {
         impl<T> $sender<T> {
-            /// The number of senders. Not a point.
+            /// Returns the number of senders. Not a point.
             #[track_caller]
             pub fn strong_count(&self) -> usize {
                 self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.strong_count())
             }
 
-            /// The number of weak senders. Not a point.
+            /// Returns the number of weak senders. Not a point.
             #[track_caller]
             pub fn weak_count(&self) -> usize {
                 self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.weak_count())

@@ -1,9 +1,9 @@
-//! Guards: their part that the run knows, and what all of them have in common.
+//! Guards: their record in the run, and items common to all guards.
 
 use crate::run::op::Op;
 use crate::seam::{Here, Owner};
 
-/// Records the release of an object when it is dropped. Dropped after tokio's guard, in the same step.
+/// Records the release of an object when this value is dropped, after tokio's guard, in the same step.
 #[derive(Debug)]
 pub(super) struct Held<O: Owner> {
     pub(super) owner: O,
@@ -12,23 +12,23 @@ pub(super) struct Held<O: Owner> {
 }
 
 impl<O: Owner> Held<O> {
-    /// Records `release` when it is dropped. The object counts as held already.
+    /// Records `release` when it is dropped. The object already counts as held.
     pub(super) fn new(owner: O, release: &'static Op, here: Here) -> Held<O> {
         Held { owner, release, here }
     }
 
-    /// Returns the same release, recorded for `owner`, which has the same object.
+    /// Returns the same release, recorded for `owner`, which refers to the same object.
     pub(super) fn owned_by<P: Owner>(self, owner: P) -> Held<P>
     where
         O: Copy,
     {
         let held = Held { owner, release: self.release, here: self.here };
-        // Released once, by the new one. A copied owner needs no drop.
+        // The new value records the release, once. A copied owner needs no drop.
         std::mem::forget(self);
         held
     }
 
-    /// The same with another operation at the end.
+    /// Returns the same record with another release operation.
     pub(super) fn releasing(mut self, release: &'static Op) -> Held<O> {
         self.release = release;
         self
@@ -41,7 +41,7 @@ impl<O: Owner> Drop for Held<O> {
     }
 }
 
-/// Writes the access to the value of guards, and their texts.
+/// Writes the `Deref` of guards to their value, and their texts.
 macro_rules! guards {
     ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
         impl<$($generics)*> std::ops::Deref for $guard {
@@ -72,7 +72,7 @@ macro_rules! guards {
     )*};
 }
 
-/// Writes the access of guards that may change the value.
+/// Writes the `DerefMut` of guards that may change the value.
 macro_rules! writers {
     ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
         impl<$($generics)*> std::ops::DerefMut for $guard {

@@ -1,8 +1,8 @@
-//! An object of tokio's that its guards may share.
+//! A tokio object that its guards may share.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// An object made from a value at its first use, because a constant cannot allocate.
+/// An object created from a value at its first use, because a constant cannot allocate.
 pub(super) struct Later<T, R> {
     value: Mutex<Option<T>>,
     real: OnceLock<Arc<R>>,
@@ -20,7 +20,7 @@ impl<T, R> Later<T, R> {
         Later { value: Mutex::new(Some(value)), real: OnceLock::new(), make }
     }
 
-    /// The object.
+    /// Returns the object.
     pub(super) fn get(&self) -> &Arc<R> {
         self.real.get_or_init(|| {
             let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -28,14 +28,14 @@ impl<T, R> Later<T, R> {
         })
     }
 
-    /// The object, which no guard shares.
+    /// Returns the object, which no guard shares.
     pub(super) fn get_mut(&mut self) -> &mut R {
         self.get();
         let real = self.real.get_mut().and_then(Arc::get_mut);
         real.expect("an owned guard keeps its lock, so there is none")
     }
 
-    /// The object, which no guard shares.
+    /// Returns the object, which no guard shares.
     pub(super) fn into_inner(self) -> R {
         self.get();
         let real = self.real.into_inner().and_then(Arc::into_inner);

@@ -1,7 +1,7 @@
-//! The channels from many senders to one receiver.
+//! The mpsc channels: many senders, one receiver.
 //!
-//! To wait for room, for a message or for the end is a point. All else is part of the step in which it is done: to send
-//! without a bound, with a permit or by a `try_` function, to look, to clone and to drop an end.
+//! Waiting for room, for a message or for the end is a point. Every other operation is part of the current step: an
+//! unbounded send, a send with a permit, the `try_` functions, the counts, and the clone or drop of an end.
 
 mod bounded;
 mod permit;
@@ -22,7 +22,7 @@ use crate::run::op::of_tokio::mail;
 use crate::run::op::{Access, Op};
 use crate::seam::CallOps;
 
-/// An end of such a channel.
+/// An end of an mpsc channel.
 type End = super::ends::End<Numbers>;
 
 const RECV: CallOps = CallOps::acting(

@@ -26,32 +26,58 @@ const TRY: [&Op; 2] = [
 ];
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, permits::GIVE);
 
-/// tokio's [`Mutex`](::tokio::sync::Mutex): a value for one task at a time, in the order of their
-/// requests.
+/// tokio's [`Mutex`](::tokio::sync::Mutex): a value that one task at a time may use, in the order of requests.
 ///
-/// To lock is a point; a guard that is dropped gives the lock up without one. Cancel safe: a dropped call loses its
-/// place in the queue. [`sim::Mutex`](crate::Mutex) has no queue.
+/// Locking is a point; dropping the guard is not. Cancel safe: a dropped call loses its place in the queue.
+/// [`sim::Mutex`](crate::Mutex) has no queue.
 ///
-/// Unlike tokio's, its value has a known size.
+/// Unlike in tokio's mutex, the type of the value must be `Sized`.
+///
+/// ```
+/// use sim::tokio::sync::Mutex;
+/// use std::sync::Arc;
+/// # sim::block_on(async {
+/// let sum = Arc::new(Mutex::new(0));
+/// sim::map_concurrently(1..=3, |n| {
+///     let sum = sum.clone();
+///     async move { *sum.lock().await += n }
+/// })
+/// .await;
+/// assert_eq!(*sum.lock().await, 6);
+/// # });
+/// ```
 pub struct Mutex<T> {
     wrapped: Wrapped,
     real: Later<T, Real<T>>,
 }
 
 impl<T> Mutex<T> {
-    /// A mutex around `value`.
+    /// Creates a mutex around `value`.
     #[track_caller]
     pub fn new(value: T) -> Mutex<T> {
         Mutex { wrapped: Wrapped::new("mutex", here()), real: Later::new(value, Real::new) }
     }
 
-    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. Only one run can use such a mutex.
     #[track_caller]
     pub const fn const_new(value: T) -> Mutex<T> {
         Mutex { wrapped: Wrapped::of_static("mutex", here()), real: Later::new(value, Real::new) }
     }
 
     /// Waits for the lock.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Mutex;
+    /// # sim::block_on(async {
+    /// let order = Mutex::new(Vec::new());
+    /// let guard = order.lock().await;
+    /// let first = async { order.lock().await.push("first") };
+    /// let second = async { order.lock().await.push("second") };
+    /// // Both wait for the lock until the guard is dropped.
+    /// sim::join!(first, second, async { drop(guard) });
+    /// assert_eq!(order.into_inner(), ["first", "second"]);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn lock(&self) -> impl Future<Output = MutexGuard<'_, T>> + use<'_, T> {
         self.lock_at(here())
@@ -63,7 +89,19 @@ impl<T> Mutex<T> {
         MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// Like [`lock`](Self::lock); the guard keeps the mutex.
+    /// Like [`lock`](Self::lock); the guard owns a reference to the mutex.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Mutex;
+    /// use std::sync::Arc;
+    /// # sim::block_on(async {
+    /// let mutex = Arc::new(Mutex::new(1));
+    /// let mut guard = mutex.clone().lock_owned().await;
+    /// sim::spawn(async move { *guard += 1 }).detach();
+    /// // The task holds the lock until it ends.
+    /// assert_eq!(*mutex.lock().await, 2);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn lock_owned(self: Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>> + use<T> {
         self.lock_owned_at(here())
@@ -75,10 +113,20 @@ impl<T> Mutex<T> {
         OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// Takes the lock if it is free. Not a point.
+    /// Acquires the lock if it is free. Not a point.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the lock is not free.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Mutex;
+    ///
+    /// let mutex = Mutex::new(1);
+    /// let guard = mutex.try_lock().unwrap();
+    /// assert!(mutex.try_lock().is_err());
+    /// drop(guard);
+    /// assert!(mutex.try_lock().is_ok());
+    /// ```
     #[track_caller]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         let here = here();
@@ -86,10 +134,10 @@ impl<T> Mutex<T> {
         Ok(MutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
-    /// Like [`try_lock`](Self::try_lock); the guard keeps the mutex.
+    /// Like [`try_lock`](Self::try_lock); the guard owns a reference to the mutex.
     ///
     /// # Errors
-    /// If it is not free.
+    /// If the lock is not free.
     #[track_caller]
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         let here = here();
@@ -98,8 +146,16 @@ impl<T> Mutex<T> {
         Ok(OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
-    /// Blocks the thread until the lock is free, outside of runs. In a run it fails the run: await
-    /// [`lock`](Self::lock).
+    /// Outside of runs, blocks the thread until the lock is free. In a run, it fails the run: await
+    /// [`lock`](Self::lock) instead.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Mutex;
+    ///
+    /// let mutex = Mutex::new(1);
+    /// *mutex.blocking_lock() += 1;
+    /// assert_eq!(mutex.into_inner(), 2);
+    /// ```
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
         let here = here();
@@ -108,7 +164,7 @@ impl<T> Mutex<T> {
         MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// Like [`blocking_lock`](Self::blocking_lock); the guard keeps the mutex.
+    /// Like [`blocking_lock`](Self::blocking_lock); the guard owns a reference to the mutex.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         let here = here();
@@ -117,12 +173,12 @@ impl<T> Mutex<T> {
         OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// The value. `&mut` shows that no task holds the lock, so this is not a point.
+    /// Returns the value. `&mut` proves that no task holds the lock, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.real.get_mut().get_mut()
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.real.into_inner().into_inner()
     }
@@ -157,12 +213,12 @@ impl<T: fmt::Debug> fmt::Debug for Mutex<T> {
 /// The guard of a locked [`Mutex`].
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct MutexGuard<'a, T> {
-    // Dropped in this order: the run learns the release after it.
+    // Dropped in this order, so that the run records the release after the real release.
     real: RealGuard<'a, T>,
     held: Held<&'a Mutex<T>>,
 }
 
-/// The guard of a locked [`Mutex`], with the mutex.
+/// An owned guard of a locked [`Mutex`]: it keeps a reference to the mutex.
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct OwnedMutexGuard<T> {
     real: RealOwned<T>,
@@ -170,13 +226,25 @@ pub struct OwnedMutexGuard<T> {
 }
 
 /// The guard of a locked [`Mutex`], for a part of its value.
+///
+/// ```
+/// use sim::tokio::sync::{Mutex, MutexGuard};
+/// # sim::block_on(async {
+/// let pair = Mutex::new((1, 2));
+/// let mut first = MutexGuard::map(pair.lock().await, |pair| &mut pair.0);
+/// *first = 7;
+/// assert!(pair.try_lock().is_err());
+/// drop(first);
+/// assert_eq!(pair.into_inner(), (7, 2));
+/// # });
+/// ```
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct MappedMutexGuard<'a, U: ?Sized> {
     real: RealMapped<'a, U>,
     held: Held<&'a Wrapped>,
 }
 
-/// The guard of a locked [`Mutex`], for a part of its value, with the mutex.
+/// An owned guard of a locked [`Mutex`], for a part of its value: it keeps a reference to the mutex.
 #[must_use = "if unused, the mutex is freed at once"]
 pub struct OwnedMappedMutexGuard<T, U: ?Sized> {
     real: RealOwnedMapped<T, U>,
@@ -190,7 +258,7 @@ impl<'a, T> MutexGuard<'a, T> {
     }
 }
 
-// A guard for a part of the value has no type of the whole.
+// A guard for a part of the value does not know the type of the whole value.
 impl<'a, T> From<Held<&'a Mutex<T>>> for Held<&'a Wrapped> {
     fn from(held: Held<&'a Mutex<T>>) -> Held<&'a Wrapped> {
         let wrapped = &held.owner.wrapped;
@@ -199,17 +267,17 @@ impl<'a, T> From<Held<&'a Mutex<T>>> for Held<&'a Wrapped> {
 }
 
 impl<T> OwnedMutexGuard<T> {
-    /// The mutex that it locks.
+    /// Returns the mutex that the guard locks.
     pub fn mutex(this: &Self) -> &Arc<Mutex<T>> {
         &this.held.owner
     }
 }
 
-/// Writes the mapping of a guard to one for a part of its value.
+/// Writes the conversion of a guard to a guard for a part of its value.
 macro_rules! maps {
     ($([$($generics:tt)*] $guard:ty, $value:ty, $real:ident, $mapped:ident, [$($part:tt)*], [$($sized:tt)*])*) => {$(
         impl<$($generics)*> $guard {
-            /// A guard for a part of the value.
+            /// Returns a guard for a part of the value.
             pub fn map<P $($sized)*, F>(this: Self, f: F) -> $mapped<$($part)*, P>
             where
                 F: FnOnce(&mut $value) -> &mut P,
@@ -217,10 +285,20 @@ macro_rules! maps {
                 $mapped { real: $real::map(this.real, f), held: this.held.into() }
             }
 
-            /// A guard for a part of the value, if there is that part.
+            /// Returns a guard for a part of the value, if `f` returns that part.
             ///
             /// # Errors
-            /// The guard, if there is not.
+            /// Returns the original guard if `f` returns `None`.
+            ///
+            /// ```
+            /// use sim::tokio::sync::{Mutex, MutexGuard};
+            /// # sim::block_on(async {
+            /// let list = Mutex::new(vec![1]);
+            /// let guard = list.lock().await;
+            /// let sixth = MutexGuard::try_map(guard, |list| list.get_mut(5));
+            /// assert_eq!(*sixth.unwrap_err(), [1]);
+            /// # });
+            /// ```
             pub fn try_map<P $($sized)*, F>(this: Self, f: F) -> Result<$mapped<$($part)*, P>, Self>
             where
                 F: FnOnce(&mut $value) -> Option<&mut P>,

@@ -27,11 +27,11 @@ const NOTIFY_ONE: Op = Op::of_kind("notify_one", Access::Tell, tellings::TELL_ON
 const NOTIFY_LAST: Op = Op::of_kind("notify_last", Access::Tell, tellings::TELL_LAST);
 const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings::TELL_ALL);
 
-/// tokio's [`Notify`](::tokio::sync::Notify): wakes one task that waits, or all.
+/// tokio's [`Notify`](::tokio::sync::Notify): wakes one waiting task, or all waiting tasks.
 ///
-/// To wait is a point; to notify is not. If no task waits, a notification of one task is kept for
-/// the next waiting task; a notification of all tasks is not kept. Cancel safe: the notification of
-/// a dropped wait passes to another task.
+/// Waiting is a point; notifying is not. If no task waits, a notification of one task is kept for the next waiting
+/// task, but a notification of all tasks is lost. Cancel safe: the notification of a dropped wait passes to another
+/// task.
 ///
 /// ```
 /// use sim::tokio::sync::Notify;
@@ -44,7 +44,7 @@ const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings:
 #[derive(Debug)]
 pub struct Notify {
     wrapped: Wrapped,
-    /// Outside of runs, and in runs if it is no static. Waits share it.
+    /// Used outside of runs, and in runs unless this is a static. The waiting futures share it.
     real: Later<(), Real>,
     is_static: bool,
 }
@@ -54,7 +54,7 @@ fn make((): ()) -> Real {
 }
 
 impl Notify {
-    /// A notification that nobody waits for.
+    /// Creates a `Notify` on which no task waits.
     #[track_caller]
     pub fn new() -> Notify {
         Notify {
@@ -64,8 +64,7 @@ impl Notify {
         }
     }
 
-    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()),
-    /// has its own.
+    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own `Notify`.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -84,8 +83,20 @@ impl Notify {
         Notify { wrapped, real: Later::new((), make), is_static: true }
     }
 
-    /// Waits until it is notified, from the first poll on; [`notify_waiters`](Self::notify_waiters)
-    /// notifies it from the call of this function on.
+    /// Waits for a notification. [`notify_waiters`](Self::notify_waiters) reaches the future from this call on. Other
+    /// notifications reach it from its first poll on.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    /// use std::pin::pin;
+    ///
+    /// let notify = Notify::new();
+    /// let mut early = pin!(notify.notified());
+    /// notify.notify_waiters();
+    /// let mut late = pin!(notify.notified());
+    /// assert!(early.as_mut().enable());
+    /// assert!(!late.as_mut().enable());
+    /// ```
     #[track_caller]
     pub fn notified(&self) -> Notified<'_> {
         let here = here();
@@ -94,7 +105,18 @@ impl Notify {
         Notified { call, made: Made::now(), is_done: false }
     }
 
-    /// Like [`notified`](Self::notified); the future keeps the notification.
+    /// Like [`notified`](Self::notified); the future owns a reference to the `Notify`.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    /// use std::sync::Arc;
+    /// # sim::block_on(async {
+    /// let notify = Arc::new(Notify::new());
+    /// let task = sim::spawn(notify.clone().notified_owned());
+    /// notify.notify_one();
+    /// assert!(task.await.is_ok());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         let here = here();
@@ -105,19 +127,54 @@ impl Notify {
 
     /// Notifies the task that has waited longest, or keeps the notification for the next task. Not
     /// a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    /// use std::pin::pin;
+    /// # sim::block_on(async {
+    /// let notify = Notify::new();
+    /// notify.notify_one();
+    /// notify.notify_one();
+    /// // Only one notification is kept.
+    /// notify.notified().await;
+    /// assert!(!pin!(notify.notified()).enable());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn notify_one(&self) {
         self.tell(&NOTIFY_ONE, here(), Real::notify_one);
     }
 
-    /// Notifies the task that has waited least, or keeps the notification for the next task. Not a
-    /// point.
+    /// Notifies the task that began to wait last, or keeps the notification for the next task. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    /// use std::pin::pin;
+    ///
+    /// let notify = Notify::new();
+    /// let mut first = pin!(notify.notified());
+    /// let mut last = pin!(notify.notified());
+    /// assert!(!first.as_mut().enable() && !last.as_mut().enable());
+    /// notify.notify_last();
+    /// assert!(last.as_mut().enable());
+    /// assert!(!first.as_mut().enable());
+    /// ```
     #[track_caller]
     pub fn notify_last(&self) {
         self.tell(&NOTIFY_LAST, here(), Real::notify_last);
     }
 
-    /// Tells all tasks that wait. Not a point.
+    /// Notifies all waiting tasks. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    /// # sim::block_on(async {
+    /// let notify = Notify::new();
+    /// let wait = async || notify.notified().await;
+    /// let woken = sim::join!(wait(), wait(), async { notify.notify_waiters() });
+    /// assert_eq!(woken, ((), (), ()));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn notify_waiters(&self) {
         self.tell(&NOTIFY_WAITERS, here(), Real::notify_waiters);
@@ -131,18 +188,18 @@ impl Notify {
         self.wrapped.act(op, here, || tell(&self.real(here)));
     }
 
-    /// tokio's object. For a static, the object of the run.
+    /// Returns tokio's object. For a static, returns the object of the run.
     fn real(&self, here: Here) -> Arc<Real> {
         let own = if self.is_static { self.wrapped.value_of_run(here, Real::new) } else { None };
         own.unwrap_or_else(|| self.real.get().clone())
     }
 }
 
-/// The moment at which a future was made.
+/// The moment at which a future was created.
 ///
-/// A future that is awaited where it is made is made again in its turn: a thread may stop between its last operation
-/// and the making, which a task cannot. Otherwise code that looks, and listens if it saw nothing,
-/// would never miss a notification in between.
+/// A future that is awaited where it is created is created again in the step of its first operation. The reason: a real
+/// thread may be preempted between its last operation and the creation, but a task cannot. Otherwise, code that checks
+/// a condition and then waits would never miss a notification in between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Made {
     step: u32,
@@ -172,7 +229,7 @@ impl Default for Notify {
     }
 }
 
-/// Writes a future that waits.
+/// Writes a future that waits for a notification.
 macro_rules! notified {
     ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $again:expr) => {
         pin_project! {
@@ -181,15 +238,14 @@ macro_rules! notified {
             pub struct $name $(<$life>)? {
                 #[pin]
                 call: Call<$owner, RealOwned, fn(&()) -> Came>,
-                // None once it was polled, or if it is not to be made again.
+                // `None` once it was polled, or if it must not be created again.
                 made: Option<Made>,
                 is_done: bool,
             }
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            /// Waits from now on, without a poll. Returns `true` if it is notified already. Not a
-            /// point.
+            /// Waits from now on, without a poll. Returns `true` if it is already notified. Not a point.
             #[track_caller]
             pub fn enable(self: Pin<&mut Self>) -> bool {
                 let this = self.project();
@@ -213,7 +269,7 @@ macro_rules! notified {
 
             fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
                 let this = self.project();
-                // As tokio's, it may be polled again.
+                // Like tokio's future, it may be polled again.
                 if *this.is_done {
                     return Poll::Ready(());
                 }
@@ -238,11 +294,11 @@ macro_rules! notified {
 }
 
 notified! {
-    /// Waits until it is notified; see [`Notify::notified`].
+    /// Waits for a notification; see [`Notify::notified`].
     Notified<'a>, &'a Notify, |notify: &&'a Notify| notify.real(here()).notified_owned()
 }
 
 notified! {
-    /// Waits until it is notified; see [`Notify::notified_owned`].
+    /// Waits for a notification; see [`Notify::notified_owned`].
     OwnedNotified, Arc<Notify>, |notify: &Arc<Notify>| notify.real(here()).notified_owned()
 }

@@ -1,9 +1,10 @@
-//! The numbers of messages of a channel, which tell the operations apart that can be swapped.
+//! Message numbers of a channel, used to find the operations that can be swapped.
 //!
 //! A channel counts sent messages, requested room, and received messages. All operations that
-//! change one of these counts conflict, so a number is equal in all runs that differ only in the
-//! order of non-conflicting operations. The modules [`mail`](crate::run::op::of_tokio::mail) and
-//! [`ring`](crate::run::op::of_tokio::ring) define the meaning of a number.
+//! change one of these counts conflict, so a message has the same number in all runs that differ
+//! only in the order of non-conflicting operations. The modules
+//! [`mail`](crate::run::op::of_tokio::mail) and [`ring`](crate::run::op::of_tokio::ring) define the
+//! meaning of a number.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -14,19 +15,21 @@ use crate::seam::{Here, Owner, Wrapped, run_number};
 #[derive(Debug)]
 pub(super) struct Numbers {
     wrapped: Wrapped,
-    /// The run that it was made in, 0 for none. It has numbers in this run only.
+    /// The number of the run that created the channel, 0 outside of runs. The channel has message
+    /// numbers in this run only.
     run: u64,
-    /// The room for messages; the largest number if there is room for all.
+    /// The number of messages for which there is room, or the largest `u32` if unbounded.
     capacity: u32,
     sent: AtomicU32,
     asked: AtomicU32,
     received: AtomicU32,
-    /// True if room was given up without a message: room is then got earlier than its number tells.
+    /// `true` if room was ever given back without a message. After that, room may be available
+    /// earlier than the numbers show.
     gave: AtomicBool,
 }
 
 impl Numbers {
-    /// A channel with room for so many messages, or for all.
+    /// Creates the numbers of a channel with this capacity; `None` is unbounded.
     pub(super) fn new(kind: &'static str, capacity: Option<usize>, here: Here) -> Numbers {
         let capacity = capacity.and_then(|capacity| u32::try_from(capacity).ok());
         Numbers {
@@ -40,12 +43,13 @@ impl Numbers {
         }
     }
 
-    /// Sent a message, for which there is room.
+    /// Counts a sent message for which there was room.
     pub(super) fn sent(&self) -> Values {
         self.sent_after(0)
     }
 
-    /// Sent a message to so many receivers, in the place of an older one.
+    /// Counts a message sent to `receivers` receivers. The message takes the place of an older
+    /// message.
     pub(super) fn sent_to_all(&self, receivers: usize) -> Values {
         let sent = self.sent.fetch_add(1, Relaxed);
         match self.messages(sent.saturating_add(1).saturating_sub(self.capacity), sent) {
@@ -56,29 +60,30 @@ impl Numbers {
         }
     }
 
-    /// Sent a message that needs the receipt of the messages before `first`.
+    /// Counts a sent message that requires the messages before `first` to have been received.
     fn sent_after(&self, first: u32) -> Values {
         let sent = self.sent.fetch_add(1, Relaxed);
         self.messages(first, sent)
     }
 
-    /// Received so many messages. Fewer than wanted are `all` that there were.
+    /// Counts `count` received messages. `all` is `true` if the caller wanted more, but no more
+    /// were available.
     pub(super) fn received(&self, count: u32, all: bool) -> Values {
         let first = self.received.fetch_add(count, Relaxed);
         self.messages(first, first + count + u32::from(all))
     }
 
-    /// The number of messages that were sent.
+    /// Returns the number of sent messages.
     pub(super) fn next(&self) -> u32 {
         self.sent.load(Relaxed)
     }
 
-    /// Received the message of this number. Each receiver gets one.
+    /// Returns the values of receiving message `number`. Every receiver receives this message.
     pub(super) fn received_at(&self, number: u32) -> Values {
         self.messages(number, number.saturating_add(1))
     }
 
-    /// Gave room up without a message.
+    /// Records that room was given back without a message.
     pub(super) fn gave(&self) {
         self.gave.store(true, Relaxed);
     }
@@ -97,38 +102,38 @@ impl Owner for Numbers {
     }
 }
 
-/// A call that takes room for messages.
+/// A call that reserves room for messages.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
     channel: &'a Numbers,
     count: u32,
-    /// The end of the numbers of its room, once it has asked; 0 before.
+    /// The end of the number range of the room, once requested; 0 before.
     end: AtomicU32,
 }
 
 impl<'a> Room<'a> {
-    /// For so many messages.
+    /// Creates a call that reserves room for `count` messages.
     pub(super) fn new(channel: &'a Numbers, count: usize) -> Room<'a> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Room { channel, count, end: AtomicU32::new(0) }
     }
 
-    /// Took the room.
+    /// Returns the values of an operation that reserved the room.
     pub(super) fn took(&self) -> Values {
         self.channel.messages(self.first(), u32::MAX)
     }
 
-    /// Took the room for a message, and sent it.
+    /// Counts a message sent into the reserved room.
     pub(super) fn sent(&self) -> Values {
         self.channel.sent_after(self.first())
     }
 
-    /// The first message whose receipt makes no difference to the room.
+    /// Returns the first message whose receipt does not affect the room.
     fn first(&self) -> u32 {
         self.ask().saturating_sub(self.channel.capacity)
     }
 
-    /// Returns the end of the numbers of its room.
+    /// Returns the end of the number range of the room, and requests the range first if needed.
     fn ask(&self) -> u32 {
         match self.end.load(Relaxed) {
             0 => {

@@ -28,10 +28,9 @@ const SET: [&Op; 2] = [
 ];
 const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
 
-/// tokio's [`OnceCell`](::tokio::sync::OnceCell): a value that is written once, by the first initialisation that
-/// ends.
+/// tokio's [`OnceCell`](::tokio::sync::OnceCell): a value written once, by the first initialisation that succeeds.
 ///
-/// [`get_or_init`](Self::get_or_init) is a point; to get and to set is not. An initialisation that is dropped or fails
+/// [`get_or_init`](Self::get_or_init) is a point; `get` and `set` are not. An initialisation that is dropped or fails
 /// leaves the cell empty, and the next one begins.
 ///
 /// ```
@@ -44,15 +43,15 @@ const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
 /// ```
 pub struct OnceCell<T> {
     wrapped: Wrapped,
-    // One permit, for who initialises; closed with the value.
+    // One permit, held by the initialising task; closed once the value is set.
     turns: Semaphore,
-    /// The value that it began with, if it did with one.
+    /// The value that the cell was created with, if any.
     given: Option<T>,
     value: OnceLock<T>,
 }
 
 impl<T> OnceCell<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[track_caller]
     pub fn new() -> OnceCell<T> {
         OnceCell {
@@ -63,7 +62,18 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. Only one run can use such a cell.
+    ///
+    /// ```
+    /// use sim::tokio::sync::OnceCell;
+    ///
+    /// static NAME: OnceCell<String> = OnceCell::const_new();
+    ///
+    /// # sim::block_on(async {
+    /// let name = NAME.get_or_init(async || "a".to_owned()).await;
+    /// assert_eq!(name, "a");
+    /// # });
+    /// ```
     #[track_caller]
     pub const fn const_new() -> OnceCell<T> {
         OnceCell {
@@ -74,7 +84,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// A cell with this value, for a constant. In a run it can be used by one run only.
+    /// Creates a cell with this value, for a constant. Only one run can use such a cell.
     #[track_caller]
     pub const fn const_new_with(value: T) -> OnceCell<T> {
         OnceCell {
@@ -85,25 +95,25 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// A cell with this value, if any.
+    /// Creates a cell with this value, if any.
     #[track_caller]
     pub fn new_with(value: Option<T>) -> OnceCell<T> {
         OnceCell { given: value, ..OnceCell::new() }
     }
 
-    /// Returns `true` if it has a value. Not a point.
+    /// Returns `true` if the cell has a value. Not a point.
     #[track_caller]
     pub fn initialized(&self) -> bool {
         self.get_at(here()).is_some()
     }
 
-    /// The value, if it has one. Not a point.
+    /// Returns the value, if any. Not a point.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         self.get_at(here())
     }
 
-    /// The value, if it has one. `&mut` shows that no task uses the cell.
+    /// Returns the value, if any. `&mut` proves that no task uses the cell.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.given.as_mut().or(self.value.get_mut())
     }
@@ -111,7 +121,16 @@ impl<T> OnceCell<T> {
     /// Writes the value. Not a point.
     ///
     /// # Errors
-    /// If it has one, or an initialisation is under way.
+    /// If the cell has a value, or an initialisation is in progress.
+    ///
+    /// ```
+    /// use sim::tokio::sync::{OnceCell, SetError};
+    ///
+    /// let cell = OnceCell::new();
+    /// assert_eq!(cell.set(1), Ok(()));
+    /// assert_eq!(cell.set(2), Err(SetError::AlreadyInitializedError(2)));
+    /// assert_eq!(cell.get(), Some(&1));
+    /// ```
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
         let set = || match self.turns.try_acquire() {
@@ -127,7 +146,17 @@ impl<T> OnceCell<T> {
         self.wrapped.attempt(SET, here(), set)
     }
 
-    /// The value. If it has none, the first caller has `init` make it, and the others wait for that.
+    /// Returns the value. If the cell is empty, the first caller's `init` computes the value, and other callers wait
+    /// for it.
+    ///
+    /// ```
+    /// use sim::tokio::sync::OnceCell;
+    /// # sim::block_on(async {
+    /// let cell = OnceCell::new();
+    /// assert_eq!(cell.get_or_init(async || 1).await, &1);
+    /// assert_eq!(cell.get_or_init(async || 2).await, &1);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn get_or_init<F, Fut>(&self, init: F) -> impl Future<Output = &T> + use<'_, T, F, Fut>
     where
@@ -147,7 +176,16 @@ impl<T> OnceCell<T> {
     /// Like [`get_or_init`](Self::get_or_init), for an initialisation that may fail.
     ///
     /// # Errors
-    /// The error of `init`, with the cell left empty.
+    /// Returns the error of `init`; the cell stays empty.
+    ///
+    /// ```
+    /// use sim::tokio::sync::OnceCell;
+    /// # sim::block_on(async {
+    /// let cell = OnceCell::<u8>::new();
+    /// assert_eq!(cell.get_or_try_init(async || Err("no")).await, Err("no"));
+    /// assert_eq!(cell.get_or_try_init(async || Ok::<_, &str>(7)).await, Ok(&7));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn get_or_try_init<E, F, Fut>(
         &self,
@@ -172,7 +210,7 @@ impl<T> OnceCell<T> {
         };
         let came = |is_first: &bool| if *is_first { Came::Holds } else { Came::ToNothing };
         if Call::new(&self.wrapped, &INIT, here, turn, came).await {
-            // Given back if the initialisation is dropped or fails.
+            // Gives the permit back if the initialisation is dropped or fails.
             let given = Given(&self.turns);
             let held = Held::new(&self.wrapped, &GIVE_UP, here);
             let value = init().await?;
@@ -183,12 +221,20 @@ impl<T> OnceCell<T> {
         Ok(self.stored().expect("it was initialised"))
     }
 
-    /// The value, which no task uses any more.
+    /// Returns the value, if any. Ownership proves that no task uses the cell.
     pub fn into_inner(self) -> Option<T> {
         self.given.or(self.value.into_inner())
     }
 
-    /// Takes the value out: the cell is empty then. `&mut` shows that no task uses it.
+    /// Takes the value out and leaves the cell empty. `&mut` proves that no task uses the cell.
+    ///
+    /// ```
+    /// use sim::tokio::sync::OnceCell;
+    ///
+    /// let mut cell = OnceCell::new_with(Some(7));
+    /// assert_eq!(cell.take(), Some(7));
+    /// assert!(!cell.initialized());
+    /// ```
     #[track_caller]
     pub fn take(&mut self) -> Option<T> {
         std::mem::take(self).into_inner()
@@ -204,13 +250,13 @@ impl<T> OnceCell<T> {
     }
 
     fn publish(&self, value: T) {
-        // Only who has the permit writes.
+        // Only the holder of the permit writes, so this cannot fail.
         let _ = self.value.set(value);
         self.turns.close();
     }
 }
 
-/// The permit of who initialises.
+/// The permit of the initialising task, given back on drop.
 struct Given<'a>(&'a Semaphore);
 
 impl Drop for Given<'_> {

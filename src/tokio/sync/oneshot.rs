@@ -41,7 +41,7 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, whole::CHAN
 
 /// tokio's [`oneshot::channel`](::tokio::sync::oneshot::channel): a channel for one value.
 ///
-/// To receive is a point; to send is not.
+/// Receiving is a point; sending is not.
 ///
 /// ```
 /// use sim::tokio::sync::oneshot;
@@ -65,10 +65,19 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 /// Sends the value.
+///
+/// ```
+/// use sim::tokio::sync::oneshot;
+/// # sim::block_on(async {
+/// let (sender, receiver) = oneshot::channel::<u8>();
+/// drop(sender);
+/// assert!(receiver.await.is_err());
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Sender<T> {
     wrapped: Arc<Wrapped>,
-    /// Taken when it has sent.
+    /// `None` once it has sent.
     real: Option<real::Sender<T>>,
     closed: Turn,
     here: Here,
@@ -80,7 +89,15 @@ impl<T> Sender<T> {
     /// Sends the value. Not a point.
     ///
     /// # Errors
-    /// The value, if the receiver is closed or dropped.
+    /// Returns the value if the receiver is closed or dropped.
+    ///
+    /// ```
+    /// use sim::tokio::sync::oneshot;
+    ///
+    /// let (sender, receiver) = oneshot::channel();
+    /// drop(receiver);
+    /// assert_eq!(sender.send(7), Err(7));
+    /// ```
     #[track_caller]
     pub fn send(mut self, value: T) -> Result<(), T> {
         let real = self.real.take().expect(UNSENT);
@@ -88,6 +105,16 @@ impl<T> Sender<T> {
     }
 
     /// Waits until the receiver is closed or dropped. Cancel safe.
+    ///
+    /// ```
+    /// use sim::tokio::sync::oneshot;
+    /// # sim::block_on(async {
+    /// let (mut sender, receiver) = oneshot::channel::<u8>();
+    /// sim::spawn(async move { drop(receiver) }).detach();
+    /// sender.closed().await;
+    /// assert!(sender.is_closed());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn closed(&mut self) -> impl Future<Output = ()> + Send + use<'_, T>
     where
@@ -115,7 +142,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// Waits for the end of the receiver. Its announcement ends with it.
+/// A call that waits until the receiver is closed or dropped. Dropping the call ends its announcement.
 struct Closed<'a, T>(&'a mut Sender<T>);
 
 impl<T> Drop for Closed<'_, T> {
@@ -133,7 +160,19 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-/// Receives the value: a future, which is ready with it or with the error that it will never come. Cancel safe.
+/// Receives the value. This future returns the value, or an error if no value can arrive any more. Cancel safe.
+///
+/// ```
+/// use sim::time::{Duration, timeout};
+/// use sim::tokio::sync::oneshot;
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = oneshot::channel();
+/// // A dropped wait loses nothing.
+/// assert!(timeout(Duration::from_millis(1), &mut receiver).await.is_err());
+/// sender.send(7).unwrap();
+/// assert_eq!(receiver.await, Ok(7));
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Receiver<T> {
@@ -144,26 +183,46 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Refuses further values. A value that was sent can still be received. Not a point.
+    /// Refuses further values. A value already sent can still be received. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::oneshot;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// receiver.close();
+    /// assert_eq!(sender.send(7), Err(7));
+    /// assert!(receiver.await.is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn close(&mut self) {
-        // A poll that waits would not be woken by it. The next one asks anew.
+        // Closing would not wake a pending poll. The next poll announces its operation again.
         self.recv.leave(&self.wrapped);
         let real = &mut self.real;
         self.wrapped.act(&CLOSE, here(), || real.close());
     }
 
-    /// Receives the value if it was sent. Not a point.
+    /// Receives the value if it has been sent. Not a point.
     ///
     /// # Errors
-    /// If it was not sent yet, or never will be.
+    /// If the value has not been sent yet, or no value can arrive any more.
+    ///
+    /// ```
+    /// use sim::tokio::sync::oneshot::{self, error::TryRecvError};
+    ///
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(7));
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let real = &mut self.real;
         self.wrapped.attempt(TRY_RECV, here(), || real.try_recv())
     }
 
-    /// Returns `true` if the value, or the error, was received.
+    /// Returns `true` if the value or the error has been received.
     pub fn is_terminated(&self) -> bool {
         self.real.is_terminated()
     }
@@ -174,10 +233,19 @@ impl<T> Receiver<T> {
         self.wrapped.check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
-    /// Blocks the thread until the value comes, outside of runs. In a run it fails the run: await the receiver.
+    /// Outside of runs, blocks the thread until the value arrives. In a run, it fails the run: await the receiver
+    /// instead.
     ///
     /// # Errors
-    /// If it never will.
+    /// If no value can arrive any more.
+    ///
+    /// ```
+    /// use sim::tokio::sync::oneshot;
+    ///
+    /// let (sender, receiver) = oneshot::channel();
+    /// std::thread::spawn(move || sender.send(7));
+    /// assert_eq!(receiver.blocking_recv(), Ok(7));
+    /// ```
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
         self.wrapped.blocks("blocking_recv", "receiver.await", here());
@@ -205,7 +273,7 @@ impl<T> Future for Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         if !self.real.is_terminated() {
-            // The effect of its drop on the sender. The value goes with the receiver, after.
+            // Records the effect of the drop on the sender. The value itself is dropped later, with the real receiver.
             self.real.close();
             self.wrapped.last(&DROP_RECEIVER, self.here);
         }

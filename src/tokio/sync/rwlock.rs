@@ -24,11 +24,11 @@ use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
 #[derive(Debug)]
 struct Ops {
     read: CallOps,
-    /// Done, failed.
+    /// The operations of a successful and of a failed call.
     try_read: [Op; 2],
     end_reading: Op,
     write: CallOps,
-    /// Done, failed.
+    /// The operations of a successful and of a failed call.
     try_write: [Op; 2],
     end_writing: Op,
     downgrade: Op,
@@ -38,11 +38,11 @@ const fn attempts(name: &'static str, done: Kind, failed: Kind) -> [Op; 2] {
     [Op::of_kind(name, Access::Tell, done), Op::of_kind(name, Access::Peek, failed)]
 }
 
-/// The names of a call and of its queueing.
+/// The names of a call and of its wait in the queue.
 const READING: (&str, &str) = ("read", "queue_to_read");
 const WRITING: (&str, &str) = ("write", "queue_to_write");
 
-/// For a lock that any number of tasks may share.
+/// Operations of a lock with any number of readers.
 const UNLIMITED: Ops = {
     use readers::*;
     const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);
@@ -57,7 +57,7 @@ const UNLIMITED: Ops = {
     }
 };
 
-/// For a lock that so many tasks may share: readers take permits from each other.
+/// Operations of a lock with a limited number of readers, where readers compete for permits.
 const LIMITED: Ops = {
     use permits::*;
     const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);
@@ -72,16 +72,27 @@ const LIMITED: Ops = {
     }
 };
 
-/// The number of tasks that may share a lock of tokio's.
+/// The maximum number of readers of a tokio lock.
 const READERS_MAX: u32 = u32::MAX >> 3;
 
-/// tokio's [`RwLock`](::tokio::sync::RwLock): a value for one exclusive task or many readers, in
-/// the order of their requests. A reader that asks while a writer waits comes after it.
+/// tokio's [`RwLock`](::tokio::sync::RwLock): a value for one exclusive task or many readers, in the order of requests.
+/// A reader that requests the lock while a writer waits gets it after that writer.
 ///
-/// To read or write is a point; a guard that is dropped gives the lock up without one. Cancel safe: a dropped call
-/// loses its place in the queue.
+/// Reading or writing is a point; dropping the guard is not. Cancel safe: a dropped call loses its place in the queue.
 ///
-/// Unlike tokio's, its value has a known size.
+/// Unlike in tokio's lock, the type of the value must be `Sized`.
+///
+/// ```
+/// use sim::tokio::sync::RwLock;
+/// # sim::block_on(async {
+/// let lock = RwLock::new(1);
+/// let (one, two) = (lock.read().await, lock.read().await);
+/// assert_eq!(*one + *two, 2);
+/// drop((one, two));
+/// *lock.write().await += 1;
+/// assert_eq!(lock.into_inner(), 2);
+/// # });
+/// ```
 pub struct RwLock<T> {
     wrapped: Wrapped,
     ops: &'static Ops,
@@ -93,14 +104,24 @@ fn make<T>((value, readers): (T, u32)) -> Real<T> {
 }
 
 impl<T> RwLock<T> {
-    /// A lock around `value`.
+    /// Creates a lock around `value`.
     #[track_caller]
     pub fn new(value: T) -> RwLock<T> {
         let real = Later::new((value, READERS_MAX), make);
         RwLock { wrapped: Wrapped::new("rwlock", here()), ops: &UNLIMITED, real }
     }
 
-    /// A lock around `value` that at most `max_reads` tasks may share. Panics if they are more than tokio allows.
+    /// Creates a lock around `value` with at most `max_reads` concurrent readers. Panics if `max_reads` is more than
+    /// tokio allows.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    /// # sim::block_on(async {
+    /// let lock = RwLock::with_max_readers(1, 2);
+    /// let _readers = [lock.read().await, lock.read().await];
+    /// assert!(lock.try_read().is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn with_max_readers(value: T, max_reads: u32) -> RwLock<T> {
         assert!(
@@ -111,7 +132,7 @@ impl<T> RwLock<T> {
         RwLock { wrapped: Wrapped::new("rwlock", here()), ops: &LIMITED, real }
     }
 
-    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. Only one run can use such a lock.
     #[track_caller]
     pub const fn const_new(value: T) -> RwLock<T> {
         let real = Later::new((value, READERS_MAX), make);
@@ -126,7 +147,20 @@ impl<T> RwLock<T> {
         RwLock { wrapped: Wrapped::of_static("rwlock", here()), ops: &LIMITED, real }
     }
 
-    /// Waits until no task writes and none that asked before waits to.
+    /// Waits until no task holds the lock for writing, and no earlier write request waits.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    /// # sim::block_on(async {
+    /// let lock = RwLock::new(1);
+    /// let reader = lock.read().await;
+    /// let write = async { *lock.write().await = 2 };
+    /// let read = async { *lock.read().await };
+    /// // The second reader waits, because a writer waits before it.
+    /// let ((), read, ()) = sim::join!(write, read, async { drop(reader) });
+    /// assert_eq!(read, 2);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, T>> + use<'_, T> {
         self.read_at(here())
@@ -138,7 +172,18 @@ impl<T> RwLock<T> {
         RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) }
     }
 
-    /// Like [`read`](Self::read); the guard keeps the lock.
+    /// Like [`read`](Self::read); the guard owns a reference to the lock.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    /// use std::sync::Arc;
+    /// # sim::block_on(async {
+    /// let lock = Arc::new(RwLock::new(7));
+    /// let guard = lock.clone().read_owned().await;
+    /// let task = sim::spawn(async move { *guard });
+    /// assert_eq!(task.await.unwrap(), 7);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn read_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockReadGuard<T>> + use<T> {
         self.read_owned_at(here())
@@ -151,7 +196,7 @@ impl<T> RwLock<T> {
         OwnedRwLockReadGuard { real, held: Held::new(self, release, here) }
     }
 
-    /// Waits until no task uses the value.
+    /// Waits until no other task holds the lock.
     #[track_caller]
     pub fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, T>> + use<'_, T> {
         self.write_at(here())
@@ -163,7 +208,19 @@ impl<T> RwLock<T> {
         RwLockWriteGuard { real, held: self.hold(&self.ops.end_writing, here), ops: self.ops }
     }
 
-    /// Like [`write`](Self::write); the guard keeps the lock.
+    /// Like [`write`](Self::write); the guard owns a reference to the lock.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    /// use std::sync::Arc;
+    /// # sim::block_on(async {
+    /// let lock = Arc::new(RwLock::new(1));
+    /// let mut guard = lock.clone().write_owned().await;
+    /// sim::spawn(async move { *guard += 1 }).detach();
+    /// // The task holds the lock until it ends.
+    /// assert_eq!(*lock.read().await, 2);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn write_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockWriteGuard<T>> + use<T> {
         self.write_owned_at(here())
@@ -176,10 +233,21 @@ impl<T> RwLock<T> {
         OwnedRwLockWriteGuard { real, held: Held::new(self, release, here) }
     }
 
-    /// Takes the lock to read if that needs no wait. Not a point.
+    /// Acquires the lock for reading if that needs no wait. Not a point.
     ///
     /// # Errors
-    /// If it needs one.
+    /// If a wait is needed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    ///
+    /// let lock = RwLock::new(1);
+    /// let reader = lock.try_read().unwrap();
+    /// assert!(lock.try_read().is_ok());
+    /// drop(reader);
+    /// let _writer = lock.try_write().unwrap();
+    /// assert!(lock.try_read().is_err());
+    /// ```
     #[track_caller]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
         let here = here();
@@ -187,10 +255,10 @@ impl<T> RwLock<T> {
         Ok(RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) })
     }
 
-    /// Like [`try_read`](Self::try_read); the guard keeps the lock.
+    /// Like [`try_read`](Self::try_read); the guard owns a reference to the lock.
     ///
     /// # Errors
-    /// If it needs a wait.
+    /// If a wait is needed.
     #[track_caller]
     pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError> {
         let here = here();
@@ -199,10 +267,21 @@ impl<T> RwLock<T> {
         Ok(OwnedRwLockReadGuard { real, held: Held::new(self, release, here) })
     }
 
-    /// Takes the lock alone if that needs no wait. Not a point.
+    /// Acquires the lock for writing if that needs no wait. Not a point.
     ///
     /// # Errors
-    /// If it needs one.
+    /// If a wait is needed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    ///
+    /// let lock = RwLock::new(1);
+    /// let reader = lock.try_read().unwrap();
+    /// assert!(lock.try_write().is_err());
+    /// drop(reader);
+    /// *lock.try_write().unwrap() += 1;
+    /// assert_eq!(lock.into_inner(), 2);
+    /// ```
     #[track_caller]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
         let here = here();
@@ -211,10 +290,10 @@ impl<T> RwLock<T> {
         Ok(RwLockWriteGuard { real, held, ops: self.ops })
     }
 
-    /// Like [`try_write`](Self::try_write); the guard keeps the lock.
+    /// Like [`try_write`](Self::try_write); the guard owns a reference to the lock.
     ///
     /// # Errors
-    /// If it needs a wait.
+    /// If a wait is needed.
     #[track_caller]
     pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
         let here = here();
@@ -224,7 +303,8 @@ impl<T> RwLock<T> {
         Ok(OwnedRwLockWriteGuard { real, held: Held::new(self, release, here) })
     }
 
-    /// Blocks the thread until it may read, outside of runs. In a run it fails the run: await [`read`](Self::read).
+    /// Outside of runs, blocks the thread until it may read. In a run, it fails the run: await [`read`](Self::read)
+    /// instead.
     #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
         let here = here();
@@ -233,8 +313,8 @@ impl<T> RwLock<T> {
         RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) }
     }
 
-    /// Blocks the thread until it may write, outside of runs. In a run it fails the run: await
-    /// [`write`](Self::write).
+    /// Outside of runs, blocks the thread until it may write. In a run, it fails the run: await [`write`](Self::write)
+    /// instead.
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
         let here = here();
@@ -243,12 +323,12 @@ impl<T> RwLock<T> {
         RwLockWriteGuard { real, held: self.hold(&self.ops.end_writing, here), ops: self.ops }
     }
 
-    /// The value. `&mut` shows that no task uses it, so this is not a point.
+    /// Returns the value. `&mut` proves that no other task uses it, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.real.get_mut().get_mut()
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.real.into_inner().into_inner()
     }

@@ -17,7 +17,7 @@ const ACQUIRE: CallOps = CallOps::acting(
     [permits::TAKE, permits::FIND_CLOSED, permits::QUEUE, permits::HEAR],
     CallOps::leave_the_queue(permits::LEAVE),
 );
-/// Some of the permits may have been got in the queue.
+/// In the queue, the call may have acquired some of the permits.
 const ACQUIRE_FAILED: Op = Op::of_kind("acquire", Access::Wait, permits::LEAVE);
 const TRY_ACQUIRE: [&Op; 2] = [
     &Op::of_kind("try_acquire", Access::Tell, permits::TAKE),
@@ -31,21 +31,31 @@ const CLOSE: Op = Op::of_kind("close", Access::Tell, permits::CLOSE);
 const AVAILABLE_PERMITS: Op = Op::of_kind("available_permits", Access::Peek, permits::COUNT);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
 
-/// tokio's [`Semaphore`](::tokio::sync::Semaphore): a number of permits, given in the order of the
-/// requests.
+/// tokio's [`Semaphore`](::tokio::sync::Semaphore): a number of permits, granted in the order of requests.
 ///
-/// To acquire is a point; a permit that is dropped is given back without one. Cancel safe: a dropped call loses its
-/// place in the queue and no permit.
+/// Acquiring is a point; dropping a permit is not. Cancel safe: a dropped call loses its place in the queue, but no
+/// permit.
+///
+/// ```
+/// use sim::tokio::sync::Semaphore;
+/// # sim::block_on(async {
+/// let places = Semaphore::new(3);
+/// let permits = places.acquire_many(2).await.unwrap();
+/// assert_eq!(places.available_permits(), 1);
+/// drop(permits);
+/// assert_eq!(places.available_permits(), 3);
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Semaphore {
     wrapped: Wrapped,
-    /// Outside of runs, and in runs if it is no static.
+    /// Used outside of runs, and in runs unless this is a static.
     real: Real,
-    /// For a static: the initial permits in each run.
+    /// For a static: the number of initial permits in each run.
     first: Option<usize>,
 }
 
-/// Permits of a [`Semaphore`], given back when it is dropped.
+/// Permits of a [`Semaphore`], given back on drop.
 #[must_use]
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {
@@ -53,7 +63,7 @@ pub struct SemaphorePermit<'a> {
     share: Share,
 }
 
-/// Permits of a [`Semaphore`], given back when it is dropped, with the semaphore.
+/// Permits of a [`Semaphore`], given back on drop; owns a reference to the semaphore.
 #[must_use]
 #[derive(Debug)]
 pub struct OwnedSemaphorePermit {
@@ -61,13 +71,13 @@ pub struct OwnedSemaphorePermit {
     share: Share,
 }
 
-/// A number of permits, and their acquisitions.
+/// The number of permits, and the number of acquisitions that they come from.
 #[derive(Debug)]
 struct Share {
     permits: u32,
     holds: u32,
     here: Here,
-    /// For a static: tokio's object of the run.
+    /// For a static: tokio's semaphore of the current run.
     own: Option<Arc<Real>>,
 }
 
@@ -75,16 +85,15 @@ impl Semaphore {
     /// The largest number of permits.
     pub const MAX_PERMITS: usize = Real::MAX_PERMITS;
 
-    /// A semaphore with so many free permits. Panics if they are more than
-    /// [`MAX_PERMITS`](Self::MAX_PERMITS).
+    /// Creates a semaphore with `permits` free permits. Panics if they exceed [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub fn new(permits: usize) -> Semaphore {
         let wrapped = Wrapped::new("semaphore", here());
         Semaphore { wrapped, real: Real::new(permits), first: None }
     }
 
-    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()),
-    /// has its own.
+    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own
+    /// semaphore.
     ///
     /// ```
     /// use sim::tokio::sync::Semaphore;
@@ -106,14 +115,24 @@ impl Semaphore {
         }
     }
 
-    /// The number of free permits. Not a point.
+    /// Returns the number of free permits. Not a point.
     #[track_caller]
     pub fn available_permits(&self) -> usize {
         let here = here();
         self.wrapped.count(&AVAILABLE_PERMITS, here, || self.with(here, Real::available_permits))
     }
 
-    /// Adds permits. Not a point. Panics if they become more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    /// Adds permits. Not a point. Panics if the free permits then exceed [`MAX_PERMITS`](Self::MAX_PERMITS).
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    /// # sim::block_on(async {
+    /// let items = Semaphore::new(0);
+    /// let (item, ()) = sim::join!(items.acquire(), async { items.add_permits(2) });
+    /// item.unwrap().forget();
+    /// assert_eq!(items.available_permits(), 1);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
         let added = |(): &()| (&ADD_PERMITS, Values::Wrote(n as u64));
@@ -121,7 +140,16 @@ impl Semaphore {
         self.wrapped.now(here, || self.with(here, |real| real.add_permits(n)), added);
     }
 
-    /// Takes at most `n` free permits away for good. Returns their number. Not a point.
+    /// Removes up to `n` free permits permanently, and returns how many it removed. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    ///
+    /// let places = Semaphore::new(3);
+    /// assert_eq!(places.forget_permits(2), 2);
+    /// assert_eq!(places.forget_permits(2), 1);
+    /// assert_eq!(places.available_permits(), 0);
+    /// ```
     #[track_caller]
     pub fn forget_permits(&self, n: usize) -> usize {
         let here = here();
@@ -144,6 +172,18 @@ impl Semaphore {
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    /// # sim::block_on(async {
+    /// let places = Semaphore::new(2);
+    /// let one = places.acquire().await.unwrap();
+    /// // The request for one permit waits behind the earlier request for two.
+    /// let both = async { places.acquire_many(2).await.map(drop) };
+    /// let next = async { places.try_acquire().is_err() };
+    /// assert!(sim::join!(both, next, async { drop(one) }).1);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn acquire_many(
         &self,
@@ -152,29 +192,51 @@ impl Semaphore {
         self.acquire_at(n, here())
     }
 
-    /// Takes a permit if one is free. Not a point.
+    /// Acquires a permit if one is free. Not a point.
     ///
     /// # Errors
-    /// If none is free, or the semaphore is closed.
+    /// If no permit is free, or the semaphore is closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::{Semaphore, TryAcquireError};
+    ///
+    /// let places = Semaphore::new(1);
+    /// let _place = places.try_acquire().unwrap();
+    /// assert_eq!(places.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
+    /// places.close();
+    /// assert_eq!(places.try_acquire().unwrap_err(), TryAcquireError::Closed);
+    /// ```
     #[track_caller]
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits if so many are free. Not a point.
+    /// Acquires `n` permits if `n` are free. Not a point.
     ///
     /// # Errors
-    /// If they are not, or the semaphore is closed.
+    /// If fewer than `n` permits are free, or the semaphore is closed.
     #[track_caller]
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         let share = self.try_take(n, here())?;
         Ok(SemaphorePermit { semaphore: self, share })
     }
 
-    /// Like [`acquire`](Self::acquire); the permit keeps the semaphore.
+    /// Like [`acquire`](Self::acquire); the permit owns a reference to the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    /// use std::sync::Arc;
+    /// # sim::block_on(async {
+    /// let places = Arc::new(Semaphore::new(1));
+    /// let place = places.clone().acquire_owned().await.unwrap();
+    /// sim::spawn(async move { drop(place) }).detach();
+    /// // Waits until the task has given the permit back.
+    /// assert!(places.acquire().await.is_ok());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn acquire_owned(
         self: Arc<Self>,
@@ -182,7 +244,7 @@ impl Semaphore {
         self.acquire_owned_at(1, here())
     }
 
-    /// Like [`acquire_many`](Self::acquire_many); the permit keeps the semaphore.
+    /// Like [`acquire_many`](Self::acquire_many); the permit owns a reference to the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -194,19 +256,19 @@ impl Semaphore {
         self.acquire_owned_at(n, here())
     }
 
-    /// Like [`try_acquire`](Self::try_acquire); the permit keeps the semaphore.
+    /// Like [`try_acquire`](Self::try_acquire); the permit owns a reference to the semaphore.
     ///
     /// # Errors
-    /// If none is free, or the semaphore is closed.
+    /// If no permit is free, or the semaphore is closed.
     #[track_caller]
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.try_acquire_many_owned(1)
     }
 
-    /// Like [`try_acquire_many`](Self::try_acquire_many); the permit keeps the semaphore.
+    /// Like [`try_acquire_many`](Self::try_acquire_many); the permit owns a reference to the semaphore.
     ///
     /// # Errors
-    /// If they are not free, or the semaphore is closed.
+    /// If fewer than `n` permits are free, or the semaphore is closed.
     #[track_caller]
     pub fn try_acquire_many_owned(
         self: Arc<Self>,
@@ -216,8 +278,8 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
-    /// Blocks the thread until a permit is free, outside of runs. In a run it fails the run: await
-    /// [`acquire`](Self::acquire).
+    /// Outside of runs, blocks the thread until a permit is free. In a run, it fails the run: await
+    /// [`acquire`](Self::acquire) instead.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -237,7 +299,7 @@ impl Semaphore {
         Ok(SemaphorePermit { semaphore: self, share: self.take_blocking(n, here())? })
     }
 
-    /// Like [`blocking_acquire`](Self::blocking_acquire); the permit keeps the semaphore.
+    /// Like [`blocking_acquire`](Self::blocking_acquire); the permit owns a reference to the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -248,7 +310,7 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
-    /// Like [`blocking_acquire_many`](Self::blocking_acquire_many); the permit keeps the semaphore.
+    /// Like [`blocking_acquire_many`](Self::blocking_acquire_many); the permit owns a reference to the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -262,21 +324,31 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
-    /// Ends the giving of permits: whoever waits, and whoever asks later, gets an error. Not a point.
+    /// Closes the semaphore: waiting and later requests fail with an error. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    /// # sim::block_on(async {
+    /// let places = Semaphore::new(0);
+    /// let (waiting, ()) = sim::join!(places.acquire(), async { places.close() });
+    /// assert!(waiting.is_err());
+    /// assert!(places.acquire().await.is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn close(&self) {
         let here = here();
         self.wrapped.act(&CLOSE, here, || self.with(here, Real::close));
     }
 
-    /// Returns `true` if it was closed. Not a point.
+    /// Returns `true` if the semaphore is closed. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         let here = here();
         self.wrapped.check(&IS_CLOSED, here, || self.with(here, Real::is_closed))
     }
 
-    /// For a static, in a run: tokio's object of the run.
+    /// Returns tokio's semaphore of the current run, if this is a static and a run is active.
     fn own(&self, here: Here) -> Option<Arc<Real>> {
         let first = self.first?;
         self.wrapped.value_of_run(here, || Real::new(first))
@@ -301,7 +373,7 @@ impl Semaphore {
     }
 
     async fn take(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
-        // Given back by number: a permit of tokio's own cannot be kept together with its semaphore.
+        // Permits are given back by number, because a tokio permit cannot be stored together with its semaphore.
         let own = self.own(here);
         let real = own.as_deref().unwrap_or(&self.real);
         let taken = async { real.acquire_many(permits).await.map(RealPermit::forget) };
@@ -313,7 +385,7 @@ impl Semaphore {
         Ok(Share { permits, holds: 1, here, own })
     }
 
-    /// Takes permits outside of runs, where a static has no object of its own.
+    /// Acquires permits outside of runs, where a static has no separate semaphore.
     fn take_blocking(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
         RealPermit::forget(self.real.blocking_acquire_many(permits)?);
         Ok(Share { permits, holds: 1, here, own: None })
@@ -328,7 +400,7 @@ impl Semaphore {
     }
 
     fn give(&self, share: &mut Share) {
-        // Without permits it was merged or forgotten.
+        // A share without permits was merged or forgotten.
         if let n @ 1.. = std::mem::take(&mut share.permits) {
             share.own.as_deref().unwrap_or(&self.real).add_permits(n as usize);
             self.wrapped.give_up(&RELEASE, share.here, std::mem::take(&mut share.holds));
@@ -349,11 +421,19 @@ impl Share {
     }
 }
 
-/// Writes what the permits with a borrowed and with an owned semaphore have in common.
+/// Writes the code common to permits with a borrowed and with an owned semaphore.
 macro_rules! permits {
     ($permit:ident $(<$life:lifetime>)?, $same:expr) => {
         impl $permit $(<$life>)? {
-            /// Keeps the permits from being given back, for good.
+            /// Forgets the permits permanently, so they are never given back.
+            ///
+            /// ```
+            /// use sim::tokio::sync::Semaphore;
+            ///
+            /// let places = Semaphore::new(2);
+            /// places.try_acquire().unwrap().forget();
+            /// assert_eq!(places.available_permits(), 1);
+            /// ```
             #[track_caller]
             pub fn forget(mut self) {
                 if std::mem::take(&mut self.share.permits) > 0 {
@@ -361,21 +441,30 @@ macro_rules! permits {
                 }
             }
 
-            /// Adds the permits of another permit, which must be of the same semaphore: panics if
-            /// it is not.
+            /// Adds the permits of another permit, which must belong to the same semaphore. Panics otherwise.
             #[track_caller]
             pub fn merge(&mut self, mut other: Self) {
                 assert!($same(&self.semaphore, &other.semaphore), "merging permits from different semaphore instances");
                 self.share.merge(&mut other.share);
             }
 
-            /// Splits off `n` permits. `None`, with nothing changed, if it has fewer.
+            /// Splits off `n` permits. Returns `None` and changes nothing if there are fewer.
+            ///
+            /// ```
+            /// use sim::tokio::sync::Semaphore;
+            ///
+            /// let places = Semaphore::new(3);
+            /// let mut permits = places.try_acquire_many(3).unwrap();
+            /// drop(permits.split(1));
+            /// assert_eq!((permits.num_permits(), places.available_permits()), (2, 1));
+            /// assert!(permits.split(3).is_none());
+            /// ```
             pub fn split(&mut self, n: usize) -> Option<Self> {
                 let share = self.share.split(n)?;
                 Some($permit { semaphore: self.semaphore.clone(), share })
             }
 
-            /// The number of permits.
+            /// Returns the number of permits.
             pub fn num_permits(&self) -> usize {
                 self.share.permits as usize
             }
@@ -393,14 +482,14 @@ permits!(SemaphorePermit<'_>, |a: &&Semaphore, b: &&Semaphore| std::ptr::eq(*a, 
 permits!(OwnedSemaphorePermit, Arc::ptr_eq);
 
 impl SemaphorePermit<'_> {
-    /// The semaphore that it is of.
+    /// Returns the semaphore of the permits.
     pub fn semaphore(&self) -> &Semaphore {
         self.semaphore
     }
 }
 
 impl OwnedSemaphorePermit {
-    /// The semaphore that it is of.
+    /// Returns the semaphore of the permits.
     pub fn semaphore(&self) -> &Arc<Semaphore> {
         &self.semaphore
     }

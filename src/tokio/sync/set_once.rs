@@ -1,4 +1,4 @@
-//! The cell that is written once, and that tasks wait for.
+//! The cell that is written once, and for whose value tasks wait.
 
 use std::future::Future;
 
@@ -17,9 +17,9 @@ const SET: [&Op; 2] = [
 ];
 const GET: Op = Op::of_kind("get", Access::Peek, whole::LOOK);
 
-/// tokio's [`SetOnce`](::tokio::sync::SetOnce): a value that is written once, and that tasks wait for.
+/// tokio's [`SetOnce`](::tokio::sync::SetOnce): a value that is written once, and for which tasks wait.
 ///
-/// To wait is a point; to get and to set is not. Cancel safe.
+/// Waiting is a point; getting and setting are not. Cancel safe.
 ///
 /// ```
 /// use sim::tokio::sync::SetOnce;
@@ -36,19 +36,19 @@ pub struct SetOnce<T> {
 }
 
 impl<T> SetOnce<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[track_caller]
     pub fn new() -> SetOnce<T> {
         SetOnce { wrapped: Wrapped::new("setonce", here()), real: Real::new() }
     }
 
-    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. Only one run can use such a cell.
     #[track_caller]
     pub const fn const_new() -> SetOnce<T> {
         SetOnce { wrapped: Wrapped::of_static("setonce", here()), real: Real::const_new() }
     }
 
-    /// A cell with this value, if any.
+    /// Creates a cell with this value, if any.
     #[track_caller]
     pub fn new_with(value: Option<T>) -> SetOnce<T> {
         SetOnce { wrapped: Wrapped::new("setonce", here()), real: Real::new_with(value) }
@@ -61,29 +61,47 @@ impl<T> SetOnce<T> {
         SetOnce { wrapped: Wrapped::of_static("setonce", here()), real }
     }
 
-    /// Returns `true` if it has a value. Not a point.
+    /// Returns `true` if the cell has a value. Not a point.
     #[track_caller]
     pub fn initialized(&self) -> bool {
         self.wrapped.check(&GET, here(), || self.real.initialized())
     }
 
-    /// The value, if it has one. Not a point.
+    /// Returns the value, if any. Not a point.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         let got = |value: &Option<&T>| (&GET, Values::Read(u64::from(value.is_some())));
         self.wrapped.now(here(), || self.real.get(), got)
     }
 
-    /// Writes the value, and wakes all who wait. Not a point.
+    /// Writes the value, and wakes all waiting tasks. Not a point.
     ///
     /// # Errors
-    /// The value, if it has one already.
+    /// Returns `value` if the cell already has a value.
+    ///
+    /// ```
+    /// use sim::tokio::sync::SetOnce;
+    ///
+    /// let once = SetOnce::new();
+    /// assert!(once.set(1).is_ok());
+    /// assert_eq!(once.set(2).unwrap_err().0, 2);
+    /// assert_eq!(once.get(), Some(&1));
+    /// ```
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), SetOnceError<T>> {
         self.wrapped.attempt(SET, here(), || self.real.set(value))
     }
 
     /// Waits for the value.
+    ///
+    /// ```
+    /// use sim::tokio::sync::SetOnce;
+    /// # sim::block_on(async {
+    /// let once = SetOnce::new();
+    /// let (value, set) = sim::join!(once.wait(), async { once.set(7) });
+    /// assert_eq!((value, set), (&7, Ok(())));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = &T> + use<'_, T> {
         self.wait_at(here())
@@ -93,7 +111,7 @@ impl<T> SetOnce<T> {
         Call::new(&self.wrapped, &WAIT, here, self.real.wait(), |_| Came::Done).await
     }
 
-    /// The value, which no task uses any more.
+    /// Returns the value, if any. Ownership proves that no task uses the cell.
     pub fn into_inner(self) -> Option<T> {
         self.real.into_inner()
     }

@@ -1,4 +1,4 @@
-//! The channel that keeps one value: receivers see its last version.
+//! The watch channel: it keeps one value, and receivers see its latest version.
 
 mod borrow;
 mod receiver;
@@ -27,10 +27,10 @@ const BORROW: Op = Op::of_kind("borrow", Access::Peek, version::LOOK);
 const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, version::DROP);
 const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, version::DROP_RECEIVER);
 
-/// tokio's [`watch::channel`](::tokio::sync::watch::channel): a channel that keeps the last value that was sent.
+/// tokio's [`watch::channel`](::tokio::sync::watch::channel): a channel that keeps the last value sent.
 ///
-/// To wait for a new version is a point; to send, and to look at the value, is not. Versions that come in between two
-/// looks are not seen.
+/// Waiting for a new version is a point; sending and reading the value are not. A receiver misses versions that are
+/// replaced between two of its reads.
 ///
 /// ```
 /// use sim::tokio::sync::watch;

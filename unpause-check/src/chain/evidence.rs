@@ -1,10 +1,10 @@
-//! The evidence of a violation: its name, its operations, and the known chain.
+//! The evidence of a violation: its name, its operations, and the known part of the chain.
 
 use super::Id;
 use super::links::{ChainFault, ChainLink, KEPT, Links};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// Versions of a chain that are listed; more are counted.
+/// The maximum number of versions to list; the rest are only counted.
 const SPELLED: usize = 6;
 
 /// The explanation of a fault.
@@ -12,11 +12,11 @@ struct Explanation {
     name: &'static str,
     text: String,
     edges: Vec<Edge>,
-    /// The results that the operation could have had; `None` for the newest version alone.
+    /// The results that the operation could have had; `None` means the newest version only.
     expected: Option<Vec<String>>,
 }
 
-/// The evidence that `operation`, invoked when the chain reached to `head`, cannot have its result.
+/// Creates the evidence that `operation`, which was invoked when the chain ended at `head`, cannot have its result.
 pub(super) fn violation<I: Id>(
     links: &Links<I>,
     operation: u64,
@@ -37,7 +37,7 @@ pub(super) fn violation<I: Id>(
     let mut part = vec![operation as usize];
     part.extend(edges.iter().flat_map(|edge| [edge.from, edge.to]));
     if let ChainFault::Fork { place, .. } = fault {
-        // The operation that read the rival proves that the rival happened, and has no edge.
+        // The operation that read the rival version has no edge, but proves that the rival update happened.
         let rival = links.at(place + 1).and_then(|link| link.by);
         part.extend(rival.map(|(_, shown)| shown as usize));
     }
@@ -55,7 +55,7 @@ pub(super) fn violation<I: Id>(
     }
 }
 
-/// A read of the version at `place` by an operation that was invoked when the chain reached to `head`.
+/// Explains a read of the version at `place` by an operation that was invoked when the chain ended at `head`.
 fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) -> Explanation {
     let mut edges = Vec::new();
     if let Some((writer, shown)) = links.at(place + 1).and_then(|link| link.by) {
@@ -63,8 +63,10 @@ fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) ->
         if writer != shown {
             edges.push(edge(writer, shown, "was seen by it"));
         }
+        // The chain had this version when `operation` was invoked, so `shown` had returned by then.
         edges.push(edge(shown, operation, "returned before it was invoked"));
     }
+    // A read is stale only if its version is before `head`, so the difference is at least 1.
     let newer = match head - place {
         1 => "1 version".to_owned(),
         many => format!("{many} versions"),
@@ -81,7 +83,7 @@ fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) ->
     Explanation { name: "stale read", text, edges, expected }
 }
 
-/// A failed update whose version was read.
+/// Explains a failed update whose version was read.
 fn aborted_read<I: Id>(links: &Links<I>, operation: u64, place: u64) -> Explanation {
     let shown = links.at(place).and_then(|link| link.by).map_or(operation, |(_, by)| by);
     let text = format!(
@@ -93,7 +95,7 @@ fn aborted_read<I: Id>(links: &Links<I>, operation: u64, place: u64) -> Explanat
     Explanation { name: "aborted read", text, edges, expected: Some(Vec::new()) }
 }
 
-/// A read of a version without an update.
+/// Explains a read of a version that no known update writes.
 fn unknown_version<I: Id>(links: &Links<I>, operation: u64, head: u64, id: &I) -> Explanation {
     let text = format!(
         "Operation {operation} read version {id:?}, which no update that may have happened writes: {}.",
@@ -103,7 +105,7 @@ fn unknown_version<I: Id>(links: &Links<I>, operation: u64, head: u64, id: &I) -
     Explanation { name: "unknown version", text, edges: Vec::new(), expected }
 }
 
-/// An update of a version without an update.
+/// Explains an update of a version that no known update writes.
 fn unknown_predecessor<I: Id>(operation: u64, id: &I, after: &I) -> Explanation {
     let text = format!(
         "Operation {operation} shows that version {after:?} replaced version {id:?}, which no update \
@@ -113,7 +115,7 @@ fn unknown_predecessor<I: Id>(operation: u64, id: &I, after: &I) -> Explanation 
     Explanation { name: "unknown predecessor", text, edges: Vec::new(), expected: None }
 }
 
-/// Two updates of the version at `place`.
+/// Explains two updates of the version at `place`.
 fn lost_update<I: Id>(
     links: &Links<I>,
     operation: u64,
@@ -138,7 +140,7 @@ fn lost_update<I: Id>(
     Explanation { name: "lost update", text, edges, expected: None }
 }
 
-/// Updates that build on each other.
+/// Explains updates that build on each other.
 fn circular_updates<I: Id>(operation: u64, id: &I) -> Explanation {
     let text = format!(
         "Operation {operation} shows that version {id:?} happened, but the updates it builds on build \
@@ -147,7 +149,7 @@ fn circular_updates<I: Id>(operation: u64, id: &I) -> Explanation {
     Explanation { name: "circular updates", text, edges: Vec::new(), expected: None }
 }
 
-/// The possible reasons for a version without an update, which the engine cannot distinguish.
+/// Returns the possible reasons for a version without an update. The engine cannot distinguish them.
 fn never_written() -> String {
     format!(
         "it was never written, or its update failed, or it is older than the last {KEPT} versions \
@@ -159,9 +161,10 @@ fn edge(from: u64, to: u64, why: &str) -> Edge {
     Edge { from: from as usize, to: to as usize, why: why.to_owned() }
 }
 
-/// Adds that the update of the unknown version was invoked only later.
+/// Adds to the evidence that the update of the unknown version was invoked only after the read.
 pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u64) {
     let operation = evidence.misfit as u64;
+    // The writer was invoked after the violation, so its number is the largest and the list stays sorted.
     evidence.part.push(writer as usize);
     evidence.anomaly = Some(Anomaly {
         name: "future read".to_owned(),
@@ -176,14 +179,14 @@ pub(super) fn from_the_future<I: Id>(evidence: &mut Evidence, id: &I, writer: u6
     });
 }
 
-/// The ids at these places; only the last few if there are many.
+/// Returns the ids at these positions; only the last few if there are many.
 fn texts<I: Id>(links: &Links<I>, from: u64, to: u64) -> Vec<String> {
     let from = from.max((to + 1).saturating_sub(SPELLED as u64));
     let links = (from..=to).filter_map(|place| links.at(place));
     links.map(|ChainLink { id, .. }| format!("{id:?}")).collect()
 }
 
-/// The chain between these places: its first version, and its last few.
+/// Returns the text of the chain between these positions: the first version, and the last few.
 fn spelled<I: Id>(links: &Links<I>, from: u64, to: u64) -> String {
     let mut spelled = texts(links, from, to);
     let hidden = (to + 1 - from) as usize - spelled.len();

@@ -1,4 +1,4 @@
-//! A chain for each key of a store of several objects.
+//! One chain for each key of a store with several objects.
 
 use super::{Chain, ChainEvent, Id};
 use crate::hash::Table;
@@ -9,9 +9,9 @@ use crate::online::{
 };
 use crate::verdict::Evidence;
 
-/// A store of objects with versions, each with a chain of its own.
+/// A store of versioned objects, each with its own chain.
 ///
-/// The object of an operation is its [key](Model::partition); operations without a key are of one object.
+/// The object of an operation is its [key](Model::partition); all operations without a key belong to one object.
 ///
 /// ```
 /// use unpause_check::chain::{Chain, Versions};
@@ -73,13 +73,13 @@ pub trait Versions: Model {
     /// The id of a version.
     type Id: Id;
 
-    /// The first version of the object that `op` is for, in this state of the store.
+    /// Returns the first version of the object of `op`, in this state of the store.
     fn first(&self, op: &Self::Op) -> Self::Id;
 
-    /// The operation on its object.
+    /// Returns the operation in the form of a versioned register.
     fn version_op(op: &Self::Op) -> VersionedRegisterOp<Self::Id>;
 
-    /// The result of `op` on its object.
+    /// Returns the result of `op` in the form of a versioned register.
     fn version_ret(op: &Self::Op, ret: &Self::Ret) -> VersionedRegisterRet<Self::Id>;
 }
 
@@ -102,7 +102,7 @@ where
     }
 }
 
-/// The chains of a store: made by [`Chain::by_key`].
+/// The chains of a store, created by [`Chain::by_key`].
 ///
 /// ```
 /// use unpause_check::chain::Chain;
@@ -114,16 +114,16 @@ where
 /// ```
 pub struct ChainsByKey<M: Versions> {
     initial: M,
-    /// `None` for operations without a key.
+    /// The chain of each key; `None` is the key of operations without a key.
     chains: Table<Option<Key>, Chain<M::Id>>,
-    /// The open call of each client.
+    /// The pending call of each client.
     clients: Clients<KeyedCall<M>>,
     events: u64,
     operations: u64,
     evidence: Option<Box<Evidence>>,
 }
 
-/// An open call.
+/// A pending call.
 struct KeyedCall<M: Model> {
     key: Option<Key>,
     operation: u64,
@@ -131,7 +131,7 @@ struct KeyedCall<M: Model> {
 }
 
 impl<I: Id> Chain<I> {
-    /// A checker of a store that begins as `initial`, with a chain for each key.
+    /// Creates a checker with a chain for each key, for a store that begins in state `initial`.
     pub fn by_key<M: Versions<Id = I>>(initial: M) -> ChainsByKey<M> {
         ChainsByKey {
             initial,
@@ -143,8 +143,9 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// Like [`feed`](Chain::feed), where the next invocation is the operation with this number.
+    /// Feeds an event like [`feed`](Chain::feed), but numbers the next invocation `operation`.
     fn feed_as(&mut self, operation: u64, event: ChainEvent<I>) -> Result<(), MalformedEventKind> {
+        // The chain would count only the invocations of its own key, but evidence names the numbers of the whole store.
         self.operations = operation;
         self.feed(event).map(|_| ()).map_err(|error| error.kind)
     }
@@ -161,13 +162,14 @@ impl<M: Versions> ChainsByKey<M> {
             }
             ClientEvent::Failed { .. } => ClientEvent::Failed { client },
             ClientEvent::Lost { .. } => ClientEvent::Lost { client },
-            // The client has a call open for one key at most, and the others have nothing of it to end.
+            // The client has a pending call in one chain at most, so the other chains have nothing to end.
             ClientEvent::End { .. } => match self.clients.end(client)? {
                 Some(call) => return self.of_key(call.key, ClientEvent::Lost { client }),
                 None => return Ok(()),
             },
         };
         let key = self.clients.current(client)?.key;
+        // If the chain refuses the event, the call stays open here as well.
         self.of_key(key, event)?;
         self.clients.close(client).map(drop)
     }
@@ -180,6 +182,7 @@ impl<M: Versions> ChainsByKey<M> {
     ) -> Result<(), MalformedEventKind> {
         let chain = self.chains.get_mut(&key).expect("a call that is open has begun in its chain");
         chain.feed_as(self.operations, event)?;
+        // The first violation of any key is the verdict, so later violations do not replace it.
         if let (None, Some(evidence)) = (&self.evidence, chain.evidence()) {
             self.evidence = Some(Box::new(evidence.clone()));
         }
@@ -190,8 +193,10 @@ impl<M: Versions> ChainsByKey<M> {
         self.clients.may_begin(client, |call| call.operation)?;
         let (key, operation) = (M::partition(&op), self.operations);
         let initial = &self.initial;
+        // A refused event may leave a new chain behind, which is in the same state as a chain that is created later.
         let chain = self.chains.entry(key).or_insert_with(|| Chain::new(initial.first(&op)));
         chain.feed_as(operation, ClientEvent::Invoke { client, op: M::version_op(&op) })?;
+        // Refused invocations get no number.
         self.operations += 1;
         self.clients.begin(client, KeyedCall { key, operation, op });
         Ok(())

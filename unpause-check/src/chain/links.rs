@@ -1,32 +1,32 @@
-//! The chain of versions that are known to have happened, and the updates that may yet happen.
+//! The chain of versions known to have happened, and the updates that may still happen.
 
 use std::collections::VecDeque;
 
 use super::Id;
 use crate::hash::Table;
 
-/// The number of versions that are remembered after no open call can depend on them: for the evidence, and to
-/// distinguish a stale read from a read of a version that never was.
+/// The number of versions remembered after no pending call can depend on them. They serve the evidence, and distinguish
+/// a stale read from a read of a version that was never written.
 pub(super) const KEPT: usize = 1024;
 
-/// An update, which adds one version, has two events.
+/// The maximum number of versions to forget per event. An update adds one version in two events, so this is enough.
 const FORGOTTEN_AT_ONCE: u64 = 4;
 
 pub(super) struct Links<I> {
-    /// The place of the first remembered version in the whole chain.
+    /// The position of the first remembered version in the whole chain.
     base: u64,
-    /// Never empty. Each version replaced the previous one.
+    /// The remembered chain, never empty. Each version replaced the previous version.
     chain: VecDeque<ChainLink<I>>,
     /// The state of each version, in the chain or pending.
     versions: Table<I, Version<I>>,
-    /// For each version the lost updates that would replace it.
+    /// For each version, the lost updates that would replace it.
     lost: Table<I, Vec<I>>,
 }
 
 /// A version that is known to have happened.
 pub(super) struct ChainLink<I> {
     pub(super) id: I,
-    /// The operation that wrote it, and the operation whose return showed the write. `None` for the
+    /// The operation that wrote this version, and the operation that proved the write by its return. `None` for the
     /// first version.
     pub(super) by: Option<(u64, u64)>,
 }
@@ -45,25 +45,25 @@ struct PendingUpdate<I> {
 
 /// The state of a version.
 pub(super) enum VersionState {
-    /// It happened; its place in the whole chain.
+    /// The version happened; the number is its position in the whole chain.
     At(u64),
-    /// It may happen, or have happened.
+    /// The version may happen later, or may already have happened.
     Pending,
-    /// It is unknown, forgotten, or its update failed.
+    /// The version is unknown or forgotten, or its update failed.
     No,
 }
 
 /// The contradiction in a result.
 pub(super) enum ChainFault<I> {
-    /// The version at this place was read by a call that was invoked when the chain reached to `head`.
+    /// A call read the version at `place`, but the chain already ended at `head` when the call was invoked.
     Stale { place: u64, head: u64 },
     /// The version at this place was written by an update that failed.
     Aborted { place: u64 },
-    /// A call returned an unknown version, or one (`after`) that builds on it.
+    /// A call returned the unknown version `id`, or the version `after`, which builds on `id`.
     Unknown { id: I, after: Option<I> },
-    /// This operation replaced the version at `place` by `id`, but another one had replaced it.
+    /// This operation replaced the version at `place` by `id`, but another update had already replaced it.
     Fork { place: u64, id: I, operation: u64 },
-    /// Updates build on each other in a circle, this one among them.
+    /// Updates build on each other in a circle that contains this version.
     Circle { id: I },
 }
 
@@ -75,7 +75,7 @@ impl<I: Id> Links<I> {
         Links { base: 0, chain, versions, lost: Table::default() }
     }
 
-    /// The place of the last version.
+    /// Returns the position of the last version.
     pub(super) fn last(&self) -> u64 {
         self.base + self.chain.len() as u64 - 1
     }
@@ -104,31 +104,33 @@ impl<I: Id> Links<I> {
         self.versions.len()
     }
 
-    /// An update is invoked.
+    /// Adds the pending update of an invocation.
     pub(super) fn open(&mut self, from: I, to: I, operation: u64) {
+        // `Chain::invoke` has refused ids that are known, so this replaces no entry.
         self.versions.insert(to, Version::Pending(PendingUpdate { from, operation, lost: false }));
     }
 
-    /// An open update failed: it is no version, and no lost update can build on it.
+    /// Removes a failed pending update: its version never exists, and no lost update can build on it.
     pub(super) fn forget(&mut self, id: &I) {
         self.versions.remove(id);
         self.drop_lost_after(id, None);
     }
 
-    /// An open update is lost: it may still happen while the version that it names is, or may become, the last.
+    /// Marks a pending update as lost. It may still happen as long as the version that it names is, or may become, the
+    /// last version.
     pub(super) fn mark_lost(&mut self, id: &I) {
         let last = self.last();
         let Some(Version::Pending(pending)) = self.versions.get_mut(id) else { return };
         pending.lost = true;
         let from = pending.from.clone();
         match self.find(&from) {
+            // Another update has replaced the version that this update names.
             VersionState::At(place) if place < last => self.forget(id),
             _ => self.lost.entry(from).or_default().push(id.clone()),
         }
     }
 
-    /// `operation` returned and showed that the pending version `id` and all versions that it builds on
-    /// happened.
+    /// Records the return of `operation`, which proves the pending version `id` and all versions on which it builds.
     pub(super) fn reach(&mut self, id: &I, operation: u64) -> Result<(), ChainFault<I>> {
         let mut path: Vec<(I, u64)> = Vec::new();
         let mut at = id;
@@ -137,6 +139,7 @@ impl<I: Id> Links<I> {
                 Some(Version::Pending(pending)) => {
                     path.push((at.clone(), pending.operation));
                     at = &pending.from;
+                    // A path that is longer than the table has passed some version twice.
                     if path.len() > self.versions.len() {
                         return Err(ChainFault::Circle { id: id.clone() });
                     }
@@ -147,11 +150,15 @@ impl<I: Id> Links<I> {
                     return Err(ChainFault::Fork { place: *place, id, operation });
                 }
                 None => {
+                    // With an empty path, the version itself is unknown; otherwise a pending version builds on an
+                    // unknown one.
                     let after = path.pop().map(|(id, _)| id);
                     return Err(ChainFault::Unknown { id: at.clone(), after });
                 }
             }
         }
+        // The path leads back from the newest version. Nothing changes before this loop, so evidence shows the chain
+        // before the fault.
         for (id, writer) in path.into_iter().rev() {
             let before = self.head().id.clone();
             self.chain.push_back(ChainLink { id: id.clone(), by: Some((writer, operation)) });
@@ -161,10 +168,11 @@ impl<I: Id> Links<I> {
         Ok(())
     }
 
-    /// Forgets some old versions, more than an event can add; `oldest` is the place of the last version at the
-    /// invocation of the oldest open call.
+    /// Forgets some old versions, more than an event can add. `oldest` is the position of the last version at the
+    /// invocation of the oldest pending call.
     pub(super) fn forget_old(&mut self, oldest: Option<u64>) {
         let last = self.last();
+        // A pending call may still return every version from `oldest` on. The last `KEPT` versions stay for evidence.
         let first = oldest.unwrap_or(last).min((last + 1).saturating_sub(KEPT as u64));
         for _ in 0..first.saturating_sub(self.base).min(FORGOTTEN_AT_ONCE) {
             if let Some(link) = self.chain.pop_front() {
@@ -174,13 +182,14 @@ impl<I: Id> Links<I> {
         }
     }
 
-    /// Drops the lost updates of this version, except `but`, and the updates that build on them: they can never
-    /// happen.
+    /// Drops the lost updates of this version, except `but`, and the updates that build on the dropped ones, because
+    /// they can never happen.
     fn drop_lost_after(&mut self, id: &I, but: Option<&I>) {
-        // Mostly no update is lost.
+        // Usually no update is lost.
         if self.lost.is_empty() {
             return;
         }
+        // Only lost updates are listed: an update in flight shows the contradiction itself if it returns `true`.
         let mut dropped = vec![id.clone()];
         while let Some(id) = dropped.pop() {
             for id in self.lost.remove(&id).unwrap_or_default() {

@@ -1,7 +1,7 @@
-//! Decimal numbers as files write them: exact, however many digits they have.
+//! Exact decimal numbers of any number of digits, as written in files.
 //!
-//! Two texts are one number if their digits and the place of their points agree, so `1.50`, `1.5` and
-//! `15e-1` are one, and `0.1` and `0.10000000000000000001` are two. There is no arithmetic.
+//! Two texts denote the same number if their digits and the position of the point agree: `1.50`, `1.5` and `15e-1` are
+//! equal, but `0.1` and `0.10000000000000000001` are not. The type supports no arithmetic.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,14 @@ use std::cmp::Ordering;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Decimal {
     is_negative: bool,
-    /// Invariant: no zero at either end; empty for the number zero, which is not negative.
+    /// Invariant: no zero at either end. Empty for the number zero, which has no negative sign.
     digits: Vec<u8>,
-    /// The place of the point: this many digits to the right of the beginning.
+    /// The position of the point, in digits to the right of the beginning of `digits`.
     point: i64,
 }
 
 impl Decimal {
-    /// A number with or without a sign, a point and an exponent. `None` for any other text, and for an
+    /// Parses a number with an optional sign, point and exponent. Returns `None` for any other text, and for an
     /// exponent of more than 64 bits.
     pub(super) fn parse(text: &str) -> Option<Decimal> {
         let (is_negative, text) = match text.strip_prefix('-') {
@@ -41,11 +41,11 @@ impl Decimal {
         Some(Decimal { is_negative, digits: digits[zeros..=last].to_vec(), point })
     }
 
-    /// The shortest text that parses as this number and has a point or an exponent.
+    /// Returns the shortest text with a point or an exponent that parses as this number.
     pub(super) fn text(&self) -> String {
         const PLAIN_MAX: usize = 21;
         let sign = if self.is_negative { "-" } else { "" };
-        // All of them are ASCII.
+        // All digits are ASCII.
         let digits =
             |range: &[u8]| range.iter().map(|digit| char::from(*digit)).collect::<String>();
         let count = self.digits.len();
@@ -65,7 +65,7 @@ impl Decimal {
             _ => {
                 let (first, rest) = (digits(&self.digits[..1]), digits(&self.digits[1..]));
                 let point = if rest.is_empty() { "" } else { "." };
-                // The point is at least one below its greatest value, or it was not parsed.
+                // The exponent is the point less one, because one digit precedes the written point.
                 format!("{sign}{first}{point}{rest}e{}", self.point.saturating_sub(1))
             }
         }
@@ -80,7 +80,7 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        // By sign, then by size.
+        // Compare by sign, then by size.
         let sign = |number: &Decimal| match (number.digits.is_empty(), number.is_negative) {
             (true, _) => 0,
             (false, true) => -1,

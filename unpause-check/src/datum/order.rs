@@ -1,4 +1,4 @@
-//! The order of data: numbers of all kinds by their size, everything else by kind and content.
+//! The order of data: numbers of all kinds by size, all other data by kind and content.
 
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ enum Size {
     Least,
     Decimal(Decimal),
     Greatest,
-    /// Another number, such as a ratio. Its text distinguishes it from others.
+    /// Any other number, such as a ratio. Its text distinguishes it from other numbers.
     Unknown,
 }
 
@@ -65,7 +65,7 @@ impl Datum {
         matches!(self, Datum::Integer(_) | Datum::Float(_) | Datum::Number(_))
     }
 
-    /// The place of its kind in the order of kinds.
+    /// Returns the position of this kind in the order of kinds.
     fn kind(&self) -> u8 {
         match self {
             Datum::Nil => 0,

@@ -1,5 +1,5 @@
-//! A history as JSON lines, an event a line: the file that the package `unpause-histories` and
-//! `cargo unpause check` read.
+//! The format of a history as JSON lines, with one event per line. The package `unpause-histories`
+//! and `cargo unpause check` read such files.
 
 use std::fmt::Write;
 use unpause_ordered::sort;
@@ -8,7 +8,7 @@ use super::Operation;
 use crate::datum::Datum;
 use crate::json::quoted;
 
-/// An operation as a file of a recorded history has it.
+/// An operation in the form of a recorded history file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// The name of the call, such as `write`.
@@ -19,8 +19,9 @@ pub struct Written {
     pub answer: Datum,
 }
 
-/// Writes operations of the first `clients` clients as JSON lines, after the operations `before` of
-/// one more client; `None` if an operation is unknown or a value cannot be written in JSON.
+/// Writes operations of the first `clients` clients as JSON lines. The operations `before` precede
+/// them and belong to an additional client. Returns `None` if an operation is `None` or a value
+/// cannot be written in JSON.
 pub fn json_lines(
     before: &[Written],
     operations: Vec<Operation<Option<Written>, ()>>,
@@ -53,7 +54,7 @@ fn line(process: u32, kind: &str, f: &str, value: &Datum) -> Option<String> {
     Some(line)
 }
 
-/// Appends a value as JSON; `None` if JSON cannot express it.
+/// Appends a value as JSON. Returns `None` if JSON cannot express it.
 fn json(value: &Datum, out: &mut String) -> Option<()> {
     match value {
         Datum::Nil => out.push_str("null"),

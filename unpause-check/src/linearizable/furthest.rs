@@ -1,16 +1,16 @@
-//! The longest orders so far, kept during the search: the evidence if it fails.
+//! The longest orders found during the search. They are the evidence if the search fails.
 
 use super::memo::NOTHING;
 use unpause_ordered::sort_by_key;
 
-/// For each state reached at the furthest position, the longest order that ends in it.
+/// For each state reached at the furthest position, the longest order that ends in this state.
 #[derive(Default)]
 pub(super) struct Furthest {
     pub(super) at: usize,
     pub(super) ends: Vec<OrderEnd>,
 }
 
-/// An order, by its last node, with the state after it and its length.
+/// An order, identified by its last node, with the state after it and its length.
 pub(super) struct OrderEnd {
     pub(super) order: u32,
     pub(super) state: u32,
@@ -18,7 +18,8 @@ pub(super) struct OrderEnd {
 }
 
 impl Furthest {
-    // A handful is shown. More cost little, and the longest are found late.
+    // Only a few orders are shown. Keeping more costs little, and the longest orders are found
+    // late.
     const KEPT: usize = 8;
 
     pub(super) fn reached(&mut self, at: usize, end: OrderEnd) {
@@ -30,6 +31,7 @@ impl Furthest {
             self.ends.clear();
         }
         let full = self.ends.len() == Self::KEPT;
+        // A state has one entry. A new state of a full list may replace the shortest order.
         let place = match self.ends.iter().position(|kept| kept.state == end.state) {
             None if full => (0..Self::KEPT).min_by_key(|place| self.ends[*place].length),
             same => same,
@@ -45,8 +47,9 @@ impl Furthest {
         sort_by_key(&mut self.ends, |end| std::cmp::Reverse(end.length));
     }
 
-    /// The number of nodes of orders that these orders need.
+    /// Returns the number of order nodes that these orders need.
     pub(super) fn nodes(&self) -> usize {
+        // Orders in the tree refer only to lower numbers, so this prefix contains all of them.
         let last = self.ends.iter().filter(|end| end.order != NOTHING).map(|end| end.order).max();
         last.map_or(0, |last| last as usize + 1)
     }

@@ -1,9 +1,9 @@
-//! The common base of the searches: configurations, the moves between them, and settling.
+//! The common basis of the searches: configurations, the moves between them, and settling.
 //!
-//! A configuration consists of a position in the history, the state of the model, and the
-//! operations in flight and pending operations that are already ordered. The position is always the
-//! first return of an operation that is not ordered, so all earlier returns are ordered (Wing and
-//! Gong 1993; a key as short as this, with no trace of the length of the history, is ours).
+//! A configuration consists of a position in the history, the model state, and the set of operations, in flight or
+//! pending, that are already ordered. The position is always the first return of an operation that is not ordered, so
+//! all earlier returns are ordered (Wing and Gong 1993). Our addition is the short key, which is independent of the
+//! length of the history.
 
 use super::mask::Mask;
 use super::memo::OrderTree;
@@ -17,11 +17,11 @@ pub(super) struct Layout {
     timeline: Timeline,
     /// For each operation, true if it returned and observes.
     observer: Vec<bool>,
-    // Only kept to be filled again.
+    // Scratch space, reused between calls.
     found: Vec<u32>,
 }
 
-/// Answers about operations, which are indices in the history.
+/// Facts about operations, identified by their index in the history.
 pub(super) struct Facts<'f> {
     pub(super) returns: &'f dyn Fn(usize) -> bool,
     /// True for two equal operations.
@@ -29,12 +29,12 @@ pub(super) struct Facts<'f> {
     pub(super) observes: &'f dyn Fn(usize) -> bool,
 }
 
-/// One part of a history, laid out, with the states of the model met in it.
+/// One part of a history, laid out, with the model states found in it.
 pub(super) struct Ground<'g> {
     pub(super) timeline: &'g Timeline,
     states: &'g mut dyn States,
     observer: &'g [bool],
-    /// The bytes of the probe and of the sweep.
+    /// The bytes that the probe and the sweep hold.
     pub(super) held: [usize; 2],
     found: &'g mut Vec<u32>,
 }
@@ -43,11 +43,11 @@ pub(super) struct Ground<'g> {
 #[derive(Clone)]
 pub(super) struct Configuration<B> {
     pub(super) state: u32,
-    /// The slots in flight that are ordered.
+    /// The slots of the operations in flight that are ordered.
     pub(super) ordered: B,
     /// The pending operations that are ordered.
     pub(super) used: B,
-    /// The order itself, and its length.
+    /// The order that leads here; `length` is its length.
     pub(super) order: u32,
     pub(super) length: u32,
 }
@@ -55,15 +55,15 @@ pub(super) struct Configuration<B> {
 /// A candidate for the next operation.
 #[derive(Clone, Copy)]
 pub(super) enum Candidate {
-    /// The number of an operation.
+    /// An operation that returns, by number.
     Returning(u32),
-    /// The number among the pending.
+    /// An operation that never returns, by its number among the pending operations.
     Pending(u32),
 }
 
 impl Layout {
-    /// Lays out a part in place of the last one, and puts `walk` at its beginning. The layout is incomplete if
-    /// the meter is over then.
+    /// Lays out a part in place of the previous part, and moves `walk` to its beginning. The layout is incomplete if
+    /// the meter is over.
     pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
@@ -76,7 +76,7 @@ impl Layout {
         self.observer.extend(self.timeline.index.iter().map(|index| (facts.observes)(*index)));
     }
 
-    /// The part, with these states.
+    /// Returns the part with these states.
     pub(super) fn ground<'g>(&'g mut self, states: &'g mut dyn States) -> Ground<'g> {
         let Layout { timeline, observer, found } = self;
         Ground { timeline, states, observer, held: [0; 2], found }
@@ -84,7 +84,7 @@ impl Layout {
 }
 
 impl Ground<'_> {
-    /// The configuration before any operation, in this state.
+    /// Returns the configuration in this state before any operation.
     pub(super) fn start<B: Mask>(&self, state: u32) -> Configuration<B> {
         Configuration {
             state,
@@ -95,12 +95,12 @@ impl Ground<'_> {
         }
     }
 
-    /// Returns `true` if the part has at most so many operations in flight, and so many pending ones.
+    /// Returns `true` if the part has at most `most` operations in flight and at most `most` pending operations.
     pub(super) fn is_narrow(&self, most: usize) -> bool {
         self.timeline.slots <= most && self.timeline.pending.len() <= most
     }
 
-    /// The number of a candidate as an operation.
+    /// Returns the operation number of a candidate.
     pub(super) fn operation(&self, candidate: Candidate) -> u32 {
         match candidate {
             Candidate::Returning(op) => op,
@@ -108,7 +108,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Calls `found` with every state that ordering `candidate` next leads to.
+    /// Calls `found` with every state that may result if `candidate` is ordered next.
     pub(super) fn moves<B: Mask>(
         &mut self,
         here: &Configuration<B>,
@@ -120,6 +120,8 @@ impl Ground<'_> {
             // An observer that is not ordered yet does not fit this state.
             Candidate::Returning(op) => (!self.observer[op as usize] && !self.has(here, op), false),
             Candidate::Pending(number) => {
+                // Equal pending operations are used in the order of their invocations; other orders lead to the same
+                // states.
                 let twin = self.timeline.twin[number as usize];
                 (!here.used.has(number) && twin.is_none_or(|twin| here.used.has(twin)), true)
             }
@@ -131,6 +133,7 @@ impl Ground<'_> {
         if !meter.work(self.states.work(here.state)) {
             return;
         }
+        // The size of the states only matters if this move finds a new state.
         let known = self.states.len();
         self.states.successors(operation, here.state, self.found);
         for state in self.found.drain(..) {
@@ -139,16 +142,16 @@ impl Ground<'_> {
                 found(state);
             }
         }
-        // The caller sees it the next time.
+        // The caller notices an exceeded limit at its next check.
         let _ = self.states.len() == known || meter.hold(self.bytes());
     }
 
-    /// The approximate size of the states and the searches, in bytes.
+    /// Returns the approximate size of the states and the searches, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.states.bytes() + self.held.iter().sum::<usize>()
     }
 
-    /// The configuration after a move, not settled yet.
+    /// Returns the configuration after a move, not yet settled.
     pub(super) fn after<B: Mask>(
         &self,
         here: &Configuration<B>,
@@ -166,8 +169,9 @@ impl Ground<'_> {
         next
     }
 
-    /// Returns `true` if the model allows an operation in a state, and `false` if the meter is over.
+    /// Returns `true` if the model allows an operation in a state. Returns `false` if the meter is over.
     pub(super) fn fits(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
+        // If the meter is over, a wrong `false` does no harm, because the search is given up.
         meter.work(self.states.work(state)) && self.states.allows(self.index(op), state)
     }
 
@@ -176,14 +180,14 @@ impl Ground<'_> {
         here.ordered.has(self.timeline.slot[op as usize])
     }
 
-    /// The index of an operation in the history.
+    /// Returns the index of an operation in the history.
     fn index(&self, op: u32) -> usize {
         self.timeline.index[op as usize]
     }
 
-    /// Orders every observer in flight that fits the state, and passes events until the return of an operation
-    /// that is not ordered, or to the end. Ordering an observer that fits as early as possible loses nothing:
-    /// moving it here from its place in any later order changes no state.
+    /// Orders every observer in flight that fits the state, and passes events up to the return of an operation that is
+    /// not ordered, or up to the end. Ordering a fitting observer as early as possible loses no solution: it changes no
+    /// state, so it can be moved here from its position in any later order.
     pub(super) fn settle<B: Mask>(
         &mut self,
         here: &mut Configuration<B>,
@@ -191,6 +195,7 @@ impl Ground<'_> {
         orders: &mut OrderTree,
         meter: &mut Meter<'_>,
     ) {
+        // First the observers that are in flight here; operations invoked later are checked when they are passed.
         let mut in_flight = walk.first();
         while let Some(op) = in_flight {
             self.observe(here, op, orders, meter);
@@ -201,6 +206,7 @@ impl Ground<'_> {
                 if !self.has(here, op) {
                     return;
                 }
+                // The slot can belong to another operation from here on, so its bit must not be set.
                 here.ordered.clear(self.timeline.slot[op as usize]);
             }
             walk.forward(self.timeline);

@@ -1,19 +1,19 @@
-//! Sets of small numbers: the operations in flight that are ordered already.
+//! Sets of small numbers, for example the operations in flight that are already ordered.
 //!
-//! One machine value up to 64 of them at once, a boxed slice beyond: the search is written once over [`Mask`],
-//! and only memory limits the number of operations that overlap.
+//! A set is one machine word for up to 64 numbers, and a boxed slice for more. The search is written once over
+//! [`Mask`], so only memory limits the number of operations that overlap.
 
 use std::hash::Hash;
 
 pub(super) trait Mask: Clone + Eq + Hash {
-    /// No bit set, room for `bits` of them.
+    /// Returns a mask with room for `bits` bits, none of them set.
     fn empty(bits: usize) -> Self;
     fn has(&self, bit: u32) -> bool;
     fn set(&mut self, bit: u32);
     fn clear(&mut self, bit: u32);
-    /// The number of bytes on the heap.
+    /// Returns the number of bytes on the heap.
     fn heap(&self) -> usize;
-    /// The number of bits set.
+    /// Returns the number of bits set.
     fn count(&self) -> u32;
     /// Returns `true` if every bit of `self` is set in `other`.
     fn within(&self, other: &Self) -> bool;
@@ -25,6 +25,7 @@ impl Mask for u64 {
     }
 
     fn empty(bits: usize) -> Self {
+        // `search_from` chooses the mask by the number of slots and of pending operations.
         assert!(bits <= 64, "the search chose too narrow a mask");
         0
     }
@@ -51,7 +52,7 @@ impl Mask for u64 {
 }
 
 impl Mask for Box<[u64]> {
-    /// Includes the overhead of the allocator.
+    /// Returns the size including the overhead of the allocator.
     fn heap(&self) -> usize {
         size_of_val::<[u64]>(self) + 16
     }

@@ -8,15 +8,15 @@ use super::mask::Mask;
 use crate::hash::{Table, Weigher};
 use crate::limits::{ENTRIES_KEPT, ROWS_KEPT, table_bytes, vec_bytes};
 
-/// The states of the model, with numbers in the order of their discovery. Open addressing over the numbers, so
-/// that each state is kept once.
+/// The states of the model, numbered in the order of their discovery. The hash table uses open addressing over the
+/// numbers, so each state is stored only once.
 pub(crate) struct StateTable<M> {
     states: Vec<M>,
     hashes: Vec<u64>,
-    /// The approximate size of each, besides its entry in `states`; and the sum.
+    /// The approximate size of each state, besides its entry in `states`. `weight` is the sum.
     weights: Vec<u32>,
     weight: usize,
-    // Length a power of two, at most half full. VACANT or an index into `states`.
+    // The length is a power of two; at most half of the entries are used. An entry is VACANT or an index into `states`.
     table: Vec<u32>,
 }
 
@@ -38,11 +38,12 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
         self.hashes.clear();
         self.weights.clear();
         self.weight = 0;
+        // Searches of other parts reuse these lists, so only unusually large lists are freed.
         self.states.shrink_to(ENTRIES_KEPT / 2);
         self.hashes.shrink_to(ENTRIES_KEPT / 2);
         self.weights.shrink_to(ENTRIES_KEPT / 2);
         self.table.fill(VACANT);
-        // A large one would be wiped for every part that follows, however small.
+        // A large table would have to be cleared for every later part, however small.
         self.table.truncate(1024);
     }
 
@@ -50,20 +51,20 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
         &self.states[number as usize]
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// The work to copy a state: 1, and more if it is large.
+    /// Returns the work of copying a state: 1, and more if the state is large.
     pub(crate) fn work(&self, number: u32) -> u32 {
         1 + self.weights[number as usize] / 256
     }
 
-    /// The approximate size of all states in bytes.
+    /// Returns the approximate size of all states in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let lists = vec_bytes(&self.states) + vec_bytes(&self.hashes) + vec_bytes(&self.weights);
-        // The table doubles when half of it is used, and then there are two for a moment.
+        // The table doubles when half of it is used, and for a moment there are two tables.
         let table = if self.table.len() > ENTRIES_KEPT { 12 * self.table.len() } else { 0 };
         self.weight + lists + table
     }
@@ -74,6 +75,7 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
         let hash = hasher.finish();
         let mut place = self.place(hash);
         while self.table[place] != VACANT {
+            // The hashes are compared first, because states can be large.
             let number = self.table[place] as usize;
             if self.hashes[number] == hash && self.states[number] == state {
                 return number as u32;
@@ -85,10 +87,11 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
         self.table[place] = number;
         self.states.push(state);
         self.hashes.push(hash);
-        // A copy that was added to has room for twice as much, and trees and tables are half empty.
+        // A growing copy may have twice the capacity that it needs, and trees and tables may be half empty.
         let weight = 3 * hasher.bytes.min(u32::MAX as usize / 3);
         self.weights.push(weight as u32);
         self.weight += weight;
+        // At most half of the table is used, so each probe ends at a vacant entry soon.
         if self.states.len() * 2 > self.table.len() {
             self.grow();
         }
@@ -111,12 +114,12 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
     }
 }
 
-/// The visited configurations: position, state, operations in flight that are ordered already, and for each the
-/// sets of pending operations used to get there.
+/// The visited configurations. A key is a position, a state, and the operations in flight that are already ordered. For
+/// each key, the table has the sets of pending operations used to reach it.
 ///
-/// Using a pending operation is a cost and never a gain: a configuration that used fewer can still use the
-/// others. So only the minimal sets of each key are kept (an antichain), and a configuration with a superset of
-/// one of them is skipped.
+/// Using a pending operation is a cost and never a gain, because a configuration that used fewer can still use the
+/// others. So the table keeps only the minimal sets for each key (an antichain). A configuration is skipped if its set
+/// is a superset of a kept set.
 pub(super) struct Visited<B> {
     table: Table<(u32, u32, B), Antichain<B>>,
     /// The bytes of masks outside of the table.
@@ -125,10 +128,10 @@ pub(super) struct Visited<B> {
     compared: u32,
 }
 
-/// Not empty. Nearly all have one member.
+/// The minimal sets of a key. Never empty, and almost always with one member.
 struct Antichain<B> {
     one: B,
-    // Rarely there: a word in each entry of the table instead of three.
+    // Rarely present. The box saves two words in each entry of the table.
     #[allow(clippy::box_collection)]
     others: Option<Box<Vec<B>>>,
 }
@@ -138,12 +141,12 @@ impl<B: Mask> Visited<B> {
         Visited { table: Table::default(), masks: 0, compared: 0 }
     }
 
-    /// The number of keys: configurations that differ in pending operations alone count once.
+    /// Returns the number of keys. Configurations that differ only in pending operations count once.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The approximate size in bytes.
+    /// Returns the approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         table_bytes(&self.table) + self.masks
     }
@@ -153,7 +156,7 @@ impl<B: Mask> Visited<B> {
         std::mem::take(&mut self.compared)
     }
 
-    /// Clears the memo, and frees a table much larger than most.
+    /// Clears the memo, and frees its table if the table is unusually large.
     pub(super) fn clear(&mut self) {
         if self.table.capacity() >= ROWS_KEPT {
             *self = Visited::new();
@@ -169,7 +172,7 @@ impl<B: Mask> Visited<B> {
         kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
     }
 
-    /// Adds a configuration; returns `false` if one at least as good is there.
+    /// Adds a configuration. Returns `false` if it is already covered by a configuration at least as good.
     #[must_use]
     pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         match self.table.entry((at as u32, state, ordered.clone())) {
@@ -183,7 +186,7 @@ impl<B: Mask> Visited<B> {
                 let (before, is_new) = (kept.len(), kept.add(used));
                 self.compared = self.compared.saturating_add(before as u32);
                 let each = size_of::<B>() + used.heap();
-                // A list of others has room for twice as many.
+                // The list of the other sets has capacity for twice as many sets.
                 self.masks = (self.masks + 2 * kept.len() * each).saturating_sub(2 * before * each);
                 is_new
             }
@@ -205,6 +208,7 @@ impl<B: Mask> Antichain<B> {
             return false;
         }
         let others = self.others.get_or_insert_default();
+        // `used` was not covered, so it may only replace larger sets.
         others.retain(|other| !used.within(other));
         if used.within(&self.one) {
             self.one = used.clone();
@@ -215,14 +219,14 @@ impl<B: Mask> Antichain<B> {
     }
 }
 
-/// The orders that led to the configurations on the stack, as a tree that shares their beginnings:
-/// an order is the number of its last node.
+/// The orders that led to the configurations on the stack, in a tree that shares their beginnings. An order is
+/// identified by the number of its last node.
 #[derive(Clone, Default)]
 pub(crate) struct OrderTree {
     nodes: Vec<(u32, u32)>,
 }
 
-/// The order of no operations.
+/// The empty order.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
 impl OrderTree {
@@ -233,18 +237,18 @@ impl OrderTree {
         node
     }
 
-    /// Forgets all orders, and frees much room.
+    /// Drops all orders, and frees unusually large buffers.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.nodes.shrink_to(ENTRIES_KEPT / 2);
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         vec_bytes(&self.nodes)
     }
 
-    /// The number of nodes, for [`truncate`](OrderTree::truncate).
+    /// Returns the number of nodes, for [`truncate`](OrderTree::truncate).
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -254,17 +258,18 @@ impl OrderTree {
         self.nodes.truncate(len);
     }
 
-    /// Drops every node that is on the path of none of `ends`, and renumbers `ends`.
+    /// Drops every node that is not on the path of any of `ends`, and renumbers `ends`.
     pub(crate) fn keep(&mut self, ends: Vec<&mut u32>) {
         let mut number = vec![NOTHING; self.nodes.len()];
         for end in &ends {
             let mut node = **end;
+            // A marked node has marked ancestors already, so each node is visited once.
             while node != NOTHING && number[node as usize] == NOTHING {
                 number[node as usize] = 0;
                 node = self.nodes[node as usize].1;
             }
         }
-        // A parent comes before its children, so it has its new number before they need it.
+        // A parent comes before its children, so it has its new number before its children need it.
         let mut kept = 0;
         for node in 0..self.nodes.len() {
             if number[node] == NOTHING {

@@ -1,6 +1,6 @@
-//! A history by time and by key, before any search, and the merge of the orders of the parts.
+//! Preparation before a search: sorts a history by time and splits it by key. Also merges the orders of the parts.
 //!
-//! All data is in a few flat arrays: 10^5 keys cost as much as one.
+//! All data is in a few flat arrays, so 10^5 keys cost as much as one key.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -12,9 +12,9 @@ use crate::history::Operation;
 use crate::limits::{Malformed, MalformedKind};
 use crate::model::Model;
 
-/// The events of a history by time.
+/// Returns the events of a history by time.
 ///
-/// O(n) if times are positions, as recorders and files give them; O(n log n) if they are sparse.
+/// O(n) if times are positions, as in recorders and files; O(n log n) if they are sparse.
 pub(super) fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<Moment>, Malformed> {
     let (mut count, mut last) = (operations.len(), 0);
     for (operation, call) in operations.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<Moment
     }
 }
 
-/// Every event with its time.
+/// Returns every event with its time.
 fn timed<O, R>(operations: &[Operation<O, R>]) -> impl Iterator<Item = (u64, Moment)> {
     operations.iter().enumerate().flat_map(|(index, call)| {
         let end = call.returned.as_ref().map(|(_, end)| (*end, Moment::new(index, true)));
@@ -48,7 +48,7 @@ fn timed<O, R>(operations: &[Operation<O, R>]) -> impl Iterator<Item = (u64, Mom
     })
 }
 
-/// Puts each event at the index of its time; `None` if that takes too much room, or if two times are equal.
+/// Puts each event at the index of its time. Returns `None` if this needs too much memory, or if two times are equal.
 fn placed_by_time<O, R>(
     operations: &[Operation<O, R>],
     count: usize,
@@ -56,6 +56,7 @@ fn placed_by_time<O, R>(
 ) -> Option<Vec<Moment>> {
     const ROOM_PER_EVENT: usize = 4;
     let room = usize::try_from(last).ok()?.checked_add(1)?;
+    // Sparse times would need far more memory than the events.
     if room / ROOM_PER_EVENT > count {
         return None;
     }
@@ -63,6 +64,7 @@ fn placed_by_time<O, R>(
     for (time, moment) in timed(operations) {
         let place = &mut places[time as usize];
         if *place != Moment::NONE {
+            // The other path reports the two operations with equal times.
             return None;
         }
         *place = moment;
@@ -71,7 +73,7 @@ fn placed_by_time<O, R>(
     Some(places)
 }
 
-// The functions that sort are not generic over models, so that the code of a sort is compiled only once.
+// The sorting functions are not generic over models, so the sorting code is compiled only once.
 fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malformed> {
     events.sort_unstable();
     for pair in events.windows(2) {
@@ -84,16 +86,16 @@ fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malform
     Ok(events.into_iter().map(|(_, moment)| moment).collect())
 }
 
-/// The events of a history: the events of each key together, by time.
+/// The events of a history, grouped by key, each group sorted by time.
 pub(super) struct Parts {
     moments: Vec<Moment>,
-    /// The range of each part, shortest part first; of equal parts, the part whose key appears
-    /// first. The budget is then left for the hard parts.
+    /// The range of each part, shortest part first; among equal lengths, the part whose key appears first. This order
+    /// leaves budget for the hard parts.
     ranges: Vec<(usize, usize)>,
 }
 
 impl Parts {
-    /// One part for each key; a single part if any operation has no key.
+    /// Creates one part for each key; a single part if any operation has no key.
     pub(super) fn new<M: Model>(
         operations: &[Operation<M::Op, M::Ret>],
         moments: Vec<Moment>,
@@ -106,6 +108,7 @@ impl Parts {
             let index = moment.index();
             if !moment.is_return() {
                 let Some(key) = M::partition(&operations[index].op) else {
+                    // An operation without a key concerns all keys, so no part can be decided alone.
                     return whole(moments);
                 };
                 part_of[index] = match numbers.entry(key) {
@@ -138,6 +141,7 @@ impl Parts {
             grouped[*end] = moment;
             *end += 1;
         }
+        // The sort is stable, so parts of equal length keep the order of their keys.
         sort_by_key(&mut ranges, |(start, end)| end - start);
         Parts { moments: grouped, ranges }
     }
@@ -152,11 +156,11 @@ impl Parts {
     }
 }
 
-/// Merges orders of parts, one after the other in `order`, into one of the whole.
+/// Merges the orders of the parts, which are concatenated in `order`, into one order of the whole history.
 ///
-/// Each operation gets a moment at which it can take effect: as early as it and the operations before it in its
-/// part allow. Since an order of a part respects real time, that is before its return; so the whole order by
-/// these moments respects real time too, and keeps the order within each part.
+/// Each operation gets a moment at which it can take effect: as early as it and the operations before it in its part
+/// allow. An order of a part respects real time, so this moment is before the operation's return. So the whole order,
+/// sorted by these moments, respects real time and keeps the order within each part.
 pub(super) fn merge<O, R>(
     order: &[usize],
     part_ends: &[usize],
@@ -176,7 +180,7 @@ pub(super) fn merge<O, R>(
 }
 
 fn by_point(mut placed: Vec<(u64, usize)>) -> Vec<usize> {
-    // Stable, so that the order within a part stays.
+    // The sort is stable, so the order within a part is kept.
     sort_by_number(&mut placed, |(point, _)| *point);
     placed.into_iter().map(|(_, index)| index).collect()
 }

@@ -1,8 +1,8 @@
-//! Depth first: the search that finds an order soon if an order exists.
+//! The depth-first search, which finds an order soon if one exists.
 //!
-//! Keeps a memo of the visited configurations (Lowe 2017). The memo is emptied now and then while the probe
-//! progresses: configurations far behind are hardly ever reached again, and reaching one again costs time but
-//! does not change the verdict. So memory stays a small multiple of the history.
+//! The probe keeps a memo of the visited configurations (Lowe 2017). The memo is emptied from time to time while the
+//! probe progresses, because configurations far behind are almost never reached again. Visiting a configuration again
+//! costs time but does not change the verdict. So memory stays a small multiple of the history.
 
 use super::furthest::{Furthest, OrderEnd};
 use super::ground::{Candidate, Configuration, Ground};
@@ -17,15 +17,14 @@ pub(super) struct Probe<B> {
     /// The furthest position that any configuration reached.
     pub(super) deepest: usize,
     pub(super) longest: u32,
-    /// The number of configurations visited, and of those since `deepest` changed.
+    /// The number of configurations visited. `in_vain` is the number since `deepest` last changed.
     pub(super) visits: u64,
     in_vain: u64,
     visited: Visited<B>,
-    /// The configurations on the path from the start to here, and waiting siblings. The cursor is
+    /// The configurations on the path from the start to the current configuration, and waiting siblings. The cursor is
     /// at the top configuration.
     stack: Vec<ProbeFrame<B>>,
-    /// The moves listed from the configurations on the stack; the moves of the top configuration
-    /// are last.
+    /// The moves listed from the configurations on the stack. The moves of the top configuration are last.
     moves: Vec<Move>,
 }
 
@@ -48,23 +47,23 @@ impl<B: Mask> Default for Probe<B> {
 struct ProbeFrame<B> {
     here: Configuration<B>,
     at: u32,
-    /// The number of nodes of orders before the move that led here.
+    /// The number of order nodes that existed before the move to this configuration.
     nodes_before: u32,
-    /// The first of its moves in `moves`, and the next move to try.
+    /// The index in `moves` of the first move from this configuration. `next` is the next move to try.
     moves: u32,
     next: u32,
     listed: Listed,
 }
 
-/// The moves that were listed from a configuration.
+/// The moves that were already listed from a configuration.
 enum Listed {
     Nothing,
-    /// The moves of the required operation.
+    /// The moves of the required operation, which returns first.
     First,
     All,
 }
 
-/// Orders `op` next, which leads to `state`.
+/// A move that orders `op` next and leads to `state`.
 #[derive(Clone, Copy)]
 struct Move {
     op: Candidate,
@@ -72,8 +71,8 @@ struct Move {
     rank: Rank,
 }
 
-/// The rank of a move, lowest first: moves that make the required operation possible next, and
-/// operations that must happen before optional ones.
+/// The rank of a move, lowest first. Moves that make the required operation possible next come first. Among these and
+/// among the other moves, operations that returned come before pending operations, which are optional.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Helps,
@@ -83,19 +82,19 @@ enum Rank {
 }
 
 fn best_first(moves: &mut [Move]) {
-    // Stable: returning ones by return, pending ones by invocation.
+    // The sort is stable: returning operations remain sorted by return, and pending operations by invocation.
     moves.sort_by_key(|way| way.rank);
 }
 
 /// The result of a probe.
 pub(super) enum Probed {
-    /// The search can continue from it.
+    /// The search can continue from a new configuration.
     New,
-    /// To the end, by this order.
+    /// This order reached the end.
     Complete(u32),
-    /// It is exhausted: there is no order from its start.
+    /// The probe is exhausted: no order exists from its start.
     Nothing,
-    /// It made no progress for too long.
+    /// The probe made no progress for too long.
     Impatient,
     OutOfBudget,
 }
@@ -108,10 +107,10 @@ enum Entered {
 }
 
 impl<B: Mask> Probe<B> {
-    /// The maximum number of configurations in the memo while it progresses.
+    /// The maximum number of configurations in the memo while the probe progresses.
     const MEMO_MAX: usize = 1 << 14;
 
-    /// Starts at the beginning of a part, and forgets the last one.
+    /// Starts at the beginning of a part, and forgets the previous part.
     pub(super) fn start(
         &mut self,
         ground: &mut Ground<'_>,
@@ -134,8 +133,8 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Starts again from configurations, by position, one of which is on the path of every order; they belong
-    /// to `orders`. The cursor must reach `deepest`.
+    /// Restarts from configurations, given by position; every order passes through one of them. They refer to `orders`.
+    /// The cursor must be moved to `deepest`.
     pub(super) fn start_from<'a>(
         &mut self,
         orders: &OrderTree,
@@ -150,12 +149,14 @@ impl<B: Mask> Probe<B> {
         self.furthest = Furthest::default();
         self.in_vain = 0;
         for (at, here) in from {
+            // The last configuration is the furthest, so the top of the stack is at `deepest`. No order may be dropped
+            // when it is left.
             self.deepest = at;
             self.push(here.clone(), at, orders.len());
         }
     }
 
-    /// Continues until it is exhausted, or has made no progress for `patience` configurations.
+    /// Continues until the probe is exhausted, or has visited `patience` configurations without progress.
     pub(super) fn run(
         &mut self,
         ground: &mut Ground<'_>,
@@ -172,6 +173,7 @@ impl<B: Mask> Probe<B> {
                 return Probed::Nothing;
             }
             let entered = match self.next_move(ground, walk, meter) {
+                // The moves after a move of this rank have the same rank, so all of them use a pending operation.
                 Some(way) if way.rank == Rank::PendingOther => self.take_all(ground, walk, meter),
                 Some(way) => self.take(ground, walk, meter, self.stack.len() - 1, way),
                 None => {
@@ -188,8 +190,8 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// The next move from the configuration on top. The required operation is tried before the others are
-    /// listed: mostly it fits, and they are never needed.
+    /// Returns the next move from the top configuration. The required operation is tried before the other moves are
+    /// listed: it usually fits, so the other moves are never needed.
     fn next_move(
         &mut self,
         ground: &mut Ground<'_>,
@@ -199,6 +201,7 @@ impl<B: Mask> Probe<B> {
         let first = walk.first()?;
         loop {
             let frame = self.stack.last_mut()?;
+            // The moves of the top configuration are last, so an index past the end means that none is left.
             if let Some(way) = self.moves.get(frame.next as usize) {
                 frame.next += 1;
                 return Some(*way);
@@ -228,7 +231,7 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Lists the moves of one operation from the configuration on top. `first` is the required operation.
+    /// Lists the moves of one operation from the top configuration. `first` is the required operation.
     fn list(
         &mut self,
         ground: &mut Ground<'_>,
@@ -240,6 +243,7 @@ impl<B: Mask> Probe<B> {
         let start = self.moves.len();
         let moves = &mut self.moves;
         ground.moves(here, candidate, meter, &mut |state| {
+            // The rank follows below, because `ground` is in use here.
             moves.push(Move { op: candidate, state, rank: Rank::Helps });
         });
         let is_first = matches!(candidate, Candidate::Returning(op) if op == first);
@@ -255,9 +259,9 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Takes the move just returned and all remaining ones before continuing from any of them: each uses one
-    /// pending operation. Continuing from the first at once would use two, three and more where one is enough,
-    /// and reach the same states again with ever smaller sets.
+    /// Makes the move just returned and all remaining moves, before the search continues from any of them. Each of
+    /// these moves uses one pending operation. If the search continued from the first move at once, it would use two or
+    /// more pending operations where one is enough. It would then reach the same states again with ever smaller sets.
     fn take_all(
         &mut self,
         ground: &mut Ground<'_>,
@@ -268,13 +272,13 @@ impl<B: Mask> Probe<B> {
         let at = walk.at;
         let rest = self.stack[parent].next as usize - 1..self.moves.len();
         self.stack[parent].next = rest.end as u32;
-        // From the last, so that the first is on top.
+        // Go backwards, so that the first move is on top.
         for place in rest.rev() {
             match self.take(ground, walk, meter, parent, self.moves[place]) {
                 Entered::New | Entered::Known => {}
                 over => return over,
             }
-            // After none of them the required operation can be next, so siblings share a position.
+            // The required operation cannot be next after any of these moves, so the siblings share a position.
             assert!(walk.at == at || meter.is_over(), "a move was ranked wrongly");
         }
         Entered::New
@@ -293,8 +297,8 @@ impl<B: Mask> Probe<B> {
         self.enter(ground, walk, meter, here, nodes_before)
     }
 
-    /// Continues from a move to the next return that is not ordered yet. Unless the configuration there is new,
-    /// the cursor is restored.
+    /// Continues from a move to the next return that is not ordered yet. Restores the cursor unless the configuration
+    /// at that return is new.
     fn enter(
         &mut self,
         ground: &mut Ground<'_>,
@@ -304,6 +308,7 @@ impl<B: Mask> Probe<B> {
         nodes_before: usize,
     ) -> Entered {
         let start = walk.at;
+        // Before the memo: configurations that differ only in observers that fit have the same key after this step.
         ground.settle(&mut here, walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = walk.at;
@@ -333,7 +338,7 @@ impl<B: Mask> Probe<B> {
         Entered::New
     }
 
-    /// The approximate size in bytes; `here` is like all configurations.
+    /// Returns the approximate size in bytes. Every configuration is assumed to be as large as `here`.
     fn bytes(&self, here: &Configuration<B>) -> usize {
         let masks = self.stack.len() * (here.ordered.heap() + here.used.heap());
         vec_bytes(&self.stack)
@@ -344,7 +349,7 @@ impl<B: Mask> Probe<B> {
     }
 
     fn push(&mut self, here: Configuration<B>, at: usize, nodes_before: usize) {
-        // Nothing is found at `next`, so the first look lists moves.
+        // `next` is out of range, so the first call lists the moves.
         let (moves, next) = (self.moves.len() as u32, u32::MAX);
         let (at, nodes_before) = (at as u32, nodes_before as u32);
         self.stack.push(ProbeFrame {
@@ -357,16 +362,17 @@ impl<B: Mask> Probe<B> {
         });
     }
 
-    /// Pops the configuration on top.
+    /// Pops the top configuration.
     fn leave(&mut self, ground: &Ground<'_>, walk: &mut TimelineCursor) {
         let Some(ProbeFrame { here, at, nodes_before, moves, .. }) = self.stack.pop() else {
             return;
         };
         let Configuration { order, state, length, .. } = here;
         self.furthest.reached(at as usize, OrderEnd { order, state, length });
+        // The longest orders must remain for the evidence.
         self.orders.truncate(self.furthest.nodes().max(nodes_before as usize));
         self.moves.truncate(moves as usize);
-        // A sibling takes the place of this configuration.
+        // The next configuration on the stack takes the place of this configuration.
         let at = self.stack.last().map_or(0, |frame| frame.at as usize);
         walk.back(ground.timeline, at);
     }

@@ -1,4 +1,4 @@
-//! Runs an engine for unique values, and makes evidence of the contradiction that it returns.
+//! Runs an engine for unique values, and creates evidence of the contradiction that it returns.
 
 use super::search::{Found, Searcher};
 use super::timeline::Moment;
@@ -9,10 +9,10 @@ use crate::model::Model;
 use crate::unique;
 use crate::verdict::Evidence;
 
-/// The configurations that the evidence for a contradiction may cost: more than a core needs.
+/// The maximum number of configurations to spend on the evidence of a contradiction; a core needs fewer.
 const CORE_NODES_MAX: u64 = 10_000;
 
-/// Runs the engine for unique values, if the object has one and values are unique. `numbers` is scratch space.
+/// Runs the engine for unique values, if the object has one and its values are unique. `numbers` is scratch space.
 pub(super) fn quick<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -39,6 +39,7 @@ pub(super) fn quick<M: Model>(
                 (edge.from, edge.to) = (part[edge.from], part[edge.to]);
             }
             let core = own(core);
+            // The text refers to the operations in this order, which `core_evidence` changes.
             anomaly.text = with_operations::<M>(&anomaly.text, &core, operations);
             let evidence = core_evidence(initial, operations, events, core, searcher, meter);
             let (engine, anomaly) = (engine.to_owned(), Some(anomaly));
@@ -47,10 +48,10 @@ pub(super) fn quick<M: Model>(
     }
 }
 
-/// The span of each of these operations: by positions in `events`, so that engines sort by counting. `part[n]`
-/// is the operation that was invoked as the n-th.
+/// Returns the span of each operation, in positions of `events`, so that engines can use a counting sort. `part[n]` is
+/// the n-th operation by invocation.
 fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
-    // By index in the history; the numbers of other parts are left over.
+    // Indexed by position in the history; entries of other parts are left over and not used.
     let room = part.iter().max().map_or(0, |index| index + 1);
     if numbers.len() < room {
         numbers.resize(room, 0);
@@ -67,8 +68,8 @@ fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<uniqu
     spans
 }
 
-/// The evidence of a search over the few operations of a contradiction. They are not linearizable, so the
-/// search gets stuck, or gives up if there are too many of them; then there are no orders to show.
+/// Returns the evidence of a search over the few operations of a contradiction. They are not linearizable, so the
+/// search gets stuck, or gives up if there are too many operations; then the evidence has no orders.
 fn core_evidence<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -82,7 +83,7 @@ fn core_evidence<M: Model>(
     let few: Vec<Moment> = events.iter().filter(of_core).copied().collect();
     let invoked = few.iter().filter(|event| !event.is_return());
     let part: Vec<usize> = invoked.map(|event| event.index()).collect();
-    // The verdict is final already, so these nodes are not charged to the caller.
+    // The verdict is already final, so this search has a limit of its own instead of the caller's budget.
     let mut own = meter.beside(CORE_NODES_MAX);
     let found = searcher.search(initial, &few, &mut own);
     meter.nodes += own.nodes;
@@ -98,7 +99,7 @@ fn core_evidence<M: Model>(
     }
 }
 
-/// The text of an anomaly with the n-th operation of its core, from 0, in place of each `{n}`.
+/// Returns the text of an anomaly, with each `{n}` replaced by the n-th operation of its core, from 0.
 fn with_operations<M: Model>(
     text: &str,
     core: &[usize],
@@ -112,6 +113,7 @@ fn with_operations<M: Model>(
         let place: Option<(&usize, &str)> =
             number.and_then(|(n, after): (usize, &str)| Some((core.get(n)?, after)));
         let Some((index, after)) = place else {
+            // A brace without a number of the core is ordinary text.
             out.push('{');
             rest = after;
             continue;

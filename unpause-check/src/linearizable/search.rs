@@ -1,18 +1,17 @@
-//! The search for an order of one part of a history: two searches that take turns.
+//! The search for an order of one part of a history: two searches that alternate.
 //!
-//! The [`Probe`] goes depth first. It finds an existing order soon if operations overlap little.
-//! But to prove that no order exists it must return to the very beginning. The [`Sweep`] takes all
-//! configurations of one position before it takes configurations of the next. It never comes back,
-//! so it forgets finished positions and proves that there is no order in memory that does not grow,
-//! but it visits everything: ten to thirty times as much as a lucky probe. Alone the probe decides
-//! nearly all histories. If it makes no progress for long, the sweep starts from the common origin
-//! of all orders; once it has passed the position of the probe, the probe starts again from there,
-//! with nothing behind it. The two get turns in proportion, so the cost is within a constant of the
-//! better one's.
+//! The [`Probe`] is depth-first. It finds an existing order soon if operations overlap little, but to prove that no
+//! order exists it must return to the very beginning. The [`Sweep`] visits all configurations of one position before
+//! the configurations of the next position. It never returns to an earlier position, so it forgets finished positions,
+//! and proves in bounded memory that no order exists. But it visits every configuration: ten to thirty times as many as
+//! a lucky probe. The probe alone decides almost all histories. If it makes no progress for long, the sweep starts from
+//! the common origin of all orders. When the sweep has passed the position of the probe, the probe restarts from the
+//! position of the sweep, with no earlier alternatives left. The two searches get proportional turns, so the cost is
+//! within a constant factor of the cheaper search.
 //!
-//! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
-//! If there is no order, the furthest position that any reached is the evidence: the operation
-//! that returns there fits after none of them, and operations invoked later played no part.
+//! O(n·2^w·s) configurations in the worst case, for the widest overlap w and s reachable states. If no order exists,
+//! the furthest position reached is the evidence: the operation that returns at this position fits after none of the
+//! orders. Operations invoked later play no part.
 
 use super::furthest::Furthest;
 use super::ground::{Facts, Ground, Layout};
@@ -26,11 +25,11 @@ use crate::history::Operation;
 use crate::limits::Meter;
 use crate::model::Model;
 
-/// The result of a search, with states of a type `M` or by their numbers. Operations by their index in the history.
+/// The result of a search. States have the type `M`, or are numbers. Operations are indices in the history.
 pub(super) enum Found<M> {
     /// This order explains the part.
     Order(Vec<usize>),
-    /// No order does.
+    /// No order explains the part.
     Stuck(Stuck<M>),
     /// The budget ran out after this many operations had been ordered.
     OutOfBudget { longest: usize },
@@ -40,12 +39,12 @@ pub(super) enum Found<M> {
 pub(super) struct Stuck<M> {
     /// The operation that must be next but does not fit.
     pub(super) misfit: usize,
-    /// Orders up to there and the state after each, longest first.
+    /// The orders up to this position and the state after each, longest first.
     pub(super) partial: Vec<(Vec<usize>, M)>,
 }
 
-/// Searches one part of a history after the other. Its tables serve them all: a part of three
-/// operations allocates nothing.
+/// Searches the parts of a history, one after another. All parts share its tables, so a part of three operations
+/// allocates no memory.
 pub(super) struct Searcher<'a, M: Model> {
     states: StatesOf<'a, M>,
     layout: Layout,
@@ -59,7 +58,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         Searcher { states: StatesOf::new(operations), layout, walk, probe: Probe::default() }
     }
 
-    /// Searches with the narrowest masks that hold the part.
+    /// Searches with the narrowest masks that fit the part.
     pub(super) fn search(
         &mut self,
         initial: &M,
@@ -69,7 +68,8 @@ impl<'a, M: Model> Searcher<'a, M> {
         self.search_in_turns(initial, moments, meter, TURNS, WORD)
     }
 
-    /// Searches with masks of a word if the part has at most so many operations in flight, and so many pending ones.
+    /// Searches with one-word masks if the part has at most `word` operations in flight and at most `word` pending
+    /// operations.
     fn search_in_turns(
         &mut self,
         initial: &M,
@@ -92,6 +92,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         if meter.is_over() {
             return Found::OutOfBudget { longest: 0 };
         }
+        // All parts share the table, but a number means a state of the current part only.
         states.table.clear();
         let start = states.table.number_of(initial.clone());
         let found = search_from(start, &mut layout.ground(states), walk, probe, meter, turns, word);
@@ -100,7 +101,7 @@ impl<'a, M: Model> Searcher<'a, M> {
 }
 
 impl Found<u32> {
-    /// The result with the states of these numbers.
+    /// Returns the result with these numbers replaced by states.
     fn with_states<M>(self, state: impl Fn(u32) -> M) -> Found<M> {
         match self {
             Found::Order(order) => Found::Order(order),
@@ -114,10 +115,10 @@ impl Found<u32> {
     }
 }
 
-/// The bits of a word.
+/// The number of bits in a word.
 const WORD: usize = 64;
 
-/// The same for all models.
+/// The part of the search that does not depend on the model.
 fn search_from(
     start: u32,
     ground: &mut Ground<'_>,
@@ -130,6 +131,7 @@ fn search_from(
     if ground.is_narrow(word) {
         take_turns(start, ground, walk, probe, meter, turns)
     } else {
+        // The shared probe has one-word masks, so a wider part needs a probe of its own.
         let probe = &mut Probe::<Box<[u64]>>::default();
         take_turns(start, ground, walk, probe, meter, turns)
     }
@@ -140,16 +142,17 @@ fn search_from(
 struct Turns {
     /// The number of configurations after which a probe without progress is stopped.
     patience: u64,
-    /// If larger, this fraction of all configurations that it visited.
+    /// The part of its visits that the probe may spend without progress: `visits / patience_part`, if this is more than
+    /// `patience`.
     patience_part: u64,
-    /// The number of configurations that the sweep may visit for each one of the probe, before the probe
+    /// The number of configurations that the sweep may visit for each configuration of the probe, before the probe
     /// continues.
     sweep_per_probe: u64,
 }
 
-/// Measured on registers and queues with 4 and 16 operations in flight: with less patience the sweep visits
-/// much although the probe would soon progress, and with a smaller share for the sweep the probe visits much in
-/// vain if there is no order.
+/// Measured on registers and queues with 4 and 16 operations in flight. With less patience, the sweep visits many
+/// configurations although the probe would soon progress. With a smaller share for the sweep, the probe visits many
+/// configurations in vain if no order exists.
 const TURNS: Turns = Turns { patience: 1 << 14, patience_part: 2, sweep_per_probe: 8 };
 
 fn take_turns<B: Mask>(
@@ -161,7 +164,7 @@ fn take_turns<B: Mask>(
     turns: Turns,
 ) -> Found<u32> {
     let mut sweep: Option<Sweep<B>> = None;
-    // The number of visits so far is a measure of how many more are worth it.
+    // The number of visits so far is a measure of how many more visits are worthwhile.
     let patience = |probe: &Probe<B>| turns.patience.max(probe.visits / turns.patience_part);
     let mut probed = probe.start(ground, walk, ground.start(start), meter);
     loop {
@@ -170,6 +173,7 @@ fn take_turns<B: Mask>(
             Probed::Nothing => return stuck(ground, &mut probe.furthest, &probe.orders),
             Probed::OutOfBudget => return out_of_budget(probe, sweep.as_ref()),
             Probed::New => {
+                // Usually the probe decides here, and no sweep is created.
                 probed = probe.run(ground, walk, meter, patience(probe));
                 continue;
             }
@@ -184,13 +188,16 @@ fn take_turns<B: Mask>(
             Swept::Nothing => return stuck(ground, &mut sweep.furthest, &sweep.orders),
             Swept::OutOfBudget => return out_of_budget(probe, Some(sweep)),
             Swept::Past => {
+                // The probe copies the orders of the sweep, so the orders that lead nowhere are dropped first.
                 sweep.tidy();
                 probe.start_from(&sweep.orders, sweep.waiting());
                 let deepest = probe.deepest;
+                // The sweep has a cursor of its own, so the cursor of the probe has not moved.
                 walk.to(ground.timeline, deepest);
             }
             Swept::Tired => {}
         }
+        // The probe gets a new turn even if the sweep has not passed it, because it may progress soon.
         probed = Probed::New;
     }
 }
@@ -235,7 +242,7 @@ mod tests {
             })
     }
 
-    /// A history by up to three clients over two values, with results drawn at random.
+    /// Returns a random history of up to three clients over two values.
     fn history(draw: &mut impl FnMut(u64) -> u64) -> Vec<Call> {
         use {CasRegisterOp::*, CasRegisterRet::*};
         let mut calls: Vec<Call> = Vec::new();
@@ -262,7 +269,7 @@ mod tests {
         calls
     }
 
-    /// With masks of a word, or with longer ones.
+    /// Searches with one-word masks or with longer masks, depending on `word`.
     fn search_with(calls: &[Call], turns: Turns, word: usize) -> Found<CasRegister> {
         let moments = crate::linearizable::by_time(calls).unwrap();
         let budget = Budget::default();
@@ -305,12 +312,13 @@ mod tests {
                     }
                 }
                 (Found::Stuck(stuck), Found::Stuck(_)) if !expected => {
-                    // The operations invoked before the return of the misfit have no order, either.
+                    // The operations invoked before the return of the misfit must not have an order either.
                     let end = calls[stuck.misfit].end();
                     let early: Vec<_> =
                         calls.iter().filter(|call| call.invoked < end).cloned().collect();
                     assert!(!explicable(&CasRegister::new(0), &early), "{calls:?}");
-                    // The operations that returned before can be explained, so it is the earliest such return.
+                    // The operations that returned before the misfit must have an order, so the misfit is the earliest
+                    // return without an explanation.
                     let mut open = early;
                     for call in &mut open {
                         call.returned.take_if(|(_, time)| *time >= end);

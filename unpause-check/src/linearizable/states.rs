@@ -1,21 +1,21 @@
-//! The states of a model by number: all that searches ask of a model.
+//! The states of a model by number: the interface through which searches use a model.
 //!
-//! The searches are compiled once, not once for each model: a model of a user is compiled with the user's tests, mostly
-//! without optimization.
+//! The searches are compiled once, not once for each model, because a user's model is compiled with the user's tests,
+//! usually without optimization.
 
 use super::memo::StateTable;
 use crate::history::Operation;
 use crate::model::Model;
 
-/// The states that a search met, and what operations do in them. An operation is its index in the history.
+/// The states that a search found, and the effects of operations in them. An operation is its index in the history.
 pub(super) trait States {
-    /// The number of states.
+    /// Returns the number of states.
     fn len(&self) -> usize;
 
-    /// The approximate size of all states, in bytes.
+    /// Returns the approximate size of all states, in bytes.
     fn bytes(&self) -> usize;
 
-    /// The cost of a step from a state.
+    /// Returns the cost of a step from a state.
     fn work(&self, state: u32) -> u32;
 
     /// Fills `found` with the states that the model allows after an operation.
@@ -24,10 +24,11 @@ pub(super) trait States {
     /// Returns `true` if the model allows an operation in a state.
     fn allows(&mut self, operation: usize, state: u32) -> bool;
 
-    /// Returns `true` if the model allows an operation in a state, which is said to only observe.
+    /// Returns `true` if the model allows an operation in a state. The model must claim that the operation only
+    /// observes.
     ///
     /// # Panics
-    /// If it changes the state.
+    /// If the operation changes the state.
     fn shows(&mut self, operation: usize, state: u32) -> bool;
 }
 
@@ -35,7 +36,7 @@ pub(super) trait States {
 pub(super) struct StatesOf<'a, M: Model> {
     pub(super) operations: &'a [Operation<M::Op, M::Ret>],
     pub(super) table: StateTable<M>,
-    // Only kept to be filled again.
+    // Scratch space, reused between calls.
     found: Vec<M>,
 }
 
@@ -47,6 +48,7 @@ impl<'a, M: Model> StatesOf<'a, M> {
     /// Fills `found` with the states that the model allows after an operation.
     fn find(&mut self, operation: usize, state: u32) {
         let Operation { op, returned, .. } = &self.operations[operation];
+        // Without a return, the model may choose any result.
         let ret = returned.as_ref().map(|(ret, _)| ret);
         self.found.clear();
         self.table.get(state).successors(op, ret, &mut self.found);

@@ -1,9 +1,8 @@
-//! Position by position: the search that never comes back.
+//! The breadth-first search, position by position, which never returns to an earlier position.
 //!
-//! All configurations at one position are visited before any at the next, as in just-in-time
-//! linearization (Lowe 2017). A configuration is reached only from earlier ones, so a finished position is
-//! dropped: its memo, and the orders that led nowhere. Only the waiting configurations and their orders are
-//! kept.
+//! All configurations at one position are visited before any at the next position, as in just-in-time linearization
+//! (Lowe 2017). A configuration is reached only from earlier configurations. So the data of a finished position is
+//! dropped: its memo, and the orders that led nowhere. Only the waiting configurations and their orders are kept.
 
 use super::furthest::{Furthest, OrderEnd};
 use super::ground::{Candidate, Configuration, Ground};
@@ -15,40 +14,40 @@ use unpause_ordered::Map;
 
 pub(super) struct Sweep<B> {
     pub(super) orders: OrderTree,
-    /// The orders that ended at the position being swept, or the last one.
+    /// The orders that ended at the current or last position of the sweep.
     pub(super) furthest: Furthest,
     pub(super) longest: u32,
     walk: TimelineCursor,
-    /// The positions of waiting configurations, with the index of each in `buckets`.
+    /// The positions of waiting configurations, each with the index of its bucket in `buckets`.
     positions: Positions,
-    /// The waiting configurations, and empty buckets, kept for reuse.
+    /// The waiting configurations, and empty buckets kept for reuse.
     buckets: Vec<Bucket<B>>,
     states: Vec<u32>,
-    /// The bytes of a waiting configuration, in a list with room for more.
+    /// The bytes of a waiting configuration, in a list with spare capacity.
     each: usize,
     /// The bytes of the waiting and visited configurations.
     held: usize,
-    /// When there are this many nodes of orders, the nodes without a future are dropped.
+    /// The number of order nodes at which nodes that are no longer needed are dropped.
     nodes_max: usize,
 }
 
 /// The configurations at one position.
 struct Bucket<B> {
     visited: Visited<B>,
-    /// Configurations to visit, by the number of pending operations that they use. Fewest first: a
-    /// configuration with more of the same is then never visited.
+    /// The configurations to visit, grouped by the number of pending operations that they use, fewest first. A
+    /// configuration is then never visited if another with fewer of the same pending operations exists.
     layers: Vec<Vec<Configuration<B>>>,
 }
 
 /// The progress of a sweep.
 pub(super) enum Swept {
-    /// It reached the end, by this order.
+    /// The sweep reached the end with this order.
     Complete(u32),
     /// No configuration is left.
     Nothing,
-    /// It passed its target position.
+    /// The sweep passed its target position.
     Past,
-    /// It used up its share of visits.
+    /// The sweep used up its share of visits.
     Tired,
     OutOfBudget,
 }
@@ -75,11 +74,12 @@ impl<B: Mask> Sweep<B> {
         };
         sweep.walk.start(ground.timeline);
         let complete = sweep.arrive(ground, start, meter);
+        // The probe began at the same configuration, so it would have found this order.
         assert!(complete.is_none(), "the probe came to the end at once");
         sweep
     }
 
-    /// The waiting configurations, by position.
+    /// Returns the waiting configurations, by position.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, &Configuration<B>)> {
         let positions = self.positions.all().into_iter();
         positions.flat_map(|(at, bucket)| {
@@ -87,7 +87,8 @@ impl<B: Mask> Sweep<B> {
         })
     }
 
-    /// Continues until every configuration up to a position has been visited, or `visits` more.
+    /// Continues until every configuration up to the position `past` has been visited, or until `visits` more
+    /// configurations have been visited.
     pub(super) fn run(
         &mut self,
         ground: &mut Ground<'_>,
@@ -106,18 +107,18 @@ impl<B: Mask> Sweep<B> {
             let Bucket { visited, layers } = &mut self.buckets[bucket];
             let Some(here) = layers.iter_mut().find_map(Vec::pop) else {
                 self.held = self.held.saturating_sub(visited.bytes());
+                // The table may stay allocated for another position, so the bytes that remain still count.
                 visited.clear();
                 self.held += visited.bytes();
                 self.positions.leave_first();
                 continue;
             };
             self.held = self.held.saturating_sub(self.each);
-            // A configuration that uses fewer pending operations may have replaced it while it
-            // waited.
+            // A configuration that uses fewer pending operations may have replaced this configuration while it waited.
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }
-            // Put back, because the next turn of the sweep must visit it.
+            // Put the configuration back, because the next turn of the sweep must visit it.
             if visits == 0 {
                 self.held += self.each;
                 self.buckets[bucket].wait(here);
@@ -140,7 +141,7 @@ impl<B: Mask> Sweep<B> {
         }
     }
 
-    /// Takes every move from a configuration. Returns the order if a move leads to the end.
+    /// Makes every move from a configuration. Returns the order if a move leads to the end.
     fn visit(
         &mut self,
         ground: &mut Ground<'_>,
@@ -179,7 +180,7 @@ impl<B: Mask> Sweep<B> {
         complete
     }
 
-    /// Settles a configuration and adds it to its bucket if it is new. Returns its order if it is at the end.
+    /// Settles a configuration and adds it to its bucket if it is new. Returns its order if it reached the end.
     fn arrive(
         &mut self,
         ground: &mut Ground<'_>,
@@ -187,10 +188,12 @@ impl<B: Mask> Sweep<B> {
         meter: &mut Meter<'_>,
     ) -> Option<u32> {
         let start = self.walk.at;
+        // The caller has added one node for its move; only the start has none.
         let nodes_before = self.orders.len() - usize::from(here.length > 0);
         ground.settle(&mut here, &mut self.walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = self.walk.at;
+        // The caller has further moves from its own position.
         self.walk.back(ground.timeline, start);
         if at == ground.timeline.events.len() {
             return Some(here.order);
@@ -238,12 +241,12 @@ impl<B: Mask> Bucket<B> {
     }
 }
 
-/// The number of a bucket for each position that has one. Not generic over masks, so that the code of its tree
-/// is compiled only once.
+/// The number of the bucket for each position that has one. This type is not generic over masks, so that the code of
+/// its tree is compiled only once.
 #[derive(Default)]
 struct Positions {
     buckets: Map<usize, usize>,
-    /// Numbers free for reuse.
+    /// Bucket numbers free for reuse.
     spare: Vec<usize>,
 }
 
@@ -252,18 +255,19 @@ impl Positions {
         self.buckets.first().map(|(at, bucket)| (*at, *bucket))
     }
 
-    /// Removes the first position, whose bucket is empty.
+    /// Removes the first position; its bucket must be empty.
     fn leave_first(&mut self) {
         self.spare.extend(self.buckets.pop_first().map(|(_, bucket)| bucket));
     }
 
-    /// The bucket at a position; a free number, or the next new one, if it had none.
+    /// Returns the bucket at a position. A position without a bucket gets a free number, or a new number.
     fn bucket(&mut self, at: usize) -> usize {
+        // Every number given so far is in use or spare, so their count is the next number.
         let new = self.buckets.len() + self.spare.len();
         *self.buckets.entry(at).or_insert_with(|| self.spare.pop().unwrap_or(new))
     }
 
-    /// Positions and their buckets, in order.
+    /// Returns the positions and their buckets, in order.
     fn all(&self) -> Vec<(usize, usize)> {
         self.buckets.iter().map(|(at, bucket)| (*at, *bucket)).collect()
     }

@@ -1,23 +1,23 @@
-//! One part of a history laid out for the search, with a cursor that moves in both directions.
+//! One part of a history in the layout for the search, with a cursor that moves in both directions.
 //!
-//! Operations get dense numbers by invocation. An operation that returned owns a *slot*, the
-//! lowest free one at its invocation, from then until its return; slots are used again, so
-//! masks are as wide as the history is concurrent and not as long as it is. An operation that
-//! never returned has a number among its kind instead and keeps it.
+//! Operations get dense numbers by invocation. An operation that returned owns a *slot* from its invocation until its
+//! return. Slots are reused, so the width of the masks depends on the concurrency of the history and not on its length.
+//! An operation that never returned instead has a permanent number among the pending operations.
 //!
-//! The operations in flight depend on the position alone. [`TimelineCursor`] keeps the returning
-//! ones in a list by time of return. Going back restores the list in place (dancing links, Knuth
-//! 2000), so a step costs O(1) and a configuration stores none of it.
+//! The operations in flight depend only on the position. [`TimelineCursor`] keeps the returning operations in a list,
+//! sorted by return. Moving back restores the list in place (dancing links, Knuth 2000). So a step costs O(1), and a
+//! configuration does not store the list.
 
 use crate::limits::Meter;
 use unpause_ordered::Map;
 
-/// The invocation or the return of an operation of the history: its index, and which of the two.
+/// The invocation or the return of an operation: the index of the operation in the history, and one bit for the kind of
+/// event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Moment(u32);
 
 impl Moment {
-    /// No moment.
+    /// The value for "no moment".
     pub(super) const NONE: Moment = Moment(u32::MAX);
 
     /// # Panics
@@ -39,15 +39,15 @@ impl Moment {
 /// The event at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimelineEvent {
-    /// An operation was invoked that will return.
+    /// The invocation of an operation that will return.
     Invoke(u32),
-    /// It returned.
+    /// The return of an operation.
     Return(u32),
-    /// An operation was invoked that never returns.
+    /// The invocation of an operation that never returns.
     Pending,
 }
 
-/// The fixed part: events by time, with the data of their operations.
+/// The fixed part: the events by time, with the data of their operations.
 #[derive(Default)]
 pub(super) struct Timeline {
     pub(super) events: Vec<TimelineEvent>,
@@ -59,22 +59,23 @@ pub(super) struct Timeline {
     pub(super) slots: usize,
     /// The operations that never return, by invocation.
     pub(super) pending: Vec<u32>,
-    /// For each of those, the last equal one before it, as an index into `pending`.
+    /// For each pending operation, the last equal pending operation before it, as an index into `pending`.
     pub(super) twin: Vec<Option<u32>>,
-    /// For each operation that returns: at its invocation, the operation in flight that returns
-    /// last before it, or the number of operations if none does.
+    /// For each operation that returns: among the operations in flight at its invocation, the last that returns before
+    /// this operation does. If none does, the number of operations.
     after: Vec<u32>,
     /// The position of each return.
     returns: Vec<u32>,
-    /// By index in the history: its number here. The numbers of other parts are left over.
+    /// For each index in the history, the number of the operation in this part. Entries of other parts are left over
+    /// and not used.
     number: Vec<u32>,
     free: Vec<u32>,
 }
 
 impl Timeline {
-    /// Lays out these events of the history, by time, in place of the last part. `returns` is true for an index
-    /// whose operation returned, `equal` for two equal operations. The layout is incomplete if the meter is
-    /// over then.
+    /// Lays out these events of the history, sorted by time, in place of the previous part. `returns` is true for the
+    /// index of an operation that returned, and `equal` for two equal operations. The layout is incomplete if the meter
+    /// is over.
     pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
@@ -102,6 +103,7 @@ impl Timeline {
         for moment in moments {
             let index = moment.index();
             if moment.is_return() {
+                // The invocation came earlier, so this entry belongs to this part.
                 let op = self.number[index];
                 self.returns[op as usize] = self.events.len() as u32;
                 self.events.push(TimelineEvent::Return(op));
@@ -139,15 +141,16 @@ impl Timeline {
         }
     }
 
-    /// O(n log w), w = the number of operations in flight. Mostly the operation invoked last returns last, so
-    /// its place is searched from the end of the list; once that takes long, a tree finds it.
+    /// Fills `after`. O(n log w) for w operations in flight. Usually the operation invoked last returns last, so its
+    /// place is searched from the end of the list. After a search that takes too long, a tree finds all later places.
     fn order_by_return(&mut self, walk: &mut TimelineCursor, meter: &mut Meter<'_>) {
         const LOOKED_AT_MAX: usize = 64;
         let sentinel = self.index.len() as u32;
         self.after.clear();
         self.after.resize(self.index.len(), sentinel);
+        // The cursor moves along while `after` is filled: it only needs the entry of the operation that it passes.
         walk.start(self);
-        // The operations in flight by return, if they are kept.
+        // The operations in flight by return, if the tree is in use.
         let mut by_return: Option<Map<u32, u32>> = None;
         for position in 0..self.events.len() {
             if !meter.work(1) {
@@ -164,6 +167,7 @@ impl Timeline {
                         None => before.by_ref().take(LOOKED_AT_MAX).find(earlier),
                         Some(_) => None,
                     };
+                    // The list is longer than the part searched, so all later places come from a tree.
                     if near.is_none() && by_return.is_none() && before.next().is_some() {
                         let all = std::iter::successors(walk.first(), |op| walk.following(*op));
                         by_return = Some(all.map(|op| (self.returns[op as usize], op)).collect());
@@ -176,6 +180,7 @@ impl Timeline {
                     self.after[op as usize] = near.or(known).unwrap_or(sentinel);
                 }
                 TimelineEvent::Return(_) => {
+                    // Only operations in flight may be found in the tree.
                     if let Some(tree) = &mut by_return {
                         tree.remove(&(position as u32));
                     }
@@ -186,8 +191,8 @@ impl Timeline {
         }
     }
 
-    /// Compares with one operation of each kind only, and stops after a thousand kinds: a twin that is not
-    /// found costs time but does not change the verdict.
+    /// Fills `twin`. Compares each operation with only one operation of each kind, and stops adding kinds after a
+    /// thousand. A missed twin costs time but does not change the verdict.
     fn find_twins(&mut self, equal: &dyn Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
         const KINDS_MAX: usize = 1000;
         let mut latest_of_kind: Vec<u32> = Vec::new();
@@ -196,6 +201,7 @@ impl Timeline {
             if !meter.work(latest_of_kind.len() as u32 / 8) {
                 return;
             }
+            // `latest` is the last operation of its kind, so twins form a chain in the order of their invocations.
             let same = |latest: &&mut u32| {
                 let other = self.pending[**latest as usize];
                 equal(self.index[op as usize], self.index[other as usize])
@@ -212,37 +218,37 @@ impl Timeline {
     }
 }
 
-/// A position in a [`Timeline`] and the operations in flight there.
+/// A position in a [`Timeline`], and the operations in flight at this position.
 #[derive(Clone, Default)]
 pub(super) struct TimelineCursor {
     /// The number of events passed.
     pub(super) at: usize,
-    /// The number of operations invoked that never return.
+    /// The number of pending operations invoked so far: those operations never return.
     pub(super) pending: u32,
-    // A ring through a sentinel. The sentinel's number is the number of operations.
+    // A ring through a sentinel. The number of the sentinel is the number of operations.
     next: Vec<u32>,
     before: Vec<u32>,
 }
 
 impl TimelineCursor {
-    /// Goes to the beginning of a timeline, which may be another one.
+    /// Moves to the beginning of a timeline, which may differ from the previous timeline.
     pub(super) fn start(&mut self, timeline: &Timeline) {
         let count = timeline.index.len();
         self.at = 0;
         self.pending = 0;
-        // Links of an operation are written when it is invoked, so only the sentinel needs any.
+        // The links of an operation are written when it is invoked, so only the sentinel needs initial links.
         self.next.resize(count + 1, 0);
         self.before.resize(count + 1, 0);
         self.next[count] = count as u32;
         self.before[count] = count as u32;
     }
 
-    /// The operation in flight that returns first.
+    /// Returns the operation in flight that returns first.
     pub(super) fn first(&self) -> Option<u32> {
         self.following(self.next.len() as u32 - 1)
     }
 
-    /// The operation in flight that returns next after `op`.
+    /// Returns the operation in flight that returns next after `op`.
     pub(super) fn following(&self, op: u32) -> Option<u32> {
         let next = self.next[op as usize];
         (next as usize + 1 != self.next.len()).then_some(next)
@@ -263,7 +269,7 @@ impl TimelineCursor {
         self.at += 1;
     }
 
-    /// Goes to a position, forth or back.
+    /// Moves to a position, forwards or backwards.
     pub(super) fn to(&mut self, timeline: &Timeline, at: usize) {
         while self.at < at {
             self.forward(timeline);
@@ -271,13 +277,13 @@ impl TimelineCursor {
         self.back(timeline, at);
     }
 
-    /// Goes back to a position passed before.
+    /// Moves back to an earlier position.
     pub(super) fn back(&mut self, timeline: &Timeline, to: usize) {
         while self.at > to {
             self.at -= 1;
             match timeline.events[self.at] {
                 TimelineEvent::Invoke(op) => self.unlink(op),
-                // It left the list last, so its links to its neighbours are still right.
+                // This operation left the list last, so its links to its neighbours are still correct.
                 TimelineEvent::Return(op) => self.link(op),
                 TimelineEvent::Pending => self.pending -= 1,
             }
@@ -306,7 +312,7 @@ mod tests {
         Meter::new(&Budget::default())
     }
 
-    /// A cursor at the beginning of the timeline of these events.
+    /// Returns the timeline of these events, with a cursor at its beginning.
     fn lay_out(
         events: &[(usize, bool)],
         returns: impl Fn(usize) -> bool,
@@ -319,7 +325,7 @@ mod tests {
         (timeline, walk)
     }
 
-    /// 0 is invoked first and returns last, 3 never returns.
+    /// Returns a timeline in which operation 0 is invoked first and returns last, and operation 3 never returns.
     fn example() -> (Timeline, TimelineCursor) {
         let events = [(0, false), (1, false), (3, false), (2, false), (2, true), (1, true)];
         let events: Vec<_> = events.into_iter().chain([(4, false), (4, true), (0, true)]).collect();
@@ -363,7 +369,7 @@ mod tests {
 
     #[test]
     fn many_operations_in_flight_stand_in_the_order_of_their_returns() {
-        // Returns in the order of `n * step`, so that places are at the end, the beginning and between.
+        // The returns are in the order of `n * step`, so insertions happen at the end, at the beginning and in between.
         for step in [1, 299, 7, 150, 91] {
             let invoked = (0..300).map(|index| (index, false));
             let mut returned: Vec<_> = (0..300).map(|index| (index, true)).collect();

@@ -1,4 +1,4 @@
-//! Accounts between which money is moved and never made.
+//! A bank whose transfers move money between accounts and never create any.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpecte
 use crate::Model;
 use crate::datum::Datum;
 
-/// A bank: a transfer moves money from one account to another, a read returns all balances.
+/// A bank: a transfer moves money from one account to another, and a read returns all balances.
 ///
-/// Balances may become negative: a bank that refuses that lets the operation fail, and failed operations are
-/// not in a history. An account without any transfer has 0 and is in no read.
+/// Balances may become negative. A bank that refuses negative balances reports such a transfer as failed, and histories
+/// omit failed operations. An account without any transfer has a balance of 0 and appears in no read.
 ///
 /// ```
 /// use unpause_check::{models::{Bank, BankOp::*, BankRet}, Model};
@@ -19,19 +19,20 @@ use crate::datum::Datum;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bank<A = u64> {
-    /// None while the balances are unknown.
+    /// `None` while the balances are unknown.
     balances: Option<BTreeMap<A, i64>>,
 }
 
 impl<A> Bank<A> {
-    /// A bank with unknown balances. The first read may return any, and all others must agree with it.
+    /// Creates a bank with unknown balances. The first read may return any balances, and all other reads must agree
+    /// with it.
     pub fn unknown() -> Self {
         Bank { balances: None }
     }
 }
 
 impl<A: Ord> FromIterator<(A, i64)> for Bank<A> {
-    /// A bank with these accounts; of two with the same name, the later one.
+    /// Creates a bank with these accounts; of two accounts with the same name, the later one wins.
     fn from_iter<I: IntoIterator<Item = (A, i64)>>(accounts: I) -> Self {
         Bank { balances: Some(accounts.into_iter().collect()) }
     }
@@ -42,9 +43,9 @@ impl<A: Ord> FromIterator<(A, i64)> for Bank<A> {
 pub enum BankOp<A = u64> {
     /// Moves money. Sums wrap around.
     Transfer {
-        /// The account from which the money is taken.
+        /// The account from which the money is withdrawn.
         from: A,
-        /// The account to which it is added.
+        /// The account to which the money is added.
         to: A,
         /// The amount.
         amount: i64,
@@ -56,7 +57,7 @@ pub enum BankOp<A = u64> {
 /// The result of an operation on a [`Bank`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BankRet<A = u64> {
-    /// Moved.
+    /// The transfer is done.
     Done,
     /// The balance of each account.
     Balances(BTreeMap<A, i64>),
@@ -70,7 +71,7 @@ impl<A: Value + Ord> Model for Bank<A> {
         match op {
             BankOp::Read => BankRet::Balances(self.balances.clone().unwrap_or_default()),
             BankOp::Transfer { from, to, amount } => {
-                // A transfer of nothing opens no account.
+                // A transfer of 0 opens no account.
                 let moves = from != to && *amount != 0;
                 if let Some(balances) = self.balances.as_mut().filter(|_| moves) {
                     let from = balances.entry(from.clone()).or_default();
@@ -83,7 +84,7 @@ impl<A: Value + Ord> Model for Bank<A> {
         }
     }
 
-    /// A read does not observe: the first one determines the balances of an unknown bank.
+    /// Returns `false` for reads, because the first read determines the balances of an unknown bank.
     fn observes(op: &Self::Op, _ret: &Self::Ret) -> bool {
         match op {
             BankOp::Read => false,
@@ -221,8 +222,8 @@ fn balances(accounts: &Datum) -> Result<BTreeMap<Datum, i64>, String> {
     entries.iter().map(balance).collect()
 }
 
-/// The name of an account. The keys of a map in JSON are texts even where they mean numbers, so a
-/// text that is a number counts as one.
+/// Returns the name of an account. The keys of a JSON map are always texts, so a text that denotes a number counts as
+/// this number.
 fn account(name: &Datum) -> Datum {
     let number = match name {
         Datum::Text(text) => text.parse().ok().filter(|number: &i64| number.to_string() == **text),

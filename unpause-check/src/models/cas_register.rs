@@ -1,4 +1,4 @@
-//! A cell with compare-and-swap.
+//! A register with compare-and-swap.
 
 use super::written::{datum, done, each};
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
@@ -20,7 +20,7 @@ use crate::{Key, Model};
 pub struct CasRegister<T = u64>(T);
 
 impl<T> CasRegister<T> {
-    /// A register with the value `value`.
+    /// Creates a register with the value `value`.
     pub fn new(value: T) -> Self {
         CasRegister(value)
     }
@@ -33,18 +33,19 @@ pub enum CasRegisterOp<T = u64> {
     Read,
     /// Sets the value.
     Write(T),
-    /// Sets the second value if the first one is there, and returns `true` if it was.
+    /// Replaces the first value by the second and returns `true`; returns `false` if the register
+    /// has another value.
     Cas(T, T),
 }
 
 /// The result of an operation on a [`CasRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CasRegisterRet<T = u64> {
-    /// Written.
+    /// The write is done.
     Done,
     /// The value read.
     Value(T),
-    /// True if the value was the expected one and has been replaced.
+    /// True if the register held the expected value, so the swap succeeded.
     Swapped(bool),
 }
 
@@ -70,7 +71,8 @@ impl<T: Value> Model for CasRegister<T> {
     }
 
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
-        // A swap of a value for itself observes too: it succeeds in one state only and leaves it.
+        // A swap of a value for itself is an observer too, because it succeeds only in the state
+        // that it leaves unchanged.
         match op {
             CasRegisterOp::Read => true,
             CasRegisterOp::Write(_) => false,
@@ -112,7 +114,8 @@ impl<T: Value> Model for CasRegister<T> {
             (CasRegisterOp::Write(_), Some(CasRegisterRet::Done))
             | (CasRegisterOp::Cas(..), Some(CasRegisterRet::Swapped(true)))
             | (_, None) => Some(call),
-            // A file has no answer for a swap that found another value: it contains a failure.
+            // A file cannot contain the result of a swap that found another value; it contains a
+            // failed call instead.
             _ => None,
         }
     }
@@ -138,8 +141,8 @@ impl<T: Value> Model for CasRegister<T> {
     }
 }
 
-/// The effect of a call, with each value under the name that `name` gives it; `None` if the
-/// operation has no such result.
+/// Returns the effect of a call, with values converted by `name`; `None` if the operation cannot
+/// have this result.
 fn action<'a, T: PartialEq, V>(
     op: &'a CasRegisterOp<T>,
     ret: Option<&'a CasRegisterRet<T>>,
@@ -150,7 +153,7 @@ fn action<'a, T: PartialEq, V>(
         (Write(value), None | Some(Done)) => Action::Add(name(value)),
         (Read, Some(Value(value))) => Action::Peek(name(value)),
         (Read, None) => Action::Nothing,
-        // A swap of a value for itself only shows that it is there.
+        // A swap of a value for itself only shows that the register holds this value.
         (Cas(old, new), None) if old == new => Action::Nothing,
         (Cas(old, new), Some(Swapped(true))) if old == new => Action::Peek(name(old)),
         (Cas(old, new), None | Some(Swapped(true))) => Action::Swap(name(old), name(new)),

@@ -1,4 +1,4 @@
-//! A number that is added to.
+//! A counter that supports additions.
 
 use super::written::{done, each};
 use super::{FileSample, NilRead, RegisteredModel, no_such_call, unexpected};
@@ -6,7 +6,7 @@ use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
 
-/// A counter. Sums wrap around, like sums of atomics.
+/// A counter. Sums wrap around, like the sums of atomics.
 ///
 /// ```
 /// use unpause_check::{models::{Counter, CounterOp::*, CounterRet}, Model};
@@ -19,7 +19,7 @@ use crate::history::Written;
 pub struct Counter(i64);
 
 impl Counter {
-    /// A counter with the sum `value`.
+    /// Creates a counter with the sum `value`.
     pub fn new(value: i64) -> Self {
         Counter(value)
     }
@@ -32,7 +32,7 @@ pub enum CounterOp {
     Increment,
     /// Adds this number.
     Add(i64),
-    /// Adds this number and returns the sum before.
+    /// Adds this number and returns the previous sum.
     FetchAdd(i64),
     /// Returns the sum.
     Get,
@@ -41,9 +41,9 @@ pub enum CounterOp {
 /// The result of an operation on a [`Counter`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CounterRet {
-    /// Added.
+    /// The number was added.
     Done,
-    /// The sum; for [`CounterOp::FetchAdd`] the sum before the addition.
+    /// The sum; for [`CounterOp::FetchAdd`], the sum before the addition.
     Value(i64),
 }
 

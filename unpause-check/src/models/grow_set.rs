@@ -1,4 +1,4 @@
-//! A set that is only added to and read as a whole.
+//! A set with additions and reads of the whole set.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpecte
 use crate::Model;
 use crate::datum::Datum;
 
-/// A set that grows: a read returns all its members. Jepsen's `set` workloads test it.
+/// A set that only grows. A read returns all its members. Jepsen's `set` workloads test such sets.
 ///
-/// Every state is a whole set, so the memory to check n additions is in the order of n².
+/// Every state is a whole set, so the check of n additions needs memory on the order of n².
 ///
 /// ```
 /// use unpause_check::{models::{GrowSet, GrowSetOp::*, GrowSetRet}, Model};
@@ -20,7 +20,7 @@ use crate::datum::Datum;
 pub struct GrowSet<T = u64>(BTreeSet<T>);
 
 impl<T> GrowSet<T> {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         GrowSet(BTreeSet::new())
     }
@@ -33,7 +33,7 @@ impl<T> Default for GrowSet<T> {
 }
 
 impl<T: Ord> FromIterator<T> for GrowSet<T> {
-    /// A set of these members.
+    /// Creates a set of these members.
     fn from_iter<I: IntoIterator<Item = T>>(members: I) -> Self {
         GrowSet(members.into_iter().collect())
     }
@@ -42,7 +42,7 @@ impl<T: Ord> FromIterator<T> for GrowSet<T> {
 /// An operation on a [`GrowSet`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GrowSetOp<T = u64> {
-    /// Puts a value in; nothing changes if it is there already.
+    /// Adds a value; changes nothing if the set already contains it.
     Add(T),
     /// Returns all values.
     Read,
@@ -51,7 +51,7 @@ pub enum GrowSetOp<T = u64> {
 /// The result of an operation on a [`GrowSet`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GrowSetRet<T = u64> {
-    /// Added.
+    /// The value was added.
     Done,
     /// All values.
     Members(BTreeSet<T>),
@@ -75,7 +75,7 @@ impl<T: Value + Ord> Model for GrowSet<T> {
         matches!(op, GrowSetOp::Read)
     }
 
-    /// As the default, but compares before it copies the set.
+    /// Does the same as the default, but compares before it copies the set.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match (op, ret) {
             (_, None) | (GrowSetOp::Add(_), Some(GrowSetRet::Done)) => true,
@@ -162,7 +162,7 @@ impl RegisteredModel for GrowSet {
     }
 }
 
-/// A list may represent a set: JSON has no other way to write a set.
+/// Returns the members of a set or a list. JSON has no sets, so a list may represent a set.
 fn members_of(value: &Datum) -> Result<BTreeSet<Datum>, String> {
     match value {
         Datum::Set(members) | Datum::List(members) => Ok(members.iter().cloned().collect()),

@@ -1,4 +1,4 @@
-//! A lock that one client holds at a time.
+//! A lock with at most one holder.
 
 use super::{FileSample, NilRead, RegisteredModel, no_such_call, unexpected};
 use crate::Model;
@@ -20,12 +20,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// A free lock.
+    /// Creates a free lock.
     pub fn free() -> Self {
         Lock { held: false }
     }
 
-    /// A held lock.
+    /// Creates a held lock.
     pub fn held() -> Self {
         Lock { held: true }
     }
@@ -34,16 +34,16 @@ impl Lock {
 /// An operation on a [`Lock`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum LockOp {
-    /// Takes it, if it is free.
+    /// Acquires the lock if it is free.
     Acquire,
-    /// Frees it, if it is held.
+    /// Releases the lock if it is held.
     Release,
 }
 
 /// The result of an operation on a [`Lock`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockRet(
-    /// True if the lock was acquired or released; otherwise it is unchanged.
+    /// True if the lock was acquired or released; `false` if it is unchanged.
     pub bool,
 );
 

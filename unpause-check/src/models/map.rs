@@ -1,4 +1,4 @@
-//! Values by key.
+//! A map of values by key.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::{Key, Model};
 
-/// A map from keys to values, such as a key-value store. Checked key by key, unless a history has
+/// A map from keys to values, such as a key-value store. Histories are checked key by key, unless they contain
 /// [`MapOp::Len`].
 ///
 /// ```
@@ -24,7 +24,7 @@ use crate::{Key, Model};
 pub struct Map<K = u64, V = u64>(BTreeMap<K, V>);
 
 impl<K, V> Map<K, V> {
-    /// An empty map.
+    /// Creates an empty map.
     pub fn new() -> Self {
         Map(BTreeMap::new())
     }
@@ -37,7 +37,7 @@ impl<K, V> Default for Map<K, V> {
 }
 
 impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
-    /// A map with these entries; of two with the same key, the later one.
+    /// Creates a map with these entries; of two entries with the same key, the later one wins.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         Map(entries.into_iter().collect())
     }
@@ -59,11 +59,11 @@ pub enum MapOp<K = u64, V = u64> {
 /// The result of an operation on a [`Map`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MapRet<V = u64> {
-    /// The value that the key has or had; `None` if the key is or was absent.
+    /// The current or previous value of the key; `None` if the key is or was absent.
     Value(Option<V>),
     /// The number of keys.
     Len(usize),
-    /// Put or deleted; the previous value is not known.
+    /// The put or delete is done; the previous value is unknown.
     Done,
 }
 
@@ -80,7 +80,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
         }
     }
 
-    /// The result of a put or delete may omit the previous value.
+    /// Also accepts `MapRet::Done`, which omits the previous value, as the result of a put or delete.
     fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
         let told_nothing =
             matches!(op, MapOp::Put(..) | MapOp::Delete(_)) && *actual == MapRet::Done;
@@ -217,8 +217,8 @@ impl RegisteredModel for Map {
         }
     }
 
-    /// A value `nil` means that there was none. The value of a put or a delete is ignored: files contain the
-    /// new value, or the old one, or nothing.
+    /// Reads a value of `nil` as an absent value. Ignores the value of a put or a delete, because files contain the new
+    /// value, the old value, or no value.
     fn outcome(
         op: &MapOp<Datum, Datum>,
         value: &Datum,

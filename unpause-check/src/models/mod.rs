@@ -1,7 +1,7 @@
-//! The models that come with the library, one file and one row of `every_model!` each, which makes [`registry`].
+//! The models of the library. Each has one file and one row in `every_model!`, which generates [`registry`].
 //!
-//! They are generic in the values they hold, whole numbers by default. Write your own if none fits: [`Model`]
-//! shows how, and these files are short enough to start from.
+//! The models are generic in their values, which are whole numbers by default. If no model fits, write your own:
+//! [`Model`] shows how, and these files are short enough to start from.
 
 mod bank;
 mod cas_register;
@@ -25,15 +25,16 @@ use std::hash::Hash;
 use super::model::Model;
 use crate::datum::Datum;
 
-/// Makes the registry and the public names: for each model its module, its type, and the other types of its file.
+/// Generates the registry and the public names. Each row has the module of a model, its type, and the other types of
+/// its file.
 macro_rules! every_model {
     ($($module:ident: $model:ident $(, $other:ident)*;)*) => {
         $(pub use self::$module::{$model $(, $other)*};)*
 
         /// Visits every registered model, in the order of this list.
         ///
-        /// The types of the models differ, so a loop cannot iterate over them; a visitor with a generic method
-        /// can. The conformance suite is one such visitor, the lookup of a model by its name another.
+        /// The models have different types, so a loop cannot iterate over them, but a visitor with a generic method
+        /// can. For example, the conformance suite and the look-up of a model by its name are visitors.
         ///
         /// ```
         /// use unpause_check::models::{registry, RegisteredModel, Visitor};
@@ -89,79 +90,80 @@ pub trait RegisteredModel:
 {
     /// The name in reports and on the command line: lower case, words joined by `-`.
     const NAME: &'static str;
-    /// One line: its operations.
+    /// The operations, in one line.
     const SUMMARY: &'static str;
 
-    /// The state in which the histories of the suite start.
+    /// Returns the state in which the histories of the suite start.
     fn initial() -> Self;
 
-    /// A few operations, each with results that some implementation might return, right and wrong ones. The
-    /// suite checks *all* short histories over them, so every result costs: about eight in all, chosen so that
-    /// they cover all rules of the model, the most telling first in each row.
+    /// Returns a few operations, each with results that some implementation might return, correct and wrong ones. The
+    /// suite checks *all* short histories over them, so every result costs time. Use about eight results in total to
+    /// cover all rules of the model, the most informative first in each row.
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)>;
 
-    /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
+    /// The same model over the values of files: usually `Self` with [`Datum`] as its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
-    /// The names of its operations in files. No other model has the same ones, because a file without the name of
-    /// its model would be ambiguous. If a file fits two models, and one of them has all calls of
-    /// the other and more, the file belongs to the model with fewer calls.
+    /// The names of the operations in files. No two models have the same names, because a file without the name of its
+    /// model would be ambiguous. If a file fits two models, and one model has all calls of the other and more, the file
+    /// belongs to the model with fewer calls.
     const CALLS: &'static [&'static str];
-    /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
-    /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) the
-    /// value alone.
+    /// True if every operation with a value names a key: in files as `[key value]`, or in a separate field.
+    /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) receives
+    /// the value alone.
     const KEYED: bool = false;
 
-    /// Short files with an accepted and a rejected twin, from which the suite tests the readers: every name of
-    /// [`CALLS`](RegisteredModel::CALLS) must occur.
+    /// Short files, each with an accepted and a rejected last call, with which the suite tests the file readers. Every
+    /// name of [`CALLS`](RegisteredModel::CALLS) must occur in them.
     const SAMPLES: &'static [FileSample];
 
-    /// The state before the first operation of a file: by default the empty state of the model, or `nil` for a
-    /// model that always holds something.
+    /// Returns the state before the first operation of a file. The default is the empty state of the model, or `nil`
+    /// for a model that always holds a value.
     ///
     /// # Errors
-    /// The initial states that the model accepts, if it does not accept this one.
+    /// If the model does not accept `initial`: a description of the initial states that it accepts.
     fn recorded(initial: Option<&Datum>) -> Result<Self::Recorded, String>;
 
-    /// The operation that a file calls `f`, one of [`CALLS`](RegisteredModel::CALLS), with the value it was
-    /// invoked with.
+    /// Returns the operation with the name `f` in a file, one of [`CALLS`](RegisteredModel::CALLS), with the value of
+    /// its invocation.
     ///
     /// # Errors
-    /// The expected value.
+    /// A description of the expected value.
     fn call(f: &str, value: &Datum) -> Result<RecordedOp<Self>, String>;
 
-    /// The result of `op` when it succeeded with `value`; `None` if that gave the client no
-    /// information. An operation without information and without effect need not be checked.
+    /// Returns the result of an `op` that succeeded with `value`; `None` if the client received no information. An
+    /// operation without information and without effect need not be checked.
     ///
     /// # Errors
-    /// The expected value.
+    /// A description of the expected value.
     fn outcome(
         op: &RecordedOp<Self>,
         value: &Datum,
         nil: NilRead,
     ) -> Result<Option<RecordedRet<Self>>, String>;
 
-    /// Returns `true` if a successful answer to `op` only repeats the value of the call, as for a write or an
-    /// enqueue. An answer with another value then belongs to another call. By default `false`.
+    /// Returns `true` if a successful answer to `op` only repeats the value of the call, as for a write or an enqueue.
+    /// An answer with another value then belongs to another call. The default is `false`.
     fn repeats(op: &RecordedOp<Self>) -> bool {
         let _ = op;
         false
     }
 
-    /// The result of `op` when it failed, in files whose failures are answers: a compare-and-swap found another
-    /// value. By default none: a failure only means that it did not take effect.
+    /// Returns the result of a failed `op`, in files that record an answer as a failure: for example, a
+    /// compare-and-swap found another value. The default is `None`: the failure only means that the operation did not
+    /// take effect.
     fn refused(op: &RecordedOp<Self>) -> Option<RecordedRet<Self>> {
         let _ = op;
         None
     }
 }
 
-/// Calls of one client in a file, one after the other. The last call is allowed by the model or is
-/// not.
+/// A sequence of calls of one client in a file, with two possible last calls: the model allows one, and rejects the
+/// other.
 #[derive(Clone, Copy, Debug)]
 pub struct FileSample {
-    /// The initial state, in EDN; `None` if the file names none.
+    /// The initial state, in EDN; `None` if the file does not name a state.
     pub initial: Option<&'static str>,
-    /// The calls before the last. The model allows them.
+    /// The calls before the last call. The model allows them.
     pub calls: &'static [FileCall],
     /// A last call that the model allows.
     pub allowed: FileCall,
@@ -172,21 +174,21 @@ pub struct FileSample {
 /// A call in a file: the name of the operation, the value of its invocation and the value of its answer, in EDN.
 pub type FileCall = (&'static str, &'static str, &'static str);
 
-/// An operation of a registered model as a file has it.
+/// An operation of a registered model, over the values of files.
 pub type RecordedOp<M> = <<M as RegisteredModel>::Recorded as Model>::Op;
-/// A result of a registered model as a file has it.
+/// A result of a registered model, over the values of files.
 pub type RecordedRet<M> = <<M as RegisteredModel>::Recorded as Model>::Ret;
 
 /// The meaning of a read of `nil` in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NilRead {
-    /// The register held nothing.
+    /// The register held no value.
     Nothing,
-    /// Its value was not recorded: the rule of Jepsen's checkers.
+    /// The value was not recorded. This is the rule of Jepsen's checkers.
     Anything,
 }
 
-/// The error `expected …, found …` of [`RegisteredModel::call`] and [`RegisteredModel::outcome`].
+/// Returns the error `expected …, found …` of [`RegisteredModel::call`] and [`RegisteredModel::outcome`].
 fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     let mut text = found.to_string();
     if text.chars().count() > 60 {
@@ -195,7 +197,7 @@ fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
     Err(format!("expected {wanted}, found {text}"))
 }
 
-/// A collection that a file gives as a list, for [`RegisteredModel::recorded`]; empty by default.
+/// Creates a collection from the list in a file, for [`RegisteredModel::recorded`]; empty by default.
 fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Result<M, String> {
     match initial {
         None => Ok(std::iter::empty().collect()),
@@ -204,23 +206,22 @@ fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Resu
     }
 }
 
-/// Returns an item for a collection, for [`RegisteredModel::call`]; an error for nil, which means
-/// "no item".
+/// Returns an item for a collection, for [`RegisteredModel::call`]. Returns an error for nil, which means "no item".
 fn item(value: &Datum) -> Result<Datum, String> {
     if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
 }
 
-/// Returns an item taken from a collection, for [`RegisteredModel::outcome`]; nil means "no item".
+/// Returns an item removed from a collection, for [`RegisteredModel::outcome`]; nil means "no item".
 fn taken(value: &Datum) -> Option<Datum> {
     Some(value.clone()).filter(|value| !value.is_nil())
 }
 
-/// The error of [`RegisteredModel::call`] for a name that is not among [`RegisteredModel::CALLS`].
+/// Returns the error of [`RegisteredModel::call`] for a name that is not among [`RegisteredModel::CALLS`].
 fn no_such_call<M: RegisteredModel, T>(f: &str) -> Result<T, String> {
     Err(format!("{} has no operation {f:?}; it has {}", M::NAME, M::CALLS.join(", ")))
 }
 
-/// A value that a model can hold. Implemented by every type that can be one.
+/// A value in a model, implemented by every suitable type.
 ///
 /// ```
 /// fn holds<T: unpause_check::models::Value>() {}

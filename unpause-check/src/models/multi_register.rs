@@ -1,4 +1,4 @@
-//! Several registers that are read and written together.
+//! Several registers with transactions that read and write them together.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpecte
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// Registers by key. A transaction reads and writes any number of them at one moment, one access after the
-/// other. If no transaction touches two keys, the history is checked key by key.
+/// A set of registers, each with a key. A transaction reads and writes any number of registers in one atomic step, one
+/// access after another. If no transaction accesses two keys, the history is checked key by key.
 ///
 /// ```
 /// use unpause_check::Model;
@@ -21,7 +21,7 @@ use crate::{Key, Model};
 pub struct MultiRegister<K = u64, T = u64>(BTreeMap<K, T>);
 
 impl<K, T> MultiRegister<K, T> {
-    /// Registers without values.
+    /// Creates registers without values.
     pub fn new() -> Self {
         MultiRegister(BTreeMap::new())
     }
@@ -34,7 +34,7 @@ impl<K, T> Default for MultiRegister<K, T> {
 }
 
 impl<K: Ord, T> FromIterator<(K, T)> for MultiRegister<K, T> {
-    /// Registers with these values; of two with the same key, the later one.
+    /// Creates registers with these values; of two entries with the same key, the later one wins.
     fn from_iter<I: IntoIterator<Item = (K, T)>>(entries: I) -> Self {
         MultiRegister(entries.into_iter().collect())
     }
@@ -52,7 +52,7 @@ pub enum RegisterAccess<K = u64, T = u64> {
 /// A transaction on a [`MultiRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MultiRegisterOp<K = u64, T = u64>(
-    /// Its accesses, in this order.
+    /// The accesses of the transaction, in this order.
     pub Vec<RegisterAccess<K, T>>,
 );
 
@@ -66,11 +66,11 @@ pub struct MultiRegisterRet<T = u64>(
 /// The result of one access.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AccessRet<T = u64> {
-    /// Written.
+    /// The write is done.
     Done,
-    /// The value; `None` if the register holds nothing.
+    /// The value; `None` if the register holds no value.
     Value(Option<T>),
-    /// The result of a read that was not recorded: any value fits. The model never returns it.
+    /// The unrecorded result of a read, which any value fits. The model itself never returns this value.
     Unknown,
 }
 
@@ -193,8 +193,8 @@ impl RegisteredModel for MultiRegister {
         }
     }
 
-    /// A `txn` is a list of `[:read key nil]`, `[:write key value]`, or `:r` and `:w`; `read` and `write` are
-    /// often used for a transaction that only reads or only writes.
+    /// Reads a transaction. A `txn` is a list of `[:read key nil]` and `[:write key value]`, or the same with `:r` and
+    /// `:w`. The names `read` and `write` are often used for a transaction that only reads or only writes.
     fn call(f: &str, value: &Datum) -> Result<MultiRegisterOp<Datum, Datum>, String> {
         if !Self::CALLS.contains(&f) {
             return no_such_call::<Self, _>(f);

@@ -1,4 +1,4 @@
-//! The smallest first.
+//! A priority queue with the smallest item first.
 
 use super::written::{datum, done, each};
 use super::{FileSample, NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
@@ -8,10 +8,10 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use unpause_ordered::sort_by_key;
 
-/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of equal items, the
-/// item inserted first is popped first.
+/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Equal items are
+/// popped in the order of their insertion.
 ///
-/// For a queue that gives the greatest first, hold [`std::cmp::Reverse`] of the items.
+/// For a queue with the greatest item first, use [`std::cmp::Reverse`] of the items.
 ///
 /// ```
 /// use unpause_check::{models::{PriorityQueue, PriorityQueueOp::*, PriorityQueueRet::*}, Model};
@@ -26,12 +26,13 @@ use unpause_ordered::sort_by_key;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PriorityQueue<T = u64>(
-    // Invariant: descending, so that the next is the last; of equal items the newest first.
+    // Invariant: in descending order, so that the next item is the last; among equal items, the
+    // newest is first.
     Vec<T>,
 );
 
 impl<T> PriorityQueue<T> {
-    /// An empty priority queue.
+    /// Creates an empty priority queue.
     pub fn new() -> Self {
         PriorityQueue(Vec::new())
     }
@@ -44,7 +45,7 @@ impl<T> Default for PriorityQueue<T> {
 }
 
 impl<T: Ord> FromIterator<T> for PriorityQueue<T> {
-    /// A priority queue of these items.
+    /// Creates a priority queue of these items.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items: Vec<T> = items.into_iter().collect();
         items.sort();
@@ -67,7 +68,7 @@ pub enum PriorityQueueOp<T = u64> {
 /// The result of an operation on a [`PriorityQueue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum PriorityQueueRet<T = u64> {
-    /// Inserted.
+    /// The item was inserted.
     Done,
     /// The smallest item; `None` if the queue was empty.
     Item(Option<T>),
@@ -93,7 +94,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
         *op == PriorityQueueOp::Peek || matches!(ret, PriorityQueueRet::Item(None))
     }
 
-    /// As the default, but compares before it copies the queue.
+    /// Does the same as the default, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match (op, ret) {
             (_, None) => true,
@@ -114,7 +115,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
     ) -> Option<Plain> {
         use PriorityQueueOp::{Insert, Peek, Pop};
         use PriorityQueueRet::{Done, Item};
-        // Numbered as they come at first, then by rank.
+        // Numbered in the order of their occurrence at first, later by rank.
         let (mut values, mut items): (Values<T>, Vec<&T>) =
             (Values::with_room(calls.size_hint().0 / 2), Vec::new());
         let mut number = |item| {
@@ -134,7 +135,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
                 (Pop | Peek, Some(Item(None))) => Action::Empty,
                 (Pop, None) => Action::TakeUnknown,
                 (Peek, None) => Action::Nothing,
-                // A result that the operation does not have.
+                // The operation cannot have this result.
                 (Insert(_), Some(Item(_))) | (Pop | Peek, Some(Done)) => return None,
             });
         }
@@ -190,7 +191,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
         }
     }
 
-    /// The next first.
+    /// Lists the items in the order of their removal.
     fn state_text(&self) -> String {
         format!("{:?}", self.0.iter().rev().collect::<Vec<_>>())
     }
@@ -234,7 +235,7 @@ impl RegisteredModel for PriorityQueue {
         matches!(op, PriorityQueueOp::Insert(_))
     }
 
-    /// An item `nil` means that there was none.
+    /// Reads an item of `nil` as an empty queue.
     fn outcome(
         op: &PriorityQueueOp<Datum>,
         value: &Datum,

@@ -1,4 +1,4 @@
-//! First in, first out.
+//! A queue: first in, first out.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use crate::unique::{Action, Plain, PlainObject, Values};
 pub struct Queue<T = u64>(VecDeque<T>);
 
 impl<T> Queue<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Queue(VecDeque::new())
     }
@@ -36,7 +36,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> FromIterator<T> for Queue<T> {
-    /// A queue of these items, the first at the front.
+    /// Creates a queue of these items, the first item at the front.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Queue(items.into_iter().collect())
     }
@@ -45,16 +45,16 @@ impl<T> FromIterator<T> for Queue<T> {
 /// An operation on a [`Queue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum QueueOp<T = u64> {
-    /// Puts an item at the back.
+    /// Adds an item at the back.
     Enqueue(T),
-    /// Takes the item at the front, if any.
+    /// Removes the item at the front, if any.
     Dequeue,
 }
 
 /// The result of an operation on a [`Queue`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum QueueRet<T = u64> {
-    /// Enqueued.
+    /// The item was enqueued.
     Done,
     /// The dequeued item; `None` if the queue was empty.
     Item(Option<T>),
@@ -78,7 +78,7 @@ impl<T: Value> Model for Queue<T> {
         matches!(ret, QueueRet::Item(None))
     }
 
-    /// As the default, but compares before it copies the queue.
+    /// Does the same as the default, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             QueueOp::Enqueue(_) => ret.is_none_or(|ret| *ret == QueueRet::Done),
@@ -202,7 +202,7 @@ impl RegisteredModel for Queue {
         matches!(op, QueueOp::Enqueue(_))
     }
 
-    /// An item `nil` means that there was none.
+    /// Reads an item of `nil` as an empty queue.
     fn outcome(
         op: &QueueOp<Datum>,
         value: &Datum,

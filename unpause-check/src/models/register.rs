@@ -1,4 +1,4 @@
-//! A cell that is read and written as a whole.
+//! A register with reads and writes of its whole value.
 
 use super::written::{datum, done, each};
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call};
@@ -7,7 +7,7 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use crate::{Key, Model};
 
-/// A register: a read returns the value written last.
+/// A register: a read returns the last value written.
 ///
 /// ```
 /// use unpause_check::{models::{Register, RegisterOp, RegisterRet}, Model};
@@ -19,7 +19,7 @@ use crate::{Key, Model};
 pub struct Register<T = u64>(T);
 
 impl<T> Register<T> {
-    /// A register that holds `value`.
+    /// Creates a register that holds `value`.
     pub fn new(value: T) -> Self {
         Register(value)
     }
@@ -37,7 +37,7 @@ pub enum RegisterOp<T = u64> {
 /// The result of an operation on a [`Register`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterRet<T = u64> {
-    /// Written.
+    /// The write is done.
     Done,
     /// The value read.
     Value(T),
@@ -114,8 +114,8 @@ impl<T: Value> Model for Register<T> {
     }
 }
 
-/// The effect of a call, with each value under the name that `name` gives it; `None` if the
-/// operation has no such result.
+/// Returns the effect of a call, with values converted by `name`; `None` if the operation cannot
+/// have this result.
 fn action<'a, T, V>(
     op: &'a RegisterOp<T>,
     ret: Option<&'a RegisterRet<T>>,

@@ -9,7 +9,8 @@ use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 use crate::{Key, Model};
 
-/// A set: each operation returns `true` if it took effect or found its value. Checked element by element.
+/// A set. Each operation returns `true` if it changed the set or found its value. Histories are checked element by
+/// element.
 ///
 /// ```
 /// use unpause_check::{models::{Set, SetOp::*}, Model};
@@ -23,7 +24,7 @@ use crate::{Key, Model};
 pub struct Set<T = u64>(BTreeSet<T>);
 
 impl<T> Set<T> {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Set(BTreeSet::new())
     }
@@ -36,7 +37,7 @@ impl<T> Default for Set<T> {
 }
 
 impl<T: Ord> FromIterator<T> for Set<T> {
-    /// A set of these members.
+    /// Creates a set of these members.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Set(items.into_iter().collect())
     }
@@ -45,11 +46,11 @@ impl<T: Ord> FromIterator<T> for Set<T> {
 /// An operation on a [`Set`]. The result is a `bool`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SetOp<T = u64> {
-    /// Adds a value; false if it was there.
+    /// Adds a value; returns `false` if the set already contained it.
     Insert(T),
-    /// Removes a value; false if it was not there.
+    /// Removes a value; returns `false` if the set did not contain it.
     Remove(T),
-    /// Returns `true` if the value is there.
+    /// Returns `true` if the set contains the value.
     Contains(T),
 }
 
@@ -96,7 +97,7 @@ impl<T: Value + Ord> Model for Set<T> {
             (SetOp::Insert(value), None | Some(true)) => Action::Add(number(value)),
             (SetOp::Remove(value), None | Some(true)) => Action::Take(number(value)),
             (SetOp::Contains(value), Some(true)) => Action::Peek(number(value)),
-            // This insert only shows that the value was there.
+            // This insert only shows that the set already contained the value.
             (SetOp::Insert(value), Some(false)) => Action::Peek(number(value)),
             (SetOp::Remove(value) | SetOp::Contains(value), Some(false)) => {
                 Action::Absent(number(value))

@@ -1,4 +1,4 @@
-//! Last in, first out.
+//! A stack: last in, first out.
 
 use super::written::{datum, done, each};
 use super::{FileSample, NilRead, RegisteredModel, Value, item, listed, no_such_call, taken};
@@ -21,7 +21,7 @@ use crate::unique::{Action, Plain, PlainObject, Values};
 pub struct Stack<T = u64>(Vec<T>);
 
 impl<T> Stack<T> {
-    /// An empty stack.
+    /// Creates an empty stack.
     pub fn new() -> Self {
         Stack(Vec::new())
     }
@@ -34,7 +34,7 @@ impl<T> Default for Stack<T> {
 }
 
 impl<T> FromIterator<T> for Stack<T> {
-    /// A stack of these items, the last on top.
+    /// Creates a stack of these items, the last item on top.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Stack(items.into_iter().collect())
     }
@@ -43,16 +43,16 @@ impl<T> FromIterator<T> for Stack<T> {
 /// An operation on a [`Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum StackOp<T = u64> {
-    /// Puts an item on top.
+    /// Adds an item on top.
     Push(T),
-    /// Takes the item on top, if any.
+    /// Removes the item on top, if any.
     Pop,
 }
 
 /// The result of an operation on a [`Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum StackRet<T = u64> {
-    /// Pushed.
+    /// The item was pushed.
     Done,
     /// The popped item; `None` if the stack was empty.
     Item(Option<T>),
@@ -76,7 +76,7 @@ impl<T: Value> Model for Stack<T> {
         matches!(ret, StackRet::Item(None))
     }
 
-    /// As the default, but compares before it copies the stack.
+    /// Does the same as the default, but compares before it copies the stack.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             StackOp::Push(_) => ret.is_none_or(|ret| *ret == StackRet::Done),
@@ -109,7 +109,7 @@ impl<T: Value> Model for Stack<T> {
                 }
                 (StackOp::Pop, Some(StackRet::Item(None))) => Action::Empty,
                 (StackOp::Pop, None) => Action::TakeUnknown,
-                // A result that the operation does not have.
+                // The operation cannot have this result.
                 (StackOp::Push(_), Some(StackRet::Item(_)))
                 | (StackOp::Pop, Some(StackRet::Done)) => return None,
             })
@@ -196,7 +196,7 @@ impl RegisteredModel for Stack {
         matches!(op, StackOp::Push(_))
     }
 
-    /// An item `nil` means that there was none.
+    /// Reads an item of `nil` as an empty stack.
     fn outcome(
         op: &StackOp<Datum>,
         value: &Datum,

@@ -1,4 +1,4 @@
-//! Texts by key that can be appended to.
+//! A map from keys to texts with an append operation.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpecte
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// A map from keys to texts, with an append that reveals lost and repeated updates. A key that was never put
-/// holds the empty text. Checked key by key.
+/// A map from keys to texts. Its append operation reveals lost and repeated updates. A key without a put or an append
+/// has the empty text. Histories are checked key by key.
 ///
 /// ```
 /// use unpause_check::{models::{TextMap, TextMapOp::*, TextMapRet}, Model};
@@ -19,12 +19,12 @@ use crate::{Key, Model};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TextMap<K = u64> {
-    // Invariant: no text is empty, so that equal maps are equal; kept by `change`.
+    // Invariant, maintained by `change`: no text is empty, so that equal maps are equal.
     texts: BTreeMap<K, String>,
 }
 
 impl<K> TextMap<K> {
-    /// A map in which every text is empty.
+    /// Creates a map in which every text is empty.
     pub fn new() -> Self {
         TextMap { texts: BTreeMap::new() }
     }
@@ -47,7 +47,7 @@ impl<K> Default for TextMap<K> {
 }
 
 impl<K: Ord> FromIterator<(K, String)> for TextMap<K> {
-    /// A map with these entries; of two with the same key, the later one.
+    /// Creates a map with these entries; of two entries with the same key, the later one wins.
     fn from_iter<I: IntoIterator<Item = (K, String)>>(entries: I) -> Self {
         let mut map = TextMap::new();
         for (key, text) in entries {
@@ -62,18 +62,18 @@ impl<K: Ord> FromIterator<(K, String)> for TextMap<K> {
 pub enum TextMapOp<K = u64> {
     /// Returns the text of a key.
     Get(K),
-    /// Sets the text.
+    /// Sets the text of a key.
     Put(K, String),
-    /// Appends to the text.
+    /// Appends to the text of a key.
     Append(K, String),
 }
 
 /// The result of an operation on a [`TextMap`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TextMapRet {
-    /// Put or appended.
+    /// The put or append is done.
     Done,
-    /// The text.
+    /// The text of the key.
     Text(String),
 }
 
@@ -184,7 +184,7 @@ impl RegisteredModel for TextMap {
         matches!(op, TextMapOp::Put(..) | TextMapOp::Append(..))
     }
 
-    /// A text `nil` is the empty one.
+    /// Reads a text of `nil` as the empty text.
     fn outcome(
         op: &TextMapOp<Datum>,
         value: &Datum,

@@ -1,14 +1,14 @@
-//! A cell with named versions. Each update names the version that it replaces.
+//! A register with named versions. Each update names the version that it replaces.
 
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
-/// One key of a versioned store: a read returns the id of the version, an update replaces the version that it
-/// names by one with an id of its own.
+/// One key of a versioned store. A read returns the id of the current version. An update replaces the version that it
+/// names by a version with a new id.
 ///
-/// An update may fail for any reason, even if it could have succeeded: a failure gives no information about the
-/// version. [`chain`](crate::chain) checks histories of it in linear time.
+/// An update may fail for any reason, even if it could have succeeded, so a failure gives no information about the
+/// version. [`chain`](crate::chain) checks histories of this model in linear time.
 ///
 /// ```
 /// use unpause_check::models::{VersionedRegister, VersionedRegisterOp::*, VersionedRegisterRet::*};
@@ -22,12 +22,12 @@ use crate::datum::Datum;
 pub struct VersionedRegister<I = u64>(I);
 
 impl<I> VersionedRegister<I> {
-    /// A register with the first version `id`.
+    /// Creates a register with the first version `id`.
     pub fn new(id: I) -> Self {
         VersionedRegister(id)
     }
 
-    /// The id of the current version.
+    /// Returns the id of the current version.
     pub(crate) fn id(&self) -> &I {
         &self.0
     }
@@ -36,13 +36,13 @@ impl<I> VersionedRegister<I> {
 /// An operation on a [`VersionedRegister`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum VersionedRegisterOp<I = u64> {
-    /// Returns the id of the version.
+    /// Returns the id of the current version.
     Read,
-    /// Replaces the version `from`, if it is the current one, by `to`.
+    /// Replaces the version `from` by `to`, if `from` is the current version.
     Update {
-        /// The id of the version to be replaced.
+        /// The id of the version to replace.
         from: I,
-        /// The id of the version that replaces it.
+        /// The id of the new version.
         to: I,
     },
 }
@@ -79,7 +79,7 @@ impl<I: Value> Model for VersionedRegister<I> {
         if ret.is_none_or(|ret| *ret == expected) {
             out.push(next);
         }
-        // An update that could have been done fails all the same.
+        // An update that could succeed may still fail.
         let may_fail = expected == VersionedRegisterRet::Updated(true);
         if may_fail && ret.is_none_or(|ret| *ret == VersionedRegisterRet::Updated(false)) {
             out.push(self.clone());

@@ -1,11 +1,11 @@
-//! Shared by the models that can be written to a file of histories.
+//! Helpers for the models that can be written to a history file.
 
 use std::any::Any;
 
 use crate::datum::Datum;
 use crate::history::Written;
 
-/// The value as a file has it; `None` if files have no such type.
+/// Returns the value in the form of a file; `None` if files have no such type.
 pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     let value: &dyn Any = value;
     macro_rules! numbers {
@@ -31,12 +31,13 @@ pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     value.downcast_ref::<Datum>().cloned()
 }
 
-/// A call whose result repeats its argument: the form in files of a call that returns nothing.
+/// Returns a call whose result repeats its argument: files use this form for calls that return
+/// nothing.
 pub(super) fn done(f: &'static str, value: Datum) -> Written {
     Written { f, answer: value.clone(), value }
 }
 
-/// Calls that return nothing, one for each of these items.
+/// Returns one call for each of these items. The calls return nothing.
 pub(super) fn each<'a, T: 'static>(
     f: &'static str,
     items: impl IntoIterator<Item = &'a T>,

@@ -1,4 +1,4 @@
-//! Checkers that take events as they come: the contract of a checker fed by a recorder.
+//! The interface of online checkers, which receive events from a recorder.
 
 use super::{ClientEvent, MalformedEvent, Online, OnlineStatus};
 use crate::chain::{Chain, Id};
@@ -6,10 +6,10 @@ use crate::model::Model;
 use crate::models::{VersionedRegisterOp, VersionedRegisterRet};
 use crate::verdict::Evidence;
 
-/// A checker that takes the events of an object with the operations of `M`, one after the other.
+/// A checker that receives the events of an object with the operations of `M`, one after another.
 ///
-/// Implement it for a condition of your own. A violation must be final, and evidence names operations by the number of
-/// their invocation, from 0.
+/// Implement this trait for a condition of your own. A violation must be final, and evidence must name operations by
+/// the number of their invocation, from 0.
 ///
 /// ```
 /// use unpause_check::Model;
@@ -33,13 +33,13 @@ use crate::verdict::Evidence;
 /// }
 /// ```
 pub trait OnlineChecker<M: Model> {
-    /// Takes the next event and returns the status after it.
+    /// Processes the next event and returns the new status.
     ///
     /// # Errors
-    /// [`MalformedEvent`] if the event does not fit the events before. It is then ignored.
+    /// [`MalformedEvent`] if the event contradicts earlier events. The event is then ignored.
     fn feed(&mut self, event: ClientEvent<M::Op, M::Ret>) -> Result<OnlineStatus, MalformedEvent>;
 
-    /// The reason for a violation; `None` if there is none.
+    /// Returns the reason for a violation, if any.
     fn evidence(&self) -> Option<&Evidence>;
 }
 

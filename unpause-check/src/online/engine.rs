@@ -1,8 +1,8 @@
-//! The engine of one part of an object: two for registers while they apply, the search after that.
+//! The engine of one part of an object: two special engines for registers as long as they apply, then the search.
 //!
-//! A [`Register`] takes constant time per event but only handles unique values and no failed swaps. At the
-//! first other call, the calls that still matter are fed to [`Sources`], which handles every register, in time
-//! linear in the overlap. An [`OnlinePart`] handles every model.
+//! A [`Register`] takes constant time per event, but it handles only unique values and no failed swaps. At the first
+//! other call, the calls that still matter are fed to [`Sources`], which handles every register in time linear in the
+//! overlap. An [`OnlinePart`] handles every model.
 
 use super::part::{OnlinePart, PartResult, Resources};
 use super::register::{Register, RegisterRefusal, Replayed};
@@ -32,6 +32,7 @@ impl<M: Model> Engine<M> {
         resources: &mut Resources<M>,
     ) -> (usize, PartResult) {
         let mut op = op;
+        // At most two rounds hand over, because the search accepts every call.
         loop {
             let refused = match self {
                 Engine::Search(part) => return (part.invoke(op, number), PartResult::Something),
@@ -44,6 +45,7 @@ impl<M: Model> Engine<M> {
             }
             let left = self.hand_over(resources);
             if !matches!(left, PartResult::Something) {
+                // The status of the checker is final now, so no later event uses this slot.
                 return (0, left);
             }
         }
@@ -73,6 +75,8 @@ impl<M: Model> Engine<M> {
                         Err(RegisterRefusal::Violated) => {
                             return PartResult::Nothing(register.misfit(slot));
                         }
+                        // The refused return left the kept calls unchanged: the next engine replays them, and then gets
+                        // this return.
                         Err(RegisterRefusal::NotMine) => {}
                     }
                 }
@@ -84,7 +88,7 @@ impl<M: Model> Engine<M> {
         }
     }
 
-    /// Ends the call in `slot`, which did not happen.
+    /// Ends the call in `slot`, which did not take effect.
     #[must_use]
     pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         match self {
@@ -113,7 +117,7 @@ impl<M: Model> Engine<M> {
         }
     }
 
-    /// The number of possibilities.
+    /// Returns the number of possibilities.
     pub(super) fn possibilities(&self) -> usize {
         match self {
             Engine::Search(part) => part.possibilities(),
@@ -121,7 +125,8 @@ impl<M: Model> Engine<M> {
         }
     }
 
-    /// The numbers of open calls, of lost calls that may take effect, of slots, and of entries kept for evidence.
+    /// Returns the numbers of pending calls, of lost calls that may take effect, of slots, and of entries kept for
+    /// evidence.
     pub(super) fn sizes(&self) -> [usize; 4] {
         match self {
             Engine::Search(part) => part.sizes(),
@@ -130,15 +135,19 @@ impl<M: Model> Engine<M> {
         }
     }
 
-    /// Replaces this engine by the next one.
+    /// Replaces this engine with the next engine.
     fn hand_over(&mut self, resources: &mut Resources<M>) -> PartResult {
         let (next, left) = match self {
             Engine::Register(register) => {
+                // The effects of the forgotten operations are already in the start state. Their numbers serve only
+                // evidence.
                 let placed = register.forgotten();
                 let sources = Sources::resumed(register.start(), register.slots(), placed);
                 fed(Engine::Sources(Box::new(sources)), register.replay(), resources)
             }
             Engine::Sources(sources) => {
+                // While a forgotten writer may still be exchanged, no start state is certain, so the search cannot take
+                // over.
                 let Some(events) = sources.replay() else {
                     return PartResult::TooMany(Limit::Nodes);
                 };
@@ -152,7 +161,7 @@ impl<M: Model> Engine<M> {
         left
     }
 
-    /// Begins a call in one of the slots that `resumed` left, or in a new one.
+    /// Begins a call in `slot`, which `resumed` reserved, or in a new slot.
     fn invoke_in(&mut self, slot: Option<usize>, op: M::Op, number: u64) -> Option<usize> {
         match self {
             Engine::Sources(sources) => sources.invoke(op, number, slot).ok(),
@@ -168,7 +177,7 @@ impl<M: Model> Engine<M> {
     }
 }
 
-/// Feeds an engine with the previous engine's calls that still matter. Open calls keep their slots.
+/// Feeds an engine with the previous engine's calls that still matter. Pending calls keep their slots.
 fn fed<M: Model>(
     mut engine: Engine<M>,
     events: Vec<Replayed<'_, M>>,
@@ -198,6 +207,7 @@ fn fed<M: Model>(
             return (engine, left);
         }
     }
+    // The reserved slots are released last: an ended call of the replay must not occupy the slot of a pending call.
     match &mut engine {
         Engine::Sources(sources) => sources.release_slots(),
         Engine::Search(part) => part.release_slots(),

@@ -1,6 +1,6 @@
-//! The input and output of online checkers: events of clients, the status, errors.
+//! The input and output of online checkers: client events, status, and errors.
 //!
-//! [`Clients`] holds the open call of each client. It does not depend on models.
+//! [`Clients`] holds the pending call of each client. It does not depend on models.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use unpause_ordered::Map;
 
 use crate::hash::Table;
 
-/// An event of a client. Events are fed in the order in which they happened.
+/// An event of a client. Feed events in the order in which they happened.
 ///
 /// ```
 /// use unpause_check::online::ClientEvent;
@@ -17,32 +17,32 @@ use crate::hash::Table;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ClientEvent<O, R> {
-    /// The client invoked an operation. It has one call open at a time.
+    /// The client invoked an operation. A client has at most one pending call.
     Invoke {
-        /// The client: any number, new ones at any time.
+        /// The client: any number; new clients may appear at any time.
         client: u32,
         /// The operation.
         op: O,
     },
-    /// Its open call returned.
+    /// The client's pending call returned.
     Return {
         /// The client.
         client: u32,
         /// The result.
         ret: R,
     },
-    /// Its open call failed: it did not take effect and never will.
+    /// The client's pending call failed: it did not take effect and never will.
     Failed {
         /// The client.
         client: u32,
     },
-    /// Its open call never returns. It may have taken effect, or do so at any later time, or never.
+    /// The client's pending call never returns. It may have taken effect, may take effect at any later time, or never.
     /// The client may continue with another call.
     Lost {
         /// The client.
         client: u32,
     },
-    /// The client has ended. A call that it has open is lost.
+    /// The client has ended. Its pending call, if any, is lost.
     End {
         /// The client.
         client: u32,
@@ -50,7 +50,7 @@ pub enum ClientEvent<O, R> {
 }
 
 impl<O, R> ClientEvent<O, R> {
-    /// The client of the event.
+    /// Returns the client of the event.
     pub fn client(&self) -> u32 {
         match self {
             ClientEvent::Invoke { client, .. }
@@ -83,13 +83,13 @@ pub enum OnlineStatus {
     Possible,
     /// The events have no explanation, and no later event can change that.
     Violated,
-    /// A limit was exceeded before a decision. Neither a pass nor a failure, and final: later events are
+    /// A limit was exceeded before a decision. Neither a pass nor a failure. The status is final: later events are
     /// ignored.
     Unknown,
 }
 
-/// An event that does not fit the earlier events of its client. It is ignored: the checker is unchanged and can
-/// be fed further.
+/// The error of an event that contradicts the earlier events of its client. The event is ignored: the checker is
+/// unchanged and accepts further events.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterRet};
@@ -103,7 +103,7 @@ pub enum OnlineStatus {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MalformedEvent {
-    /// The number of the event, from 0, counting refused ones.
+    /// The number of the event, from 0; refused events count too.
     pub event: u64,
     /// The client of the event.
     pub client: u32,
@@ -115,14 +115,14 @@ pub struct MalformedEvent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MalformedEventKind {
-    /// A call ended that did not begin.
+    /// A call ended, but the client had no pending call.
     NothingOpen,
-    /// A call began while another of the same client was open.
+    /// A call began while another call of the same client was pending.
     AlreadyOpen {
-        /// The operation that is open, counted by invocation from 0.
+        /// The pending operation, numbered by invocation from 0.
         operation: u64,
     },
-    /// The client had ended.
+    /// The client had already ended.
     Ended,
     /// The operation has no key, but the checker checks by key.
     NoKey,
@@ -131,7 +131,7 @@ pub enum MalformedEventKind {
         /// The id.
         id: String,
     },
-    /// A read returned the result of an update, or the other way round.
+    /// A read returned the result of an update, or vice versa.
     WrongResult,
 }
 
@@ -174,16 +174,16 @@ impl fmt::Display for MalformedEvent {
 
 impl Error for MalformedEvent {}
 
-/// The open calls by client, and the clients that have ended.
+/// The pending calls by client, and the clients that have ended.
 pub(crate) struct Clients<T> {
     open: Table<u32, T>,
     ended: Ranges,
 }
 
-/// A set of numbers, as ranges: clients mostly get their numbers in order, and end about in order.
+/// A set of numbers, stored as ranges: clients usually get their numbers in order, and end roughly in this order.
 #[derive(Default)]
 struct Ranges(
-    /// The last number of each range by its first. Invariant: there is a gap between any two.
+    /// The last number of each range, by its first number. Invariant: there is a gap between any two ranges.
     Map<u32, u32>,
 );
 
@@ -196,8 +196,10 @@ impl Ranges {
         if self.contains(number) {
             return;
         }
+        // The number may close the gap between two ranges, which then become one range.
         let after = number.checked_add(1).and_then(|next| self.0.remove(&next));
         let last = after.unwrap_or(number);
+        // The earlier range does not contain `number`, so it ends below, and `end + 1` cannot overflow.
         let before = self.0.range(..number).next_back().filter(|(_, end)| **end + 1 == number);
         let first = before.map_or(number, |(first, _)| *first);
         self.0.insert(first, last);
@@ -209,12 +211,15 @@ impl<T> Clients<T> {
         Clients { open: Table::default(), ended: Ranges::default() }
     }
 
-    /// Checks that the client may begin a call; `number` returns the operation that it has open, for the error.
+    /// Checks that the client may begin a call. `number` returns the number of the client's pending operation, for the
+    /// error.
     pub(crate) fn may_begin(
         &self,
         client: u32,
         number: impl Fn(&T) -> u64,
     ) -> Result<(), MalformedEventKind> {
+        // Separate from `begin`: the caller may still refuse the event for another reason, and must then change
+        // nothing.
         self.not_ended(client)?;
         match self.open.get(&client) {
             None => Ok(()),
@@ -226,39 +231,39 @@ impl<T> Clients<T> {
         self.open.insert(client, call);
     }
 
-    /// The call that the client has open.
+    /// Returns the pending call of the client.
     pub(crate) fn current(&self, client: u32) -> Result<&T, MalformedEventKind> {
         self.not_ended(client)?;
         self.open.get(&client).ok_or(MalformedEventKind::NothingOpen)
     }
 
-    /// Takes the call that the client has open.
+    /// Removes and returns the pending call of the client.
     pub(crate) fn close(&mut self, client: u32) -> Result<T, MalformedEventKind> {
         self.not_ended(client)?;
         self.open.remove(&client).ok_or(MalformedEventKind::NothingOpen)
     }
 
-    /// Ends the client; takes the call that it has open, if any.
+    /// Ends the client. Removes and returns its pending call, if any.
     pub(crate) fn end(&mut self, client: u32) -> Result<Option<T>, MalformedEventKind> {
         self.not_ended(client)?;
         self.ended.insert(client);
         Ok(self.open.remove(&client))
     }
 
-    /// The number of open calls.
+    /// Returns the number of pending calls.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
     fn not_ended(&self, client: u32) -> Result<(), MalformedEventKind> {
-        // Mostly no client has ended: then the lookup is one comparison.
+        // Usually no client has ended, and then the look-up is one comparison.
         match !self.ended.0.is_empty() && self.ended.contains(client) {
             false => Ok(()),
             true => Err(MalformedEventKind::Ended),
         }
     }
 
-    /// The number of entries that record ended clients.
+    /// Returns the number of entries that record ended clients.
     pub(crate) fn kept(&self) -> usize {
         self.ended.0.len()
     }

@@ -1,38 +1,38 @@
-//! The orders in which possibilities placed the operations: the evidence if none remains.
+//! The orders in which possibilities placed the operations. They are the evidence if no possibility is left.
 //!
-//! Orders share their beginnings in a tree, and only the last [`WINDOW`] entries of each are kept:
-//! the tree is cut whenever it has doubled. The position of an operation that fit at an earlier moment is known
-//! only after its return, so some entries insert an operation further back.
+//! Orders share their beginnings in a tree. Only the last [`WINDOW`] entries of each order are kept: the tree is cut
+//! whenever it has doubled in size. If an operation fits at an earlier moment, its position is known only after its
+//! return. So some entries insert an operation further back in the order.
 
-/// The number of last entries of an order that are always kept.
+/// The number of last entries that are always kept for an order.
 pub(super) const WINDOW: usize = 32;
 
-/// The order of no operations.
+/// The empty order.
 pub(super) const START: u32 = u32::MAX;
 
-/// The entries before the window.
+/// An entry before the window.
 pub(super) const GONE: u32 = u32::MAX - 1;
 
-/// An entry of an order under construction, which is not in the tree yet: the offset from the place where
-/// construction began.
+/// The flag of an entry that is under construction and not in the tree yet. The other bits are its offset from the
+/// entry at which construction began.
 pub(super) const BUILT: u32 = 1 << 31;
 
-/// An entry of an order. Operations by their number in the stream.
+/// An entry of an order. Operations are identified by their number in the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OrderEntry {
-    /// This operation is next.
+    /// The next operation of the order.
     Next(u64),
-    /// This operation comes directly after the entry, and changed nothing.
+    /// An operation directly after the entry `after`. It changed nothing.
     Inserted { op: u64, after: u32 },
-    /// The operation called `from` so far is `to`: an equal operation that was invoked before it.
+    /// Replaces operation `from` by `to`, an equal operation that was invoked earlier.
     Renamed { from: u64, to: u64 },
 }
 
-/// A tree of orders; an order is the number of its last entry.
+/// A tree of orders. An order is identified by the number of its last entry.
 #[derive(Default)]
 pub(super) struct StreamOrders {
     nodes: Vec<(OrderEntry, u32)>,
-    /// The number of entries at which the tree is cut.
+    /// The number of entries at which the tree must be cut.
     cut_at: usize,
 }
 
@@ -46,18 +46,20 @@ impl StreamOrders {
         node
     }
 
-    /// Returns `true` if it is time to call [`cut`](Self::cut).
+    /// Returns `true` if [`cut`](Self::cut) is due.
     pub(super) fn is_long(&self) -> bool {
+        // A cut takes time linear in the tree. The tree doubles between two cuts, so the cost per entry is constant.
         self.nodes.len() >= self.cut_at.max(Self::SMALLEST_CUT)
     }
 
-    /// Forgets entries outside the windows of these orders. Returns the new name of each entry.
+    /// Drops entries outside the windows of these orders. Returns the new name of each entry.
     pub(super) fn cut(&mut self, orders: impl Iterator<Item = u32>) -> Vec<u32> {
-        // For each entry, its largest remaining room in a window; 0 if it is in none.
+        // For each entry, the largest remaining room in a window; 0 if the entry is in no window.
         let mut left = vec![0; self.nodes.len()];
         for order in orders {
             let (mut node, mut room) = (order, WINDOW);
-            // A visit with more room has marked all that follows.
+            // An earlier visit with more room has already marked all entries that follow.
+            // `START` and `GONE` are out of range, so the walk also ends there.
             while room > 0 && left.get(node as usize).is_some_and(|best| *best < room) {
                 left[node as usize] = room;
                 node = self.nodes[node as usize].1;
@@ -70,6 +72,8 @@ impl StreamOrders {
             if left[node] == 0 {
                 continue;
             }
+            // Entries only refer to earlier entries, which have their new names already. The name of a dropped entry is
+            // `GONE`.
             names[node] = self.nodes.len() as u32;
             let entry = match entry {
                 OrderEntry::Inserted { op, after } => {
@@ -83,7 +87,7 @@ impl StreamOrders {
         names
     }
 
-    /// The operations of an order, within its window.
+    /// Returns the operations of an order, within its window.
     pub(super) fn spell(&self, order: u32) -> Vec<usize> {
         let mut nodes = Vec::new();
         let mut node = order;
@@ -91,6 +95,7 @@ impl StreamOrders {
             nodes.push(node);
             node = self.nodes[node as usize].1;
         }
+        // Only an order that is complete shows its beginning; otherwise something may come before the first entry here.
         let whole = node == START;
         let mut ops: Vec<(u32, u64)> = Vec::new();
         for &node in nodes.iter().rev() {
@@ -102,10 +107,11 @@ impl StreamOrders {
                     match place {
                         Some(place) => ops.insert(place + 1, (node, op)),
                         None if anchor == START && whole => ops.insert(0, (node, op)),
-                        // It comes before the window.
+                        // The position is before the window.
                         None => {}
                     }
                 }
+                // A renaming concerns only earlier entries: the same number may occur again after it.
                 OrderEntry::Renamed { from, to } => {
                     ops.iter_mut().filter(|(_, op)| *op == from).for_each(|(_, op)| *op = to);
                 }
@@ -114,8 +120,9 @@ impl StreamOrders {
         ops.into_iter().map(|(_, op)| op as usize).collect()
     }
 
-    /// The last entry up to `node` that appended an operation.
+    /// Returns the last entry up to `node` that appended an operation.
     fn anchor(&self, mut node: u32) -> u32 {
+        // Insertions and renamings have no position of their own.
         while let Some((entry, parent)) = self.nodes.get(node as usize) {
             if matches!(entry, OrderEntry::Next(_)) {
                 break;
@@ -125,13 +132,13 @@ impl StreamOrders {
         node
     }
 
-    /// The number of entries kept.
+    /// Returns the number of entries kept.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 }
 
-/// The name of `node` after a cut that returned these names.
+/// Returns the new name of `node` after a cut that returned `names`.
 pub(super) fn renamed(names: &[u32], node: u32) -> u32 {
     names.get(node as usize).copied().unwrap_or(node)
 }
@@ -152,7 +159,7 @@ mod tests {
         let early = orders.extend(two, OrderEntry::Inserted { op: 3, after: one });
         let first = orders.extend(early, OrderEntry::Inserted { op: 4, after: START });
         let last = next(&mut orders, first, 5);
-        // `first` is not an operation: an entry after it comes after the last earlier operation.
+        // `first` is not an operation, so an entry inserted after it goes after the last earlier operation.
         let after_mark = orders.extend(last, OrderEntry::Inserted { op: 6, after: first });
         assert_eq!(orders.spell(after_mark), [4, 1, 3, 2, 6, 5]);
         assert_eq!(orders.spell(two), [1, 2]);

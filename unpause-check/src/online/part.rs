@@ -1,8 +1,8 @@
-//! The possibilities of one part of an object: all of it, or one key.
+//! The possibilities of one part of an object: the whole object, or one key.
 //!
-//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
-//! the call can have that result; a failed call keeps the possibilities without its effect. If none
-//! is left, this event is the earliest event that shows the violation.
+//! An invocation occupies a slot and changes nothing else. A return keeps the possibilities in which the call can have
+//! this result. A failed call keeps the possibilities without its effect. If no possibility is left, this event is the
+//! earliest event that shows the violation.
 
 use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
@@ -12,13 +12,13 @@ use crate::model::Model;
 use crate::verdict::{Evidence, Limit};
 use unpause_ordered::sort_by_key;
 
-/// The number of possibilities whose closures are merged at once.
+/// The number of possibilities whose closures are merged together.
 const BATCH: usize = 16 * CHUNK;
 
 pub(super) struct OnlinePart<M: Model> {
     window: Window<M>,
     free: Vec<usize>,
-    /// Never empty, unless the history is violated.
+    /// The possibilities. Never empty, unless the history is violated.
     possibilities: Vec<Possibility<M>>,
     orders: StreamOrders,
 }
@@ -30,13 +30,13 @@ pub(super) enum PartResult {
     TooMany(Limit),
 }
 
-/// The limits, threads and counters of the work.
+/// The limits, threads and counters of a check.
 pub(super) struct Resources<M: Model> {
     pub(super) limit: usize,
     pub(super) memory: usize,
     pub(super) threads: usize,
     pub(super) stepper: Stepper<M>,
-    /// Possibilities visited so far.
+    /// The number of possibilities visited so far.
     pub(super) visited: u64,
 }
 
@@ -58,7 +58,7 @@ impl<M: Model> OnlinePart<M> {
         }
     }
 
-    /// The same with a number of slots, all in use, and with operations that were placed before, in this order.
+    /// Creates a part with `slots` slots, all in use. The operations `placed` have already been placed, in this order.
     pub(super) fn resumed(initial: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
         let mut part = OnlinePart::new(initial);
         part.window.slots.resize_with(slots, || None);
@@ -71,12 +71,12 @@ impl<M: Model> OnlinePart<M> {
         part
     }
 
-    /// Begins a call in one of the slots that [`resumed`](Self::resumed) left.
+    /// Begins a call in a slot that [`resumed`](Self::resumed) reserved.
     pub(super) fn invoke_in(&mut self, slot: usize, op: M::Op, number: u64) {
         self.window.slots[slot] = Some(InFlight { op, number });
     }
 
-    /// Frees the unused slots that [`resumed`](Self::resumed) left.
+    /// Frees the unused slots that [`resumed`](Self::resumed) reserved.
     pub(super) fn release_slots(&mut self) {
         let slots = self.window.slots.iter().enumerate();
         self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
@@ -84,6 +84,8 @@ impl<M: Model> OnlinePart<M> {
 
     /// Begins a call. Returns its slot.
     pub(super) fn invoke(&mut self, op: M::Op, number: u64) -> usize {
+        // A freed slot needs no reset: `returned`, `failed` and `lost` leave it open and without answers in all
+        // possibilities.
         let slot = self.free.pop().unwrap_or_else(|| {
             self.window.slots.push(None);
             self.possibilities.iter_mut().for_each(|here| here.places.push(CallPlace::free()));
@@ -113,6 +115,7 @@ impl<M: Model> OnlinePart<M> {
                 }
                 CallPlace::Taken(_) => refused.push(here),
                 CallPlace::Open(seen) => {
+                    // The answers record moments without effect, so any answer that fits leads to the same possibility.
                     let fits = seen.iter().find(|seen| seen.answer.allows(&call.op, ret));
                     let earlier =
                         fits.map(|seen| OrderEntry::Inserted { op: number, after: seen.after });
@@ -123,6 +126,8 @@ impl<M: Model> OnlinePart<M> {
                         continue;
                     };
                     // A call that can be placed before an observer can also be placed after it.
+                    // For example, a write of 2 may have had no effect while the value was 2, or may change the value
+                    // only now.
                     if !observes {
                         undecided.push(here.clone());
                     }
@@ -139,7 +144,7 @@ impl<M: Model> OnlinePart<M> {
             let returning =
                 Returning { slot, ret, observes, limit: resources.limit, memory: resources.memory };
             let (mut bytes, mut moves) = (0, 0);
-            // In batches, so that redundant possibilities are dropped before they are too many.
+            // Work in batches, to drop redundant possibilities before there are too many.
             for batch in undecided.chunks(BATCH) {
                 let outcomes =
                     (resources.stepper)(&self.window, batch, &returning, resources.threads);
@@ -147,6 +152,7 @@ impl<M: Model> OnlinePart<M> {
                     resources.visited += work.visited;
                     moves += work.moves;
                     if moves > closure::moves_max(resources.limit) {
+                        // The possibilities are incomplete here, but the status is final after this result.
                         return PartResult::TooMany(Limit::Nodes);
                     }
                     match closed {
@@ -172,6 +178,7 @@ impl<M: Model> OnlinePart<M> {
         resources.visited += 1;
         if self.possibilities.is_empty() {
             let ends = if furthest.is_empty() { refused } else { furthest };
+            // The evidence needs the call, so its slot is not freed.
             return PartResult::Nothing(self.evidence(ends, slot));
         }
         self.free(slot);
@@ -192,7 +199,7 @@ impl<M: Model> OnlinePart<M> {
         !successors.is_empty()
     }
 
-    /// Ends the call in `slot`, which did not happen.
+    /// Ends the call in `slot`, which did not take effect.
     #[must_use]
     pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         resources.visited += 1;
@@ -214,7 +221,7 @@ impl<M: Model> OnlinePart<M> {
         self.tidy(resources)
     }
 
-    /// Ends the call in `slot`, which never returns: it joins its equals among the lost calls.
+    /// Ends the call in `slot`, which never returns, and adds it to the equal lost calls.
     #[must_use]
     pub(super) fn lost(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let InFlight { op, number } = self.free(slot);
@@ -233,8 +240,11 @@ impl<M: Model> OnlinePart<M> {
         for here in possibilities {
             let taken = !here.places[slot].is_open();
             here.places[slot] = CallPlace::free();
-            // A possibility that used some equal calls used the first of them, because equal calls may change names.
+            // A possibility that used some equal calls has used the first of them, because equal calls are
+            // interchangeable.
             let used = here.used.of(kind);
+            // With a lower rank than a used call, the new call replaces the last used call. With a higher rank than an
+            // unused call, that call replaces it.
             let (from, to) = match taken {
                 true if rank > used => (number, numbers[used]),
                 false if rank < used => (numbers[used], number),
@@ -250,12 +260,12 @@ impl<M: Model> OnlinePart<M> {
         self.tidy(resources)
     }
 
-    /// The number of possibilities.
+    /// Returns the number of possibilities.
     pub(super) fn possibilities(&self) -> usize {
         self.possibilities.len()
     }
 
-    /// The numbers of calls in flight, of lost calls that may take effect, of slots, and of entries of orders.
+    /// Returns the numbers of calls in flight, of lost calls that may take effect, of slots, and of entries of orders.
     pub(super) fn sizes(&self) -> [usize; 4] {
         let lost = self.window.lost.iter().flatten().map(|lost| lost.numbers.len()).sum();
         let slots = self.window.slots.len();
@@ -267,7 +277,7 @@ impl<M: Model> OnlinePart<M> {
         self.window.slots[slot].take().expect("a call in flight has its slot until it ends")
     }
 
-    /// Adds the entries of a closure to the orders.
+    /// Adds the entries created by a closure to the orders.
     fn record_order(&mut self, mut here: Possibility<M>) -> Possibility<M> {
         let mut nodes = Vec::with_capacity(here.trail.len());
         for op in here.trail.drain(..) {
@@ -275,7 +285,9 @@ impl<M: Model> OnlinePart<M> {
             nodes.push(here.order);
         }
         here.rename(|after| match after {
+            // These two have the flag bit as well, so they are matched first.
             START | GONE => after,
+            // Offsets count from 1, because `after` names the order itself while the trail is empty.
             built if built & BUILT != 0 => nodes[(built & !BUILT) as usize - 1],
             node => node,
         });
@@ -288,6 +300,7 @@ impl<M: Model> OnlinePart<M> {
             return PartResult::TooMany(limit);
         }
         self.forget_lost();
+        // The cut comes last, so that dropped possibilities keep no entries alive.
         if self.orders.is_long() {
             let ends = self.possibilities.iter().map(|here| here.order);
             let names = self.orders.cut(ends);
@@ -299,10 +312,10 @@ impl<M: Model> OnlinePart<M> {
         PartResult::Something
     }
 
-    /// Drops possibilities that others cover, and returns the number of bytes left.
+    /// Drops possibilities that others cover. Returns the remaining number of bytes.
     ///
     /// # Errors
-    /// The exceeded limit, if too many are left, or too large ones.
+    /// The exceeded limit, if the remaining possibilities are too many or too large.
     fn reduce(&mut self, resources: &Resources<M>) -> Result<usize, Limit> {
         let mut bytes = 0;
         if self.possibilities.len() > 1 {
@@ -319,9 +332,10 @@ impl<M: Model> OnlinePart<M> {
         if bytes > resources.memory { Err(Limit::Memory) } else { Ok(bytes) }
     }
 
-    /// Forgets lost calls that every possibility has used.
+    /// Drops lost calls that every possibility has used.
     fn forget_lost(&mut self) {
         let [first, others @ ..] = &self.possibilities[..] else { return };
+        // A kind that the first possibility has not used is not used by all, so its kinds are enough.
         let by_all = |kind: usize| {
             let least = others.iter().map(|here| here.used.of(kind)).min();
             (kind, least.map_or(first.used.of(kind), |least| least.min(first.used.of(kind))))
@@ -331,6 +345,7 @@ impl<M: Model> OnlinePart<M> {
             let lost = &mut self.window.lost[kind];
             let numbers = &mut lost.as_mut().expect("a kind that was used").numbers;
             numbers.drain(..used);
+            // All possibilities have used exactly these calls, so the index of the group can be reused.
             if numbers.is_empty() {
                 *lost = None;
             }
@@ -341,6 +356,7 @@ impl<M: Model> OnlinePart<M> {
     /// Returns the evidence that none of these possibilities, the longest so far, can continue with
     /// the call in `slot`.
     fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
+        // The longest order comes first, because the evidence shows the state of the first order.
         sort_by_key(&mut ends, |end| std::cmp::Reverse(end.length));
         let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
         for end in ends {

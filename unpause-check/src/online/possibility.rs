@@ -1,11 +1,10 @@
-//! A possible state of the object with its calls, and sets of possibilities without redundant ones.
+//! A possible state of the object with its calls, and sets of possibilities without redundant members.
 //!
-//! A [`Possibility`] is a state of the model and, for each call in flight, an index into shared data: the calls
-//! themselves are kept once (see [`Window`]). A call in flight is *taken* if it has had its effect; its result
-//! is then determined. If it is still *open*, the possibility records the past states in which it
-//! could have been without effect. A read that is open while values come and go may return any of
-//! them, and none of these cases needs a possibility of its own. This extends eager observers to
-//! results that are not known yet.
+//! A [`Possibility`] has a model state and, for each call in flight, an index into shared data: the calls themselves
+//! are stored once (see [`Window`]). A call in flight is *taken* if it has taken effect; its result is then determined.
+//! If a call is still *open*, the possibility records the past states in which the call could have had no effect. For
+//! example, a read that is open while values change may return any of these values, but these cases do not need
+//! separate possibilities. This extends eager observers to results that are not known yet.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -14,37 +13,37 @@ use super::orders::BUILT;
 use crate::hash::{Table, Weigher};
 use crate::model::Model;
 
-/// The unfinished calls, kept once for all possibilities.
+/// The unfinished calls, stored once for all possibilities.
 pub(super) struct Window<M: Model> {
-    /// By slot. None is free.
+    /// The calls by slot. `None` is a free slot.
     pub(super) slots: Vec<Option<InFlight<M::Op>>>,
-    /// Lost calls that may yet take effect, equal ones together. None is free.
+    /// Lost calls that may still take effect, grouped by equality. `None` is a free entry.
     pub(super) lost: Vec<Option<Lost<M::Op>>>,
 }
 
 /// A call in flight.
 pub(super) struct InFlight<O> {
     pub(super) op: O,
-    /// Its number in the stream.
+    /// The call's number in the stream.
     pub(super) number: u64,
 }
 
-/// Equal lost calls.
+/// A group of equal lost calls.
 pub(super) struct Lost<O> {
     pub(super) op: O,
-    /// Their numbers in the stream, ascending. A possibility that used `n` of them used the first `n`.
+    /// Their numbers in the stream, ascending. A possibility that used `n` of these calls used the first `n`.
     pub(super) numbers: Vec<u64>,
 }
 
 pub(super) struct Possibility<M: Model> {
     pub(super) state: M,
-    /// By slot; a free slot is open and has seen nothing.
+    /// The place of each call, by slot. A free slot is open and has seen nothing.
     pub(super) places: Vec<CallPlace<M>>,
-    /// The lost calls that were used.
+    /// The lost calls that have been used.
     pub(super) used: Used,
     /// The order in which operations were placed, in [`StreamOrders`](super::orders::StreamOrders).
     pub(super) order: u32,
-    /// Operations to be appended to it.
+    /// Operations that must still be appended to the order.
     pub(super) trail: Vec<u64>,
     /// The number of operations placed.
     pub(super) length: u64,
@@ -58,7 +57,7 @@ pub(super) struct Used(
 );
 
 impl Used {
-    /// The number of a kind.
+    /// Returns the number of used calls of a kind.
     pub(super) fn of(&self, kind: usize) -> usize {
         self.0
             .iter()
@@ -66,7 +65,7 @@ impl Used {
             .map_or(0, |(_, count)| *count as usize)
     }
 
-    /// Adds one of a kind.
+    /// Adds one used call of a kind.
     pub(super) fn add(&mut self, kind: usize) {
         let place = self.0.partition_point(|(other, _)| *other < kind as u32);
         match self.0.get_mut(place) {
@@ -83,12 +82,12 @@ impl Used {
         self.0.retain(|(_, count)| *count > 0);
     }
 
-    /// The kinds with used calls.
+    /// Returns the kinds with used calls.
     pub(super) fn kinds(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.0.iter().map(|(kind, _)| *kind as usize)
     }
 
-    /// Returns `true` if `other` used at least as many of each kind.
+    /// Returns `true` if `other` used at least as many calls of each kind.
     fn is_within(&self, other: &Used) -> bool {
         self.0.iter().all(|(kind, count)| *count as usize <= other.of(*kind as usize))
     }
@@ -99,10 +98,10 @@ pub(super) enum CallPlace<M: Model> {
     Taken(Arc<CallAnswer<M>>),
 }
 
-/// A moment at which an open call could have been without effect.
+/// A moment at which an open call could have had no effect.
 pub(super) struct SeenAnswer<M: Model> {
     pub(super) answer: Arc<CallAnswer<M>>,
-    /// The entry of the order before that moment.
+    /// The last entry of the order before that moment.
     pub(super) after: u32,
 }
 
@@ -110,7 +109,7 @@ pub(super) struct SeenAnswer<M: Model> {
 pub(super) struct CallAnswer<M: Model> {
     before: M,
     after: M,
-    /// The results that the model returns then.
+    /// The results that the model returns for this effect.
     pub(super) rets: Vec<M::Ret>,
 }
 
@@ -125,10 +124,11 @@ impl<M: Model> CallAnswer<M> {
         leads(&self.before, op, Some(ret), &self.after)
     }
 
-    /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the
-    /// results that the model returns determine the allowed results.
+    /// Returns `true` if both effects allow the same results. By the contract of [`Model::returns`], the results that
+    /// the model returns determine the allowed results.
     fn allows_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
+            // Without listed results, only equal effects are known to allow the same results.
             || (!self.rets.is_empty() && self.rets == other.rets)
             || (self.before == other.before && self.after == other.after)
     }
@@ -179,13 +179,13 @@ impl<M: Model> CallPlace<M> {
 }
 
 impl<M: Model> Window<M> {
-    /// The number of slots and of kinds of lost calls.
+    /// Returns the number of slots plus the number of kinds of lost calls.
     pub(super) fn calls(&self) -> usize {
         self.slots.len() + self.lost.len()
     }
 
-    /// For each slot, the answer of its call if it were without effect in the state of `here`;
-    /// `None` if it cannot be, or was taken.
+    /// Returns, for each slot, the answer of its call without effect in the state of `here`. `None` if the call must
+    /// have an effect there, or is taken.
     pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<CallAnswer<M>>>> {
         let idle = |(slot, place): (&Option<InFlight<M::Op>>, &CallPlace<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;
@@ -197,15 +197,17 @@ impl<M: Model> Window<M> {
 }
 
 impl<M: Model> Possibility<M> {
-    /// The possibility after placing the operation `number` next, which leads to `state`. `idle` is
-    /// [`Window::idle_answers`] here.
+    /// Returns the possibility after placing operation `number` next, which leads to `state`. `idle` must be
+    /// [`Window::idle_answers`] for this possibility.
     pub(super) fn after(&self, number: u64, state: M, idle: &[Option<Arc<CallAnswer<M>>>]) -> Self {
         let mut next = self.clone();
+        // While the state stays the same, an open call can still be placed in it, so it is recorded only now.
         if state != next.state {
             let after =
                 if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
             for (place, answer) in next.places.iter_mut().zip(idle) {
                 if let (CallPlace::Open(seen), Some(answer)) = (place, answer) {
+                    // This bounds the list by the number of different results.
                     if !seen.iter().any(|old| old.answer.allows_same(answer)) {
                         seen.push(SeenAnswer { answer: answer.clone(), after });
                     }
@@ -218,7 +220,7 @@ impl<M: Model> Possibility<M> {
         next
     }
 
-    /// Renames the entries after which open calls saw something.
+    /// Renames the entries that open calls recorded for past moments.
     pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
         for place in &mut self.places {
             if let CallPlace::Open(seen) = place {
@@ -227,7 +229,7 @@ impl<M: Model> Possibility<M> {
         }
     }
 
-    /// Returns `true` if the two differ only in observations and used lost calls.
+    /// Returns `true` if the two possibilities differ only in observations and used lost calls.
     fn is_comparable(&self, other: &Self) -> bool {
         let same = |pair: (&CallPlace<M>, &CallPlace<M>)| match pair {
             (CallPlace::Open(_), CallPlace::Open(_)) => true,
@@ -237,9 +239,9 @@ impl<M: Model> Possibility<M> {
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
     }
 
-    /// Returns `true` if this possibility can continue in every way in which `other` can, given
-    /// comparable possibilities: its open calls have seen at least as much, and it has used no lost
-    /// call beyond the lost calls of the other.
+    /// Returns `true` if this possibility can continue in every way in which `other` can. The two must be comparable.
+    /// This holds if the open calls of this possibility have seen at least as much, and if it has used only lost calls
+    /// that `other` has used too.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
             (CallPlace::Open(own), CallPlace::Open(other)) => other
@@ -250,17 +252,18 @@ impl<M: Model> Possibility<M> {
         self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
     }
 
-    /// The approximate size in bytes.
+    /// Returns the approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.hash().1
     }
 
-    /// A hash, and the approximate size in bytes.
+    /// Returns a hash, and the approximate size in bytes.
     fn hash(&self) -> (u64, usize) {
         let mut hasher = Weigher::default();
+        // Comparable possibilities must have equal hashes, so answers and used lost calls are left out.
         self.state.hash(&mut hasher);
-        // Its own state and the states of its last answer, each with room for twice as much or in a
-        // tree that is half empty.
+        // The state itself and the states of its last answer. Each may need twice its size, or be in a tree that is
+        // half empty.
         let states = 3 * (3 * hasher.bytes + size_of::<M>());
         let mut seen = 0;
         for place in &self.places {
@@ -277,15 +280,15 @@ impl<M: Model> Possibility<M> {
     }
 }
 
-/// Possibilities of which none covers another, in the order of their discovery.
+/// Possibilities in the order of their discovery; none of them covers another.
 pub(super) struct Frontier<M: Model> {
-    /// No member is covered by a later one.
+    /// No member is covered by a later member.
     members: Vec<Option<Possibility<M>>>,
-    /// By hash the last member, and for each member the previous one with the same hash.
+    /// The last member with each hash; `before` has, for each member, the previous member with the same hash.
     table: Table<u64, u32>,
     before: Vec<Option<u32>>,
     len: usize,
-    /// The approximate size of all that were added, in bytes.
+    /// The approximate size of all possibilities added, in bytes.
     bytes: usize,
 }
 
@@ -300,13 +303,14 @@ impl<M: Model> Frontier<M> {
         }
     }
 
-    /// Adds a possibility unless it is covered; returns `true` if it was added.
+    /// Adds a possibility unless it is already covered. Returns `true` if it was added.
     pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
         let number = self.members.len() as u32;
         let (hash, bytes) = new.hash();
         let first = self.table.get(&hash).copied();
         let mut at = first;
         while let Some(member) = at {
+            // A removed member stays in the chain of its hash, which leads to the members before it.
             if let Some(old) = &self.members[member as usize] {
                 if old.is_comparable(&new) {
                     if old.covers(&new) {
@@ -328,12 +332,12 @@ impl<M: Model> Frontier<M> {
         true
     }
 
-    /// The member that was added as the n-th, from 0, if nothing covered it since.
+    /// Returns the n-th member added, from 0, unless a later member covers it.
     pub(super) fn get(&self, number: usize) -> Option<&Possibility<M>> {
         self.members[number].as_ref()
     }
 
-    /// The number of possibilities added, including those covered since.
+    /// Returns the number of possibilities added, including possibilities that are covered by now.
     pub(super) fn added(&self) -> usize {
         self.members.len()
     }
@@ -342,7 +346,7 @@ impl<M: Model> Frontier<M> {
         self.len
     }
 
-    /// The approximate size of all that were added, in bytes.
+    /// Returns the approximate size of all possibilities added, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

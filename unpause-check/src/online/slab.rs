@@ -1,6 +1,6 @@
-//! A vector that uses freed entries again.
+//! A vector that reuses freed entries.
 
-/// Values by index; freed indices are used again.
+/// Values by index; freed indices are reused.
 pub(super) struct Slab<T> {
     entries: Vec<Option<T>>,
     free: Vec<u32>,

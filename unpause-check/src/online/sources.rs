@@ -1,22 +1,19 @@
-//! Registers with failed swaps and repeated values, under lost calls.
+//! Registers with failed swaps and repeated values, even with lost calls.
 //!
-//! The *source* of an observer (a read, or a failed swap, which saw *some* other value) is the write of the
-//! value that it saw. The source of a successful swap is the cluster of the value that it replaced.
-//! Given all sources, linearizability is the question about zones that `register.rs` answers (see
-//! `sources/plan.rs`). So a history is linearizable if and only if sources can be chosen with which
-//! the zones do not contradict each other.
+//! An observer is a read, or a failed swap, which saw *some* other value than it expected. The *source* of an observer
+//! is the write of the value that it saw. The source of a successful swap is the cluster of the value that it replaced.
+//! Once all sources are given, linearizability depends only on the zones, as in `register.rs` (see `sources/plan.rs`).
+//! So a history is linearizable if and only if sources can be chosen for which the zones do not contradict each other.
 //!
-//! There are two plans. The *certain* plan holds what is the same in all choices: writing calls
-//! that returned, observers with one possible source left, and observers that some source holds
-//! without any change of zones. Such a source is as good as any other. The *chosen* one is the
-//! certain one with a source for every other observer. As long as it is consistent, the history is.
-//! An event first tries to extend it; when that fails, the search in `sources/solve.rs` tries other
-//! sources, starting from the certain plan. It is exact, and gives up after a number of attempts.
-//! An open or lost call takes effect if it is a source. Equal calls are interchangeable, and the
-//! call invoked first is used.
+//! There are two plans. The *certain* plan holds the facts that all choices share: returned writers, observers with one
+//! possible source left, and observers that fit a source without any change of zones. In the last case, this source is
+//! as good as any other. The *chosen* plan is the certain plan with a source for every other observer. As long as the
+//! chosen plan is consistent, the history is consistent. An event first tries to extend the chosen plan. If that fails,
+//! the search in `sources/solve.rs` starts from the certain plan and tries other sources. The search is exact, and
+//! gives up after a number of attempts. A pending or lost call takes effect if it is a source. Equal calls are
+//! interchangeable, and the call invoked first is used.
 //!
-//! `sources/forget.rs` decides what becomes certain, and when the beginning of the chosen plan can be
-//! forgotten.
+//! `sources/forget.rs` decides which facts become certain, and when the beginning of the chosen plan can be forgotten.
 
 use unpause_ordered::sort_by_key;
 mod candidates;
@@ -40,30 +37,30 @@ use crate::unique::Action;
 use crate::verdict::Limit;
 
 pub(super) struct Sources<M: Model> {
-    /// The state before all that is kept.
+    /// The state before all calls that are kept.
     start: M,
     calls: Slab<SourceCall<M>>,
     /// Writers that are not certain to take effect.
     pool: Pool,
-    /// Clusters have the same indices in both.
+    /// The certain plan. Clusters have the same indices in both plans.
     certain: SourcePlan,
     chosen: SourcePlan,
-    /// Calls whose source is not certain, by their returns: observers, and successful swaps.
+    /// Observers and successful swaps whose source is not certain, in the order of their returns.
     open_ended: Vec<u32>,
-    /// The calls in flight by slot.
+    /// The calls in flight, by slot.
     slots: Vec<Option<u32>>,
     free: Vec<usize>,
     now: u64,
     lost: usize,
-    /// Observers that have returned and are kept, by their returns.
+    /// The observers that have returned and are kept, in the order of their returns.
     observers: Vec<u32>,
     /// The number of observers and clusters at which [`tidy`](Self::tidy) is due.
     full: usize,
-    /// Lost writers that were sources in the forgotten part although another might have been (see
-    /// `sources/forget.rs`), with the purpose of each.
+    /// The spent writers (see `sources/forget.rs`): lost writers that the forgotten part uses as sources, although they
+    /// did not certainly take effect. `debts` has the purpose of each.
     spent: Pool,
     debts: Vec<Debt>,
-    /// The last of the forgotten operations, in the order of a linearization.
+    /// The last forgotten operations, in the order of a linearization.
     forgotten: VecDeque<u64>,
 }
 
@@ -72,16 +69,16 @@ struct SourceCall<M: Model> {
     ret: Option<M::Ret>,
     number: u64,
     invoked: u64,
-    /// `u64::MAX` before it has returned, and for ever if it is lost.
+    /// The time of the return; `u64::MAX` before it, and forever if the call is lost.
     returned: u64,
     needs: Needs,
-    /// The value that it writes, if it takes effect.
+    /// The value that the call writes, if it takes effect.
     writes: Option<Key>,
-    /// The cluster that it writes, if it has one.
+    /// The cluster that the call writes, if any.
     node: u32,
-    /// The cluster that it observes.
+    /// The cluster that the call observes.
     at: u32,
-    /// True if it certainly takes effect.
+    /// True if the call certainly takes effect.
     certain: bool,
     lost: bool,
 }
@@ -97,17 +94,18 @@ enum Needs {
 /// The purpose of a spent writer.
 struct Debt {
     call: u32,
-    /// A writer that replaces it was invoked before this time.
+    /// A replacement must have been invoked before this time.
     before: u64,
-    /// Any plain writer of another value replaces it; `None` if only an equal writer does.
+    /// If present, any plain writer of a value that is not in this list can be the replacement; if `None`, only an
+    /// equal writer.
     others: Option<Vec<Key>>,
 }
 
-/// The reason why an event was refused.
+/// The reason why the engine refuses an event.
 enum SourcesRefusal {
     Violated,
     TooMany,
-    /// The model does not behave like the register that it describes.
+    /// The model does not behave like the register that it claims to be.
     NotMine,
 }
 
@@ -124,12 +122,13 @@ pub(super) enum Taken {
 }
 
 impl<M: Model> Sources<M> {
-    /// The same, for a register that starts as `start` with a number of slots, all in use, after operations
-    /// that were placed before, in this order.
+    /// Creates the engine for a register that starts in state `start`, with `slots` slots, all in use. The operations
+    /// `placed` have already been placed, in this order.
     pub(super) fn resumed(start: &M, slots: usize, placed: impl Iterator<Item = u64>) -> Self {
         let value = start.register_value().expect("a state of a register");
         let mut certain = SourcePlan::default();
         let node = certain.add(NONE, value, 0);
+        // The initial value was written and seen before the first event, which has time 1.
         certain.join(node, Zone { first: 0, last: 0 });
         Sources {
             start: start.clone(),
@@ -150,16 +149,16 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Frees the unused slots that [`resumed`](Self::resumed) left.
+    /// Frees the unused slots that [`resumed`](Self::resumed) reserved.
     pub(super) fn release_slots(&mut self) {
         let slots = self.slots.iter().enumerate();
         self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
     }
 
-    /// Begins a call in a slot of its own, or in a slot that [`resumed`](Self::resumed) left.
+    /// Begins a call in a new slot, or in `slot`, which [`resumed`](Self::resumed) reserved.
     ///
     /// # Errors
-    /// The operation, if it is not one of a register.
+    /// The operation, if it is not an operation of a register.
     pub(super) fn invoke(
         &mut self,
         op: M::Op,
@@ -187,6 +186,7 @@ impl<M: Model> Sources<M> {
             certain: false,
             lost: false,
         });
+        // A pending writer may take effect or not, so it has no cluster before a call observes its value or it returns.
         if let Some(value) = writes {
             self.pool.add(call, invoked, value, needs.value());
         }
@@ -232,9 +232,10 @@ impl<M: Model> Sources<M> {
             _ => return Taken::NotMine,
         };
         let refused = refused.and_then(|()| {
+            // After a violation, the call keeps its slot, because the evidence counts it among the calls in flight.
             self.close(slot);
-            // Tidying costs time in proportion to all that is kept, so it waits until that has
-            // grown by a part.
+            // Tidying takes time proportional to the number of kept calls, so it waits until this number has grown by a
+            // fraction.
             if self.observers.len() + self.chosen.clusters.len() < self.full {
                 Ok(())
             } else {
@@ -244,13 +245,13 @@ impl<M: Model> Sources<M> {
         match refused {
             Ok(()) => Taken::Left(PartResult::Something),
             Err(SourcesRefusal::TooMany) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
-            // It is too late for another engine to take over.
+            // No other engine can take over any more.
             Err(SourcesRefusal::NotMine) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
             Err(SourcesRefusal::Violated) => Taken::Left(PartResult::Nothing(self.misfit(call))),
         }
     }
 
-    /// Ends the call in `slot`, which did not happen.
+    /// Ends the call in `slot`, which did not take effect.
     pub(super) fn failed(&mut self, slot: usize, resources: &mut Resources<M>) -> PartResult {
         let call = self.close(slot);
         let is_certain = self.calls[call].certain;
@@ -259,6 +260,7 @@ impl<M: Model> Sources<M> {
             // Some observer has no other source.
             Err(SourcesRefusal::Violated)
         } else if was_source {
+            // The chosen plan contains an effect that never happened, so all uncertain sources are chosen again.
             self.choose(Vec::new(), resources)
         } else {
             Ok(())
@@ -280,6 +282,7 @@ impl<M: Model> Sources<M> {
     pub(super) fn lost(&mut self, slot: usize) {
         let call = self.close(slot);
         if self.calls[call].writes.is_none() {
+            // Without a write and without a result, the call restricts nothing.
             self.calls.remove(call);
             return;
         }
@@ -287,7 +290,7 @@ impl<M: Model> Sources<M> {
         self.lost += usize::from(!self.calls[call].certain);
     }
 
-    /// The numbers of open calls, of lost calls that may take effect, of slots, and of calls kept.
+    /// Returns the numbers of pending calls, of lost calls that may take effect, of slots, and of calls kept.
     pub(super) fn sizes(&self) -> [usize; 4] {
         let slots = self.slots.len();
         [
@@ -309,8 +312,8 @@ impl<M: Model> Sources<M> {
         (it.ret, it.returned) = (Some(ret.clone()), self.now);
     }
 
-    /// Counts the return of a writer, which certainly took effect. That contradicts nothing, because no call
-    /// was invoked since.
+    /// Counts the return of a writer, which certainly took effect. This contradicts nothing, because no call was
+    /// invoked after the return.
     fn settle(&mut self, call: u32) {
         self.make_certain(call);
         let SourceCall { node, invoked, returned, .. } = self.calls[call];
@@ -319,7 +322,7 @@ impl<M: Model> Sources<M> {
         self.chosen.join(node, span);
     }
 
-    /// Takes a writer out of the pool. It has a cluster from then on.
+    /// Moves a writer from the pool to the certain plan. It has a cluster from then on.
     fn make_certain(&mut self, call: u32) {
         let it = &mut self.calls[call];
         if it.certain {
@@ -330,11 +333,13 @@ impl<M: Model> Sources<M> {
         let value = it.writes.expect("it is a writer");
         self.pool.remove(call, it.invoked, value, it.needs.value());
         if it.node == NONE {
+            // Both plans get the cluster, because a cluster has the same index in both.
             it.node = self.certain.add(call, value, it.invoked);
             self.chosen.add(call, value, it.invoked);
         }
         self.certain.begin(it.node);
         self.chosen.begin(it.node);
+        // A swap that took effect replaced some value, so it needs a source from now on.
         if matches!(it.needs, Needs::Value(_)) {
             self.open_ended.push(call);
         }
@@ -349,8 +354,8 @@ impl<M: Model> Sources<M> {
         was_source
     }
 
-    /// The events of the calls that are kept, in their order, for an engine that starts as
-    /// [`start`](Self::start). `None` if the forgotten part is not certain.
+    /// Returns the events of the kept calls in order, for an engine that starts in state [`start`](Self::start). `None`
+    /// if the forgotten part is not certain.
     pub(super) fn replay(&self) -> Option<Vec<Replayed<'_, M>>> {
         if !self.debts.is_empty() {
             return None;
@@ -360,6 +365,7 @@ impl<M: Model> Sources<M> {
         for (slot, call) in self.slots.iter().enumerate() {
             slots.extend(call.map(|call| (self.calls[call].number, slot)));
         }
+        // The times are doubled, so that the loss of a call fits between its invocation and the next event.
         for SourceCall { op, ret, number, invoked, returned, .. } in self.calls.iter() {
             let (number, slot) = (*number, slots.get(number).copied());
             events.push((2 * invoked, Replayed::Invoke { op, number, slot }));
@@ -373,24 +379,24 @@ impl<M: Model> Sources<M> {
         Some(events.into_iter().map(|(_, event)| event).collect())
     }
 
-    /// The state that a replay starts from.
+    /// Returns the initial state of a replay.
     pub(super) fn start(&self) -> &M {
         &self.start
     }
 
-    /// The number of slots.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The last operations that a replay leaves out.
+    /// Returns the last operations that a replay leaves out.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.forgotten.iter().copied()
     }
 }
 
 impl Needs {
-    /// The needed value, if it is a specific one.
+    /// Returns the needed value, if a specific value is needed.
     fn value(self) -> Option<Key> {
         match self {
             Needs::Value(value) => Some(value),

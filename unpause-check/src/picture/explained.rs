@@ -1,4 +1,4 @@
-//! The picture of a history, with its verdict in words: the operation that fits nowhere, and its expected
+//! The picture of a history, with an explanation of its verdict: the operation that fits nowhere, and its expected
 //! result.
 
 use super::intervals;
@@ -8,12 +8,12 @@ use crate::history::HistoryRecord;
 use crate::verdict::{Evidence, Verdict};
 use unpause_ordered::Set;
 
-/// The number of operations of an order that are listed.
+/// The maximum number of operations of an order to list.
 const ORDER_MAX: usize = 5;
 
-/// Draws the picture of a history, and explains the verdict in a sentence.
+/// Draws the picture of a history, and explains the verdict in one sentence.
 pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
-    // The verdict of the record, or the verdict of the failure if the record has none.
+    // Use the verdict of the record, or the verdict of the failure if the record has none.
     let evidence = match history.verdict.as_ref().or(verdict) {
         Some(Verdict::Violated(evidence)) => Some(&**evidence),
         Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,
@@ -40,7 +40,7 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
     }
     if let Some((engine, anomaly)) = evidence.and_then(|e| Some((&*e.engine, e.anomaly.as_ref()?)))
     {
-        // A chain knows the operations of a stream by their numbers only.
+        // A chain identifies the operations of a stream only by their numbers.
         let text = clean(&anomaly.text);
         let text = if engine == CHAIN { operations_by_name(history, &text) } else { text };
         let sentence = format!("{}: {text}", cut(&clean(&anomaly.name), 60));
@@ -57,7 +57,7 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
     }
 }
 
-/// A text with `` `Read` by main `` in the place of `Operation 7`: pictures have no such numbers.
+/// Replaces `Operation 7` in a text by `` `Read` by main ``, because pictures show no operation numbers.
 fn operations_by_name(history: &HistoryRecord, text: &str) -> String {
     const WORD: &str = "peration ";
     let mut named = String::new();
@@ -80,7 +80,8 @@ fn operations_by_name(history: &HistoryRecord, text: &str) -> String {
     named + rest
 }
 
-/// The shown part of the history: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.
+/// Returns the size of the shown part of the history: `3 operations, 3 clients`, or
+/// `2 of 3 operations, 2 of 3 clients`.
 fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
     let operations = plural(history.operations.len() as u64, "operation");
     let clients = plural(history.clients.len() as u64, "client");
@@ -89,16 +90,16 @@ fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
     format!("{} of {operations}, {} of {clients}", part.len(), of.len())
 }
 
-/// The sentence about the operation that fits nowhere: its result, the expected result, and the order before
-/// it. `few` is true if only a part of the history was considered.
+/// Returns the sentence about the operation that fits nowhere: its result, the expected result, and the order before
+/// it. `few` is true if the check considered only a part of the history.
 fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<String> {
     let operation = history.operations.get(evidence.misfit)?;
     if evidence.partial.is_empty() && evidence.anomaly.is_some() {
-        // No order was made, so there is no order before it.
+        // The engine constructed no order.
         return None;
     }
-    // With the other operations the object would be in another state and might return something else; it is
-    // only known that it cannot return the recorded result.
+    // With the other operations, the object would be in another state and might return another result. It is only
+    // certain that the object cannot return the recorded result.
     let alone = few && evidence.anomaly.is_some();
     let by = intervals::client(history, operation.client);
     let order = evidence.partial.first().map_or(&[][..], |order| order);
@@ -114,7 +115,7 @@ fn misfit(history: &HistoryRecord, evidence: &Evidence, few: bool) -> Option<Str
         "`{}` by {by} fits nowhere{among}: {after} {verdict}.",
         intervals::operation(operation)
     );
-    // Often the misfit returns the state itself, which need not be repeated.
+    // Often the misfit returns the state itself, which then need not be repeated.
     if !alone && !evidence.state.is_empty() && evidence.expected != [evidence.state.as_str()] {
         let state = cut(&clean(&evidence.state), 200);
         let of = if few { " of this key" } else { "" };
@@ -149,7 +150,7 @@ fn order_in_words(history: &HistoryRecord, order: &[usize]) -> String {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins texts: `a`, `a or b`, `a, b or c`.
 fn one_of(texts: &[String]) -> String {
     match texts {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),

@@ -1,4 +1,4 @@
-//! A history as a picture: a lane for each client, time from left to right, operations as intervals.
+//! The picture of a history: a lane for each client, time from left to right, operations as intervals.
 //!
 //! ```text
 //!   main                   ├ get → 1 ┤
@@ -7,27 +7,27 @@
 //!   0.1      ├─ inc ─┤
 //! ```
 //!
-//! Only the order of invocations and returns has a meaning, so distances depend on the texts alone. A history
-//! too wide for the screen continues below, in bands; if there are too many bands, the operations are numbered
-//! and a legend lists them.
+//! Only the order of invocations and returns has a meaning, so distances depend only on the texts. If a history is too
+//! wide for the screen, it continues below in bands. If there are too many bands, the operations are numbered and a
+//! legend lists them.
 
 use super::screen::{Line, Paint, Screen, clean, columns, cut};
 use crate::history::{HistoryRecord, Operation};
 use crate::verdict::Evidence;
 use unpause_ordered::{Map, sort, sort_by_key};
 
-/// The number of operations drawn. Of a longer history, the operations around the misfit.
+/// The maximum number of operations to draw. In a longer history, these are the operations around the misfit.
 const OPERATIONS_MAX: usize = 40;
-/// The number of them after the misfit, by invocation.
+/// The maximum number of drawn operations after the misfit, by invocation.
 const OPERATIONS_AFTER: usize = 8;
 /// The maximum width of the names of clients.
 const CLIENT_MAX: usize = 16;
-/// The number of bands before texts give way to numbers.
+/// The maximum number of bands with texts. In a larger picture, numbers replace the texts.
 const BANDS_MAX: usize = 3;
 /// The maximum width of the text of an operation, in the picture and in a sentence.
 const TEXT_MAX: usize = 60;
 
-/// Draws a history, marking the misfit if there is evidence of one.
+/// Draws a history, and marks the misfit if there is evidence.
 pub(super) fn draw(screen: &mut Screen, history: &HistoryRecord, evidence: Option<&Evidence>) {
     let Selection { shown, earlier, later } = select(history, evidence);
     if shown.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn draw(screen: &mut Screen, history: &HistoryRecord, evidence: Optio
     picture.legend(screen);
 }
 
-/// An operation in words: `get → 1`, `get → ?` if it has not returned, and just `inc` if it returned `()`.
+/// Returns an operation as text: `get → 1`, `get → ?` if it has not returned, and only `inc` if it returned `()`.
 pub(super) fn operation(operation: &Operation<String, String>) -> String {
     let text = match &operation.returned {
         Some((result, _)) if result == "()" => operation.op.clone(),
@@ -55,13 +55,14 @@ pub(super) fn operation(operation: &Operation<String, String>) -> String {
     cut(&clean(&text), TEXT_MAX)
 }
 
-/// The name of a client.
+/// Returns the name of a client.
 pub(super) fn client(history: &HistoryRecord, client: u32) -> String {
     let name = history.clients.get(client as usize);
     name.map_or_else(|| format!("client {client}"), |name| cut(&clean(name), CLIENT_MAX))
 }
 
-/// The operations of the evidence, in the order of their invocation; `None` if these are all.
+/// Returns the operations of the evidence, in the order of their invocation; `None` if the evidence covers all
+/// operations.
 pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<usize>> {
     if evidence.part.is_empty() {
         return None;
@@ -73,8 +74,8 @@ pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<u
     (part.len() < history.operations.len()).then_some(part)
 }
 
-/// The operations of a history that are drawn, as indices in the order of their invocation, and the number of
-/// operations left out before and after.
+/// The operations to draw, as indices in the order of their invocation, and the numbers of operations left out before
+/// and after them.
 struct Selection {
     shown: Vec<usize>,
     earlier: usize,
@@ -94,15 +95,16 @@ fn select(history: &HistoryRecord, evidence: Option<&Evidence>) -> Selection {
     Selection { earlier: start, later: all.len() - end, shown: all[start..end].to_vec() }
 }
 
-/// An interval to be drawn.
+/// An interval to draw.
 struct Interval {
     /// The index of the operation in the history.
     operation: usize,
-    /// Its row in the picture.
+    /// The row of the interval in the picture.
     row: usize,
-    /// Its text.
+    /// The text of the interval.
     label: String,
-    /// The positions of its ends in the order of all ends; `None` if it never returned.
+    /// The positions of the invocation and the return in the order of all events. `to` is `None` if the operation never
+    /// returned.
     from: usize,
     to: Option<usize>,
 }
@@ -110,9 +112,9 @@ struct Interval {
 struct Picture<'a> {
     history: &'a HistoryRecord,
     misfit: Option<usize>,
-    // In the order of their invocation.
+    // The intervals in the order of their invocation.
     intervals: Vec<Interval>,
-    // The client of each row; `None` if it is the same as in the row above.
+    // The client of each row; `None` if the client is the same as in the row above.
     rows: Vec<Option<u32>>,
     bands: Vec<Band>,
     numbered: bool,
@@ -209,7 +211,7 @@ impl<'a> Picture<'a> {
         line
     }
 
-    /// Draws the legend of numbers, and of the question mark.
+    /// Draws the legend of the numbers, and the explanation of the question mark.
     fn legend(&self, screen: &mut Screen) {
         if self.numbered {
             let entries: Vec<String> = self
@@ -242,10 +244,10 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Gives each operation its row and the positions of its ends.
+/// Assigns a row and the positions of its events to each operation.
 fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Option<u32>>) {
-    // A client has one operation open at a time, but an operation that never returned stays open. So a client
-    // may need several rows: by client, the time at which each row becomes free.
+    // A client has at most one operation running, but an operation that never returned occupies its row forever. So a
+    // client may need several rows. `lanes` contains, for each client, the time at which each row becomes free.
     let mut lanes: Map<u32, Vec<u64>> = Default::default();
     let mut lane_of = Vec::new();
     for i in &shown {
@@ -290,20 +292,20 @@ fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Opti
     (intervals, rows)
 }
 
-/// The time of the return, not before the invocation even if the history says so.
+/// Returns the time of the return, but never a time before the invocation, even for a malformed history.
 fn end(operation: &Operation<String, String>) -> u64 {
     operation.end().max(operation.invoked)
 }
 
-/// A part of the picture that fits the width: the columns of the ends of intervals.
+/// A part of the picture that fits into the width: the columns of the events.
 struct Band {
-    /// The position of the first end in it, in the order of all ends.
+    /// The position of the band's first event in the order of all events.
     first: usize,
-    /// The columns of the ends in it.
+    /// The columns of the events in this band.
     columns: Vec<usize>,
 }
 
-/// The part of an interval that a band shows, in columns; inclusive.
+/// The part of an interval in a band, in columns; both ends are inclusive.
 struct Span {
     first: usize,
     last: usize,
@@ -328,8 +330,8 @@ impl Band {
     }
 }
 
-/// Gives each end the leftmost column that leaves room for the labels and for `gap` columns from
-/// end to end; a new band begins where the width is used up.
+/// Assigns each event the leftmost column that leaves room for the labels, and `gap` columns between events. Begins a
+/// new band when the width is used up.
 fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
     let froms = intervals.iter().map(|i| (i.from, i, false));
     let tos = intervals.iter().filter_map(|i| i.to.map(|to| (to, i, true)));
@@ -342,11 +344,11 @@ fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
         let label = columns(&interval.label) + 3;
         let column = |band: &Band| {
             let next = band.columns.last().map_or(0, |column| column + gap);
-            // Columns before this band do not count: the label may be in either band.
+            // Columns before this band do not count, because the label may be in either band.
             let from = interval.from.checked_sub(band.first).and_then(|i| band.columns.get(i));
             if returns { next.max(from.unwrap_or(&0) + label) } else { next }
         };
-        // An interval without end reaches the edge, where there must be room for its label.
+        // An interval without a return reaches the right edge, so its label needs room there.
         let ahead = if interval.to.is_none() { label } else { 0 };
         if column(&band) + ahead >= width && !band.columns.is_empty() {
             bands.push(std::mem::replace(&mut band, Band { first: position, columns: vec![] }));
@@ -363,7 +365,8 @@ mod tests {
 
     use super::*;
 
-    /// Intervals of one operation each, from the order in which numbers come up: the first time
+    /// Creates one interval per number: a number's first occurrence in `order` is the invocation, and its second is the
+    /// return.
     /// the operation is invoked, the second time it returns.
     fn intervals(order: &[usize]) -> Vec<Interval> {
         let mut intervals: Vec<(usize, Interval)> = Vec::new();

@@ -1,8 +1,9 @@
-//! A recorded history as text: a lane for each client, operations as intervals, the misfit marked.
+//! A recorded history as text: a lane for each client, operations as intervals, with the misfit
+//! marked.
 
 mod explained;
 mod intervals;
-// Lines and colours, which the screens of unpause use too.
+// Lines and colours, also used by the screens of unpause.
 #[doc(hidden)]
 pub mod screen;
 mod width;
@@ -14,8 +15,8 @@ pub use self::screen::Style;
 use self::screen::Screen;
 use crate::history::HistoryRecord;
 
-/// Draws a history with the contradiction of its verdict: a lane for each client, operations as
-/// intervals. Of a long history, only operations around the misfit are drawn.
+/// Draws a history and the contradiction in its verdict: a lane for each client, operations as
+/// intervals. If the history is long, only operations around the misfit are drawn.
 ///
 /// The texts of operations that are not drawn may be empty.
 ///

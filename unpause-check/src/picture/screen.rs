@@ -1,8 +1,7 @@
-//! Text with colours, in lines no wider than the screen.
+//! Coloured text in lines that are no wider than the screen.
 //!
-//! All text of a report passes through [`clean`] on its way into a [`Line`], so neither a task's name nor a
-//! panic message can move the cursor, change colours or reorder the output. A character takes as many
-//! [columns] as a terminal gives it.
+//! All text of a report passes through [`clean`] before it enters a [`Line`], so no task name or panic message can move
+//! the cursor, change colours or reorder the output. A character occupies as many [columns] as on a terminal.
 
 use super::width;
 pub use super::width::columns;
@@ -16,23 +15,23 @@ pub use super::width::columns;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// Use ANSI colours.
+    /// True to use ANSI colours.
     pub color: bool,
-    /// The width in columns of all lines, except a file name or command that is meant to be copied. Clamped to
-    /// [`Style::WIDTH_MIN`]..=[`Style::WIDTH_MAX`].
+    /// The maximum width of lines, in columns. Lines that users copy, such as file names and commands, may be wider.
+    /// Clamped to [`Style::WIDTH_MIN`]..=[`Style::WIDTH_MAX`].
     pub width: usize,
 }
 
 impl Style {
-    /// The least width that is used, in columns.
+    /// The minimum width in columns.
     pub const WIDTH_MIN: usize = 40;
 
-    /// The greatest width that is used, in columns, because some lines are filled up to it.
+    /// The maximum width in columns, needed because some lines are padded to the full width.
     pub const WIDTH_MAX: usize = 1000;
 }
 
 impl Default for Style {
-    /// No colours, 100 columns.
+    /// Returns a style without colours, with 100 columns.
     fn default() -> Style {
         Style { color: false, width: 100 }
     }
@@ -70,12 +69,12 @@ impl Paint {
     const ALL: [Paint; 6] =
         [Paint::Plain, Paint::Strong, Paint::Faint, Paint::Bad, Paint::Good, Paint::Notice];
 
-    /// The paint that this code begins; plain for the code that ends the others.
+    /// Returns the paint that begins with this code, or plain for the reset code.
     pub fn of_code(code: &str) -> Paint {
         Paint::ALL.into_iter().find(|paint| paint.code() == code).unwrap_or(Paint::Plain)
     }
 
-    /// The name of the paint, for files.
+    /// Returns the name of the paint, for files.
     pub fn name(self) -> &'static str {
         match self {
             Paint::Plain => "plain",
@@ -87,43 +86,43 @@ impl Paint {
         }
     }
 
-    /// The paint of this name.
+    /// Returns the paint with this name.
     pub fn named(name: &str) -> Option<Paint> {
         Paint::ALL.into_iter().find(|paint| paint.name() == name)
     }
 }
 
-/// A line of painted cells, one for each column.
+/// A line of coloured cells, one for each column.
 #[derive(Clone, Default)]
 pub struct Line {
     cells: Vec<(char, Paint)>,
-    /// Characters without a column, each behind the character in the cell of this column; in order within a column.
+    /// Characters of zero width, each with the column of the preceding character; in order within a column.
     marks: Vec<(usize, char)>,
 }
 
-/// The second cell of a character that takes two columns.
+/// The second cell of a character that occupies two columns.
 const COVERED: char = '\0';
 
 impl Line {
-    /// A line of one text.
+    /// Creates a line with one text.
     pub fn of(paint: Paint, text: &str) -> Line {
         Line::default().with(paint, text)
     }
 
-    /// This line and a text at its end.
+    /// Appends a text to this line.
     pub fn with(mut self, paint: Paint, text: &str) -> Line {
         let end = self.width();
         self.put(end, paint, text);
         self
     }
 
-    /// Writes a text over the cells from a column on, padded with blanks up to there.
+    /// Writes a text over the cells from a column on. Pads the line with blanks up to this column if necessary.
     pub fn put(&mut self, column: usize, paint: Paint, text: &str) {
         let (mut at, mut base) = (column, None);
         for c in clean(text).chars() {
             match (width::of(c), base) {
                 (0, Some(base)) => self.marks.push((base, c)),
-                // A mark that follows nothing has a column to itself.
+                // A combining mark without a preceding character occupies its own column.
                 (0, None) => {
                     self.put_char(at, paint, ' ');
                     self.marks.push((at, c));
@@ -139,7 +138,7 @@ impl Line {
         }
     }
 
-    /// Writes a character, which must not be a control character, over the cells from a column on.
+    /// Writes a character over the cells from a column on. It must not be a control character.
     pub fn put_char(&mut self, column: usize, paint: Paint, c: char) {
         let end = column + width::of(c).max(1);
         if self.cells.len() < end {
@@ -159,7 +158,7 @@ impl Line {
         self.cells[column + 1..end].fill((COVERED, paint));
     }
 
-    /// The width in columns.
+    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.cells.len()
     }
@@ -186,7 +185,7 @@ impl Line {
             if c == COVERED {
                 continue;
             }
-            // A blank looks the same in every paint, so it need not end a colour.
+            // A blank looks the same in every paint, so it need not change the colour.
             if color && paint != current && c != ' ' {
                 out.push_str(if current == Paint::Plain { "" } else { "\x1b[0m" });
                 out.push_str(paint.code());
@@ -212,30 +211,30 @@ impl Screen {
         Screen { style: Style { width, ..*style }, out: String::new() }
     }
 
-    /// The maximum width of a line, in columns.
+    /// Returns the maximum width of a line, in columns.
     pub fn width(&self) -> usize {
         self.style.width
     }
 
-    /// Adds a line and cuts it at the width.
+    /// Adds a line, cut at the maximum width.
     pub fn line(&mut self, mut line: Line) {
         line.cut(self.style.width);
         line.render(self.style.color, &mut self.out);
     }
 
-    /// Adds a line that is meant to be copied and so is never cut.
+    /// Adds a line that is never cut, because users may copy it.
     pub fn uncut(&mut self, line: Line) {
         line.render(self.style.color, &mut self.out);
     }
 
-    /// Adds an empty line, unless there is one already.
+    /// Adds an empty line, unless the last line is already empty.
     pub fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// Adds a heading, with a remark and a rule that fills the line.
+    /// Adds a heading with a remark, and a rule that fills the line.
     pub fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
         let mut line = Line::of(Paint::Faint, "── ").with(Paint::Strong, title);
@@ -251,8 +250,8 @@ impl Screen {
         self.blank();
     }
 
-    /// Adds a text wrapped at blanks. `label` comes before its first line, in `indent + label`
-    /// columns, which stay blank in the other lines.
+    /// Adds a text, wrapped at blanks. `label` precedes the first line and takes `indent + label` columns, which stay
+    /// blank in the other lines.
     pub fn paragraph(&mut self, indent: usize, label: (Paint, &str), body: (Paint, &str)) {
         let hang = indent + columns(label.1);
         let room = self.style.width.saturating_sub(hang).max(8);
@@ -275,9 +274,9 @@ impl Screen {
     }
 }
 
-/// Escapes all characters that do not fill exactly one cell: control characters, characters without
-/// width and characters that change the direction of writing. Removes colour sequences, which
-/// assertion libraries put into messages.
+/// Escapes characters that a terminal would not display as themselves: control characters, invisible characters, and
+/// characters that change the writing direction. Removes colour sequences, because assertion libraries insert them into
+/// messages.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -296,7 +295,8 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// The rest of a text after the ANSI colour sequence at its beginning.
+/// Returns the rest of a text after the ANSI colour sequence at its beginning; `None` if it does not begin with a
+/// colour sequence.
 fn after_color(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').strip_prefix('m')
@@ -308,7 +308,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
-/// A count with its noun: `1 step`, `2 steps`, `2 switches`, `2 classes`, `2 histories`.
+/// Returns a count with its noun: `1 step`, `2 steps`, `2 switches`, `2 classes`, `2 histories`.
 pub fn plural(n: impl Into<u64>, noun: &str) -> String {
     let n: u64 = n.into();
     let (stem, ending) = match noun.strip_suffix('y') {
@@ -320,7 +320,7 @@ pub fn plural(n: impl Into<u64>, noun: &str) -> String {
     format!("{n} {stem}{ending}")
 }
 
-/// The text, or as much of its beginning as fits.
+/// Returns the text if it fits, otherwise its beginning and `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -330,7 +330,7 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// The length in bytes of the beginning of a text that fits into so many columns.
+/// Returns the byte length of the longest beginning of a text that fits into `room` columns.
 fn fitting(text: &str, room: usize) -> usize {
     let mut used = 0;
     let end = text.char_indices().find(|(_, c)| {
@@ -340,8 +340,8 @@ fn fitting(text: &str, room: usize) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// Splits the text into pieces of at most `width` columns, at blanks if possible. All pieces are
-/// indented like the text.
+/// Splits the text into pieces of at most `width` columns, at blanks if possible. All pieces have the indentation of
+/// the text.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let text = text.trim_end();
     let begin = text.len() - text.trim_start_matches(' ').len();
@@ -355,7 +355,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             None | Some(' ') => whole,
             Some(next) => match rest[..whole].rfind(' ') {
                 Some(blank) if blank > 0 => blank,
-                // A character wider than the room is a piece of its own.
+                // A character wider than the room becomes a separate piece.
                 _ if whole == 0 => next.len_utf8(),
                 _ => whole,
             },
@@ -413,7 +413,7 @@ mod tests {
             screen.finish()
         };
         assert_eq!(shown(&line), "計e\u{301}數   end\n");
-        // The other half of a wide character is a blank if one half is overwritten or cut by the
+        // If one half of a wide character is overwritten or cut off by the edge, the other half becomes a blank.
         // edge.
         line.put(1, Paint::Plain, "x");
         assert_eq!(shown(&line), " xe\u{301}數   end\n");

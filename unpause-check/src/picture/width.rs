@@ -1,14 +1,14 @@
-//! The number of columns that a character takes on a terminal.
+//! The number of columns that a character occupies on a terminal.
 //!
-//! Characters of Chinese, Japanese and Korean, and most emoji, take two columns; combining marks
-//! none. The tables are from Unicode 14: the property East_Asian_Width, and the categories of
-//! marks. Sequences of emoji that are one picture are counted by their parts, because terminals
-//! differ in these.
+//! Chinese, Japanese and Korean characters, and most emoji, take two columns; combining marks take
+//! none. The tables come from Unicode 14: the property East_Asian_Width, and the categories of
+//! marks. An emoji that is a sequence of characters counts as its parts, because terminals differ
+//! in how they show such sequences.
 
-/// Returns the columns of a character that is no control character: 0, 1 or 2.
+/// Returns the columns of a character that is not a control character: 0, 1 or 2.
 pub(super) fn of(c: char) -> usize {
     let c = u32::from(c);
-    // Latin letters and nearly all that our own lines are made of.
+    // Latin letters, and almost all other characters in our own output.
     if c < 0x300 || (0x2010..0x20d0).contains(&c) || (0x2400..0x25fd).contains(&c) {
         return 1;
     }
@@ -48,7 +48,7 @@ const WIDE: [(u32, u32); 80] = [
     (0x1fa70, 0x1faf6), (0x20000, 0x3fffd),
 ];
 
-/// Characters without a column of their own, sorted. They have precedence.
+/// Characters of zero width, sorted. This table has precedence over `WIDE`.
 #[rustfmt::skip]
 const MARKS: [(u32, u32); 305] = [
     (0x300, 0x36f), (0x483, 0x489), (0x591, 0x5bd), (0x5bf, 0x5bf), (0x5c1, 0x5c2), (0x5c4, 0x5c5), (0x5c7, 0x5c7),

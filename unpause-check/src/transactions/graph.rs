@@ -1,28 +1,28 @@
-//! The graph of dependencies between transactions, and its strongly connected components.
+//! The dependency graph between transactions, and its strongly connected components.
 //!
-//! Nodes are transactions, and helpers that represent many edges at once, such as all readers of
-//! one version or all returns before one moment. A helper is entered by a link of some kind and
-//! left by links of the kind [`EdgeKind::On`]; together they are one edge, of the kind of the first
-//! link. So there are O(n) links although the edges themselves would be quadratic.
+//! Nodes are transactions and helpers. A helper represents many edges at once, such as the edges from all readers of
+//! one version, or from all returns before one moment. A helper is entered by a link of some kind and left by links of
+//! the kind [`EdgeKind::On`]; together they form one edge, with the kind of the first link. So O(n) links represent a
+//! quadratic number of edges.
 
-/// No write: the initial state of a key, or an edge that is not about writes.
+/// The number for "no write": the initial state of a key, or an edge that is not about writes.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The reason why one transaction comes before another.
 use unpause_ordered::sort;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EdgeKind {
-    /// The second wrote the version after one of the first.
+    /// The second transaction wrote the version that follows a version of the first.
     Ww,
-    /// The second read a value that the first wrote.
+    /// The second transaction read a value that the first wrote.
     Wr,
-    /// The first read a version, and the second wrote a later one.
+    /// The first transaction read a version, and the second wrote a later version.
     Rw,
-    /// A client ran the first before the second.
+    /// The client of both transactions ran the first before the second.
     Process,
-    /// The first returned before the second was invoked.
+    /// The first transaction returned before the second was invoked.
     RealTime,
-    /// From a helper.
+    /// The link starts at a helper.
     On,
 }
 
@@ -49,14 +49,14 @@ impl EdgeKinds {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// Returns `true` if a link of this kind may be followed: a link from a helper always may, since the link
-    /// into the helper has the kind of the edge.
+    /// Returns `true` if a search may follow a link of this kind. It may always follow a link from a helper, because
+    /// the link into the helper has the kind of the edge.
     const fn allows(self, kind: EdgeKind) -> bool {
         matches!(kind, EdgeKind::On) || self.has(kind)
     }
 }
 
-/// One link, and its writes: `before` is the earlier version or the version read, `after` the later version.
+/// One link with its writes: `before` is the earlier version or the version read, and `after` is the later version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct GraphLink {
     pub(super) from: u32,
@@ -80,13 +80,13 @@ impl GraphDraft {
         GraphDraft { transactions, nodes: transactions, links: Vec::new() }
     }
 
-    /// A helper.
+    /// Adds a helper and returns its number.
     pub(crate) fn helper(&mut self) -> u32 {
         self.nodes = self.nodes.checked_add(1).expect("fewer than 2^32 nodes");
         self.nodes - 1
     }
 
-    /// Adds a link. No transaction comes before itself: such a link is left out.
+    /// Adds a link. A link from a node to itself is left out, because no transaction comes before itself.
     pub(crate) fn link(&mut self, from: u32, to: u32, kind: EdgeKind, before: u32, after: u32) {
         if from != to {
             self.links.push(GraphLink { from, to, kind, before, after });
@@ -114,7 +114,7 @@ impl GraphDraft {
     }
 }
 
-/// The links by their start.
+/// The links, grouped by their start.
 pub(crate) struct Graph {
     transactions: u32,
     // `links[start[node]..start[node + 1]]` start at `node`.
@@ -126,7 +126,7 @@ pub(crate) struct Graph {
 pub(super) struct Components {
     /// The number of the component of each node.
     pub(super) of: Vec<u32>,
-    /// The transactions of each component with more than one.
+    /// The transactions of each component that has more than one transaction.
     pub(super) knots: Vec<Vec<u32>>,
     /// All transactions, each after its predecessors in other components.
     pub(super) order: Vec<u32>,
@@ -137,7 +137,7 @@ impl Graph {
         self.start.len() - 1
     }
 
-    /// The transactions in an order that all edges agree with, if there is no cycle.
+    /// Returns the transactions in an order that agrees with all edges, if the graph has no cycle.
     pub(crate) fn order(&self) -> Vec<u32> {
         self.components(EdgeKinds(u8::MAX)).order
     }
@@ -155,15 +155,16 @@ impl Graph {
         &self.links
     }
 
-    /// Tarjan's algorithm (1972) without recursion, O(nodes + links).
+    /// Computes the components with Tarjan's algorithm (1972) without recursion, in O(nodes + links).
     ///
-    /// A helper may lead back to the transaction from which it was entered. This is no edge.
-    /// Leaving such steps out of a closed walk leaves a closed walk, so a component is a knot
-    /// exactly if it has two transactions.
+    /// A helper may lead back to the transaction from which it was entered. Such a step is not an edge. If these steps
+    /// are removed from a closed walk, the rest is still a closed walk. So a component is a knot exactly if it has at
+    /// least two transactions.
     pub(super) fn components(&self, kinds: EdgeKinds) -> Components {
         let nodes = self.nodes();
         let mut of = vec![NONE; nodes];
-        // The number of a node by first visit, from 1; 0 is unvisited. `low` as in the paper.
+        // The number of a node in the order of first visits, from 1; 0 means unvisited. `low` has the meaning of the
+        // paper.
         let (mut number, mut low) = (vec![0u32; nodes], vec![0u32; nodes]);
         let (mut stack, mut path): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         let (mut count, mut components) = (0, 0);
@@ -230,12 +231,12 @@ impl Graph {
         Components { of, knots, order }
     }
 
-    /// The graph of snapshots and commits for snapshot isolation (Cerone and Gotsman 2016): a transaction `t`
-    /// is two nodes, its snapshot `2t` and its commit `2t + 1`. The snapshot of a reader or overwriter of a
-    /// version comes after the commit of its writer; the commit of an overwriter comes after the snapshots of
-    /// the readers. It has a cycle exactly if this graph has one without two `rw` edges in a row.
+    /// Returns the graph of snapshots and commits for snapshot isolation (Cerone and Gotsman 2016). A transaction `t`
+    /// becomes two nodes: its snapshot `2t` and its commit `2t + 1`. The snapshot of a reader or overwriter of a
+    /// version comes after the commit of the version's writer. The commit of an overwriter comes after the snapshots of
+    /// the readers. The result has a cycle exactly if this graph has a cycle without two consecutive `rw` edges.
     ///
-    /// Only for graphs whose helpers are entered by `rw` and left to transactions.
+    /// Only for graphs whose helpers are entered by `rw` links and left to transactions.
     pub(super) fn points(&self) -> Graph {
         let mut draft = GraphDraft::new(2 * self.transactions as usize);
         draft.nodes += self.nodes() as u32 - self.transactions;

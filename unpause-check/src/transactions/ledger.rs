@@ -1,5 +1,5 @@
-//! A history of transactions in numbers: keys and writes get dense numbers, each write is identified by its
-//! value, and unusable histories are refused here.
+//! A transaction history with dense numbers for keys and writes. Each write is identified by its value, and unusable
+//! histories are rejected here.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -13,15 +13,15 @@ use super::graph::{EdgeKind, GraphDraft, NONE};
 use crate::hash::Table;
 use crate::history::Operation;
 
-/// One read or write of a transaction, in order.
+/// One read or write in a transaction.
 pub(super) enum TransactionItem<'h, S> {
-    /// A write, by its number.
+    /// A write, with its number.
     Write(u32),
-    /// A read of a key, and its result.
+    /// A read of a key, with its result.
     Read(u32, &'h S),
 }
 
-/// A write: no two of one key have the same value, so the value names it.
+/// A write. No two writes to one key have the same value, so key and value identify the write.
 pub(super) struct Write<'h, V> {
     pub(super) key: u32,
     pub(super) transaction: u32,
@@ -33,9 +33,9 @@ pub(super) struct Write<'h, V> {
 pub(super) enum TransactionFate {
     Committed,
     Aborted,
-    /// It never returned, and no write of it was read: it is ignored.
+    /// The transaction never returned, and none of its writes was read, so it is ignored.
     Lost,
-    /// It never returned, but a write of it was read.
+    /// The transaction never returned, but one of its writes was read.
     Seen,
 }
 
@@ -46,18 +46,18 @@ impl TransactionFate {
     }
 }
 
-/// The history. Transactions keep their numbers.
+/// The history. Transactions keep their indices as numbers.
 pub(super) struct Ledger<'h, K, V, S> {
     pub(super) keys: Vec<&'h K>,
     pub(super) writes: Vec<Write<'h, V>>,
     pub(super) fate: Vec<TransactionFate>,
-    // The items of transaction `t` are `items[start[t]..start[t + 1]]`; for a transaction that did not commit,
+    // The items of transaction `t` are `items[start[t]..start[t + 1]]`. If the transaction did not commit, they contain
     // only its writes.
     items: Vec<TransactionItem<'h, S>>,
     start: Vec<u32>,
     by_value: Table<(u32, &'h V), u32>,
     spans: Vec<(u32, u64, u64)>,
-    // The time, the transaction, whether it is the return; by time.
+    // The events, sorted by time: the time, the transaction, and `true` for a return.
     events: Vec<(u64, u32, bool)>,
 }
 
@@ -66,7 +66,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// `split` returns the key of a call, and the value if it is a write.
+    /// Reads a history. `split` returns the key of a call, and the value if the call is a write.
     pub(super) fn new<C>(
         history: &'h [Operation<Vec<C>, TransactionOutcome<S>>],
         split: impl Fn(&'h C) -> (&'h K, Option<&'h V>),
@@ -101,7 +101,7 @@ where
                         *entry.insert(ledger.keys.len() as u32 - 1)
                     }
                 };
-                // Results belong to reads in their order. Reads of a transaction that did not commit are dropped.
+                // Results belong to reads in order. Reads of a transaction that did not commit are dropped.
                 let Some(value) = value else {
                     reads += 1;
                     if let Some(saw) = results.as_mut().and_then(Iterator::next) {
@@ -141,22 +141,22 @@ where
         &self.items[self.start[transaction] as usize..self.start[transaction + 1] as usize]
     }
 
-    /// The transactions that committed: their reads are known.
+    /// Returns the committed transactions. The results of their reads are known.
     pub(super) fn committed(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len() as u32).filter(|t| self.fate[*t as usize] == TransactionFate::Committed)
     }
 
-    /// The write of this value, if any.
+    /// Returns the write of this value, if any.
     pub(super) fn write(&self, key: u32, value: &V) -> Option<u32> {
         self.by_value.get(&(key, value)).copied()
     }
 
-    /// The transaction of this write; [`NONE`] for no write.
+    /// Returns the transaction of this write; [`NONE`] for no write.
     pub(super) fn writer(&self, write: u32) -> u32 {
         if write == NONE { NONE } else { self.writes[write as usize].transaction }
     }
 
-    /// Records that this write was read, so its transaction took effect unless it aborted.
+    /// Records that this write was read: its transaction took effect, unless it aborted.
     pub(super) fn mark_read(&mut self, write: u32) {
         let fate = &mut self.fate[self.writes[write as usize].transaction as usize];
         if *fate == TransactionFate::Lost {
@@ -176,16 +176,15 @@ where
         self.spans[transaction as usize].2
     }
 
-    /// The invocations and returns of the transactions that took effect, by time: the transaction
-    /// and whether it is the return.
+    /// Returns the invocations and returns of the transactions that took effect, sorted by time. Each item has the
+    /// transaction, and `true` for a return.
     pub(super) fn moments(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
         let counts = |t: &u32| self.fate[*t as usize].counts();
         self.events.iter().map(|(_, t, back)| (*t, *back)).filter(move |(t, _)| counts(t))
     }
 
-    /// Orders transactions in time, for each `lane` of transactions: a transaction that returned
-    /// comes before transactions invoked later. O(n): each return is a helper that leads to the
-    /// next one of its lane.
+    /// Orders transactions in time, separately for each `lane`: a transaction that returned comes before transactions
+    /// invoked later. This takes O(n) links, because each return is a helper that leads to the next helper of its lane.
     pub(super) fn link_time(
         &self,
         draft: &mut GraphDraft,
@@ -263,7 +262,7 @@ fn events<O, R>(history: &[Operation<O, R>]) -> Result<Vec<(u64, u32, bool)>, Un
     Ok(events)
 }
 
-/// A history of transactions that cannot be judged.
+/// The error of a transaction history that cannot be checked.
 ///
 /// ```
 /// use unpause_check::{transactions::{list_append, Level, ListCall::*, TransactionOutcome}, Budget};
@@ -289,36 +288,36 @@ pub struct Unusable {
     pub kind: UnusableKind,
 }
 
-/// The reason why a history of transactions is refused.
+/// The reason why a transaction history is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UnusableKind {
-    /// It returned no later than it was invoked.
+    /// The transaction returned no later than it was invoked.
     ReturnNotAfterInvocation {
         /// The time of the invocation.
         invoked: u64,
         /// The time of the return.
         returned: u64,
     },
-    /// It has an event at the same time as another transaction, so that their order is not known.
+    /// The transaction has an event at the same time as another transaction, so their order is unknown.
     SameTime {
         /// The index of the other transaction.
         other: usize,
-        /// The time they share.
+        /// The time of both events.
         time: u64,
     },
-    /// It writes a value to a key twice, so that a reader could have it from either write.
+    /// The transaction writes a value to a key again, so a read of this value could come from either write.
     WrittenTwice {
-        /// The index of the transaction that wrote it before; maybe the same one.
+        /// The index of the transaction that wrote the value before; it may be the same transaction.
         other: usize,
         /// The key.
         key: String,
         /// The value.
         value: String,
     },
-    /// It committed with more or fewer results than it has reads.
+    /// The transaction committed, but the number of its results differs from the number of its reads.
     Results {
-        /// The number of its reads.
+        /// The number of the transaction's reads.
         reads: usize,
         /// The number of results.
         results: usize,

@@ -1,22 +1,20 @@
-//! Isolation of transactions: serializability and the levels around it, by cycles of dependencies.
+//! Isolation of transactions: serializability and the levels around it, decided by dependency cycles.
 //!
-//! A transaction reads and writes several keys and commits or aborts as a whole. If every value is written to a
-//! key only once, the value of a read identifies its write; the dependencies between transactions then form a
-//! graph, and a level of isolation is the absence of certain cycles in it (Adya 1999). Elle showed that a
-//! client-side checker can do this in about linear time (Kingsbury and Alvaro, *Elle: Inferring Isolation
-//! Anomalies from Experimental Observations*, VLDB 2020).
+//! A transaction reads and writes several keys and commits or aborts as a whole. If every value is written to a key
+//! only once, the value of a read identifies its write. The dependencies between transactions then form a graph, and an
+//! isolation level is the absence of certain cycles in this graph (Adya 1999). Elle showed that a client-side checker
+//! can decide this in about linear time (Kingsbury and Alvaro, *Elle: Inferring Isolation Anomalies from Experimental
+//! Observations*, VLDB 2020).
 //!
-//! There are two workloads. In [`list_append()`] a write appends to a list, so that each read shows the whole
-//! past of its key: the order of versions is known, and all verdicts from serializability on are exact. In
-//! [`rw_register()`] a write replaces the value, so that the order of writes is known only in part. A history
-//! that the known part rules out is violated; otherwise the checker searches for an order.
+//! The module supports two workloads. In [`list_append()`] a write appends to a list, so each read shows the whole past
+//! of its key. The version order is then known, and all verdicts from serializability on are exact. In
+//! [`rw_register()`] a write replaces the value, so the order of writes is known only in part. A history is violated if
+//! the known part rules it out; otherwise the checker searches for an order.
 //!
-//! Unlike Elle, which reports the anomalies it found, this checker returns `Consistent` only if
-//! consistency is *proved*: for serializability and above by an order that was executed. Otherwise
-//! the verdict is `Unknown`.
+//! Elle reports the anomalies that it found. In contrast, this checker returns `Consistent` only if consistency is
+//! *proved*: for serializability and above, by an order that was executed. Otherwise the verdict is `Unknown`.
 //!
-//! Not supported: predicates, deletes, reads with an unknown result in a committed transaction, repeated
-//! values.
+//! Not supported: predicates, deletes, reads with an unknown result in a committed transaction, and repeated values.
 
 mod anomalies;
 mod cycles;
@@ -38,7 +36,7 @@ pub use rw_register::{rw_register, rw_register_anomalies};
 
 use crate::history::Operation;
 
-/// A call of a transaction on one key, if keys hold lists.
+/// A call of a transaction on one key, for keys that hold lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ListCall<K, V> {
     /// Appends the value to the list.
@@ -47,12 +45,12 @@ pub enum ListCall<K, V> {
     Read(K),
 }
 
-/// A call of a transaction on one key, if keys hold one value or none.
+/// A call of a transaction on one key, for keys that hold one value or no value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterCall<K, V> {
     /// Replaces the value.
     Write(K, V),
-    /// Reads the value. A key without writes has none.
+    /// Reads the value. A key without writes has no value.
     Read(K),
 }
 
@@ -71,15 +69,15 @@ pub enum RegisterCall<K, V> {
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TransactionOutcome<S> {
-    /// It committed, and its reads returned these values, in the order of the reads.
+    /// The transaction committed, and its reads returned these values, in the order of the reads.
     Committed(Vec<S>),
-    /// It surely did not take effect.
+    /// The transaction is known to have had no effect.
     Aborted,
 }
 
-/// A transaction on lists, its invocation and its return.
+/// A transaction on lists, with its invocation and its return.
 pub type ListTransaction<K, V> = Operation<Vec<ListCall<K, V>>, TransactionOutcome<Vec<V>>>;
 
-/// A transaction on registers, its invocation and its return.
+/// A transaction on registers, with its invocation and its return.
 pub type RegisterTransaction<K, V> =
     Operation<Vec<RegisterCall<K, V>>, TransactionOutcome<Option<V>>>;

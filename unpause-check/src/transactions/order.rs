@@ -1,13 +1,13 @@
-//! The search for an order of transactions that explains all reads.
+//! The search for a transaction order that explains all reads.
 //!
-//! An order is made of steps. For serializability a step is a transaction: it needs some versions to
-//! be the current ones and makes others current. For snapshot isolation a transaction is two steps: the
-//! snapshot needs versions and claims the keys that will be written, the commit writes them and
-//! lets them go; no two transactions claim the same key at once, so the first committer wins.
+//! An order consists of steps. For serializability a step is a transaction: it needs some versions to be current and
+//! makes other versions current. For snapshot isolation a transaction has two steps. The snapshot needs versions and
+//! claims the keys that the transaction will write; the commit writes these keys and releases them. No two transactions
+//! claim the same key at once, so the first committer wins.
 //!
-//! Since values are unique, a version that was replaced never comes back. So a step may be taken as soon as all
-//! its predecessors are taken, but it must wait if it replaces a version that another step still needs, or
-//! claims a key that is claimed. Every order that the search returns has been executed.
+//! Values are unique, so a replaced version never becomes current again. A step may therefore be taken as soon as all
+//! its predecessors are taken, with two exceptions. It must wait if it replaces a version that another step still
+//! needs, or if it claims a key that is already claimed. Every order that the search returns has been executed.
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
@@ -19,29 +19,29 @@ use super::straight::straight;
 use crate::hash::WordHasher;
 use crate::limits::Meter;
 
-/// The needs and effects of the transactions. Versions of keys have dense numbers.
+/// The needs and effects of the transactions. The versions have dense numbers.
 pub(super) struct OrderProblem {
     /// The key of each version.
     pub(super) key: Vec<u32>,
-    /// The version that each key has at the beginning.
+    /// The initial version of each key.
     pub(super) initial: Vec<u32>,
-    /// For each transaction, the versions that it reads. Empty if it takes no part.
+    /// For each transaction, the versions that it reads. Empty if the transaction does not take part.
     pub(super) reads: Vec<Vec<u32>>,
-    /// For each transaction, the last version it makes of each key.
+    /// For each transaction, the last version of each key that it writes.
     pub(super) writes: Vec<Vec<u32>>,
     /// True if the transaction takes part.
     pub(super) counts: Vec<bool>,
-    /// The order in which to try: transactions with a lower number first.
+    /// The priority of each transaction: the search tries lower numbers first.
     pub(super) rank: Vec<u64>,
 }
 
 /// The result of a search.
 pub(super) enum OrderResult {
-    /// The transactions in order; for snapshot isolation, of their commits.
+    /// The transactions in order; for snapshot isolation, in the order of their commits.
     Found(Vec<u32>),
-    /// There is no order. The longest order found, and a transaction with which it cannot continue.
+    /// No order exists. The fields are the longest order found, and a transaction that cannot extend this order.
     None(Vec<u32>, u32),
-    /// The budget ran out; the length of the longest order found.
+    /// The budget ran out. The field is the length of the longest order found.
     OutOfBudget(usize),
 }
 
@@ -61,12 +61,12 @@ pub(super) struct OrderState<'p> {
     pub(super) problem: &'p OrderProblem,
     pub(super) steps: &'p [OrderStep],
     pub(super) current: Vec<u32>,
-    /// For each version, the number of steps not yet taken that need it.
+    /// For each version, the number of remaining steps that need it.
     pub(super) needed: Vec<u32>,
     pub(super) claimed: Vec<bool>,
-    /// For each step, the number of its predecessors not yet taken.
+    /// For each step, the number of its predecessors that are not yet taken.
     pub(super) waits: Vec<u32>,
-    /// True for each step that was taken.
+    /// True for each step that has been taken.
     pub(super) taken: Vec<bool>,
     /// Further successors of each step, found during the search.
     pub(super) learned: Vec<Vec<u32>>,
@@ -93,7 +93,7 @@ impl<'p> OrderState<'p> {
         &self.problem.writes[self.steps[step as usize].transaction as usize]
     }
 
-    /// The key that a step without remaining predecessors must wait for.
+    /// Returns the key that a step without remaining predecessors must wait for, if any.
     pub(super) fn blocked(&self, step: u32) -> Option<usize> {
         let OrderStep { needs, puts, claims, .. } = &self.steps[step as usize];
         if *claims {
@@ -110,14 +110,14 @@ impl<'p> OrderState<'p> {
         })
     }
 
-    /// Returns `true` if the versions that the step reads are current. They are, if all predecessors were taken
-    /// and no version was replaced too early; it is checked all the same, so that an order is a proof.
+    /// Returns `true` if the versions that the step reads are current. This holds if all predecessors were taken and no
+    /// version was replaced too early. The check is made anyway, so that an order is a proof.
     pub(super) fn reads_right(&self, step: u32) -> bool {
         let needs = &self.steps[step as usize].needs;
         needs.iter().all(|version| self.current[self.key(*version)] == *version)
     }
 
-    /// Takes the step; returns the versions it replaced for [`undo`](OrderState::undo).
+    /// Takes the step. Returns the replaced versions for [`undo`](OrderState::undo).
     pub(super) fn take(&mut self, step: u32) -> Vec<u32> {
         let steps = self.steps;
         let OrderStep { needs, puts, claims, frees, after, .. } = &steps[step as usize];
@@ -159,14 +159,14 @@ impl<'p> OrderState<'p> {
     }
 }
 
-/// Searches for a serial order. `graph` holds the required order: for every version but the initial ones, at
-/// least its writer before its readers.
+/// Searches for a serial order. `graph` holds the required order. For every version except the initial versions, it has
+/// at least an edge from the writer to each reader.
 pub(super) fn serial(problem: &OrderProblem, graph: &Graph, meter: &mut Meter<'_>) -> OrderResult {
     exhaustive(problem, &serial_steps(problem, graph), meter)
 }
 
-/// The first serial order by rank, if it holds. `None` does not mean that there is no order. `patience` is the
-/// number of corrections in a row that may bring nothing new.
+/// Returns the first serial order by rank, if it is valid. `None` does not mean that no order exists. `patience` is the
+/// number of consecutive corrections without progress that are allowed.
 pub(super) fn forward(
     problem: &OrderProblem,
     graph: &Graph,
@@ -189,7 +189,7 @@ fn serial_steps(problem: &OrderProblem, graph: &Graph) -> Vec<OrderStep> {
     with_order(steps, graph)
 }
 
-/// Searches for an order of snapshots and commits. `points` is [`Graph::points`] of the graph of the required
+/// Searches for an order of snapshots and commits. `points` must be [`Graph::points`] of the graph with the required
 /// order.
 pub(super) fn snapshot(
     problem: &OrderProblem,
@@ -220,7 +220,8 @@ pub(super) fn snapshot(
     }
 }
 
-/// The successors of each step. No helper may lead a step back to itself, or it would wait for ever.
+/// Adds the successors of each step. No helper may lead a step back to itself, because the step would then wait
+/// forever.
 fn with_order(mut steps: Vec<OrderStep>, graph: &Graph) -> Vec<OrderStep> {
     for link in graph.all_links() {
         steps[link.from as usize].after.push(link.to);
@@ -233,8 +234,8 @@ fn with_order(mut steps: Vec<OrderStep>, graph: &Graph) -> Vec<OrderStep> {
 }
 
 fn is_last(problem: &OrderProblem, step: &OrderStep) -> bool {
-    // Of a transaction in two steps, the commit: it claims nothing and releases the claims. A reader in two
-    // steps may be placed by either.
+    // A transaction with two steps counts at its commit, which claims no key and releases the claims. A read-only
+    // transaction with two steps may count at either step.
     step.transaction != NONE && problem.counts[step.transaction as usize] && !step.claims
 }
 
@@ -256,9 +257,9 @@ pub(super) fn rank(problem: &OrderProblem, step: &OrderStep) -> u64 {
 
 /// Depth-first search with a memo.
 ///
-/// A step that changes nothing is taken at once: waiting cannot help, since later steps never reduce what other
-/// steps need. A configuration is the set of taken steps with the current versions; the memo holds a hash of
-/// 128 bits, so two are confused with a probability of about nodes² / 2^129.
+/// A step that changes nothing is taken at once, because waiting cannot help: later steps never make the current
+/// versions fit better. A configuration is the set of taken steps with the current versions. The memo stores 128-bit
+/// hashes, so a collision has a probability of about nodes² / 2^129.
 fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>) -> OrderResult {
     let mut state = OrderState::new(problem, steps);
     let mut been: HashSet<(u64, u64), BuildHasherDefault<WordHasher>> = HashSet::default();
@@ -269,7 +270,7 @@ fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>
     sort_by_key(&mut by_rank, |number| (rank(problem, &steps[*number as usize]), *number));
     // For each depth with a choice: the number of steps taken before it, and the steps left to try.
     let mut choices: Vec<(usize, Vec<u32>)> = Vec::new();
-    // The bytes that they took when they were listed.
+    // The bytes of all listed choices.
     let mut listed = 0usize;
     loop {
         // Take all free steps, in passes until a pass takes none.
@@ -311,7 +312,7 @@ fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>
         next.reverse();
         next.shrink_to_fit();
         listed += size_of_val(&next[..]) + size_of::<(usize, Vec<u32>)>() + 16;
-        // A set of hashes has at most twice the room that it needs, and three times while it grows.
+        // A hash set has at most twice the capacity that it needs, and three times while it grows.
         let held = listed + 3 * been.capacity() * size_of::<(u64, u64)>();
         choices.push((taken.len(), next));
         if !meter.hold(held) {
@@ -340,8 +341,8 @@ fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>
     }
 }
 
-/// Counts a pass over all steps: one configuration for every sixteen steps, so that a budget means about as
-/// much time and memory here as elsewhere.
+/// Charges a pass over all steps: one configuration for every sixteen steps, so that a budget allows about as much time
+/// and memory in this search as in other searches.
 #[must_use]
 fn charge(meter: &mut Meter<'_>, steps: usize) -> bool {
     (0..=steps / 16).all(|_| meter.visit(16))

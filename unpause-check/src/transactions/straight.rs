@@ -1,4 +1,4 @@
-//! The search for an order that goes straight ahead: nearly always enough, and nearly linear.
+//! A greedy search for an order: almost always sufficient, and almost linear.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,13 +8,13 @@ use super::graph::NONE;
 use super::order::{OrderProblem, OrderState, OrderStep, orderly, rank};
 use crate::limits::Meter;
 
-/// Takes every step that can be taken, by rank, and backtracks only to correct a specific mistake. `None` if
-/// that leads nowhere, or the meter is over; an order may exist all the same.
+/// Takes every step that can be taken, by rank, and backtracks only to correct a specific mistake. Returns `None` if
+/// the corrections fail or the meter is over; an order may still exist.
 ///
-/// If no step can be taken, some step must wait for the readers of a version that it would replace, and they
-/// for it. So it should have come before that version: this is added as a new link, and the search backtracks
-/// to before the version was made. If real time orders most of a history this happens within a few steps, and
-/// the whole costs O((n + e) log n).
+/// If no step can be taken, some step must wait for the readers of a version that it would replace, while these readers
+/// wait for the step. So the step should have come before that version: the search adds this as a new link and
+/// backtracks to before the version was written. If real time orders most of a history, this takes only a few steps,
+/// and the whole search costs O((n + e) log n).
 pub(super) fn straight(
     problem: &OrderProblem,
     steps: &[OrderStep],
@@ -32,7 +32,7 @@ pub(super) fn straight(
     }
     let mut taken: Vec<(u32, Vec<u32>)> = Vec::with_capacity(steps.len());
     let mut seen = SearchMarks { search: 0, by: vec![0; steps.len()], looked: 0 };
-    // The links that were added, and whether they are guesses; and guesses that led nowhere.
+    // The added links, each with `true` for a guess; and the guesses that failed.
     let mut trail: Vec<(u32, u32, bool)> = Vec::new();
     let mut refuted: Set<(u32, u32)> = Set::new();
     let (mut best, mut patience) = (0, patience_max);
@@ -65,7 +65,7 @@ pub(super) fn straight(
             state.waits[made as usize] += 1;
             trail.push((late, made, guess));
         } else {
-            // The last guess was wrong, and so are the links that followed from it.
+            // The last guess was wrong, and so are the links that were derived from it.
             loop {
                 let (late, made, guess) = trail.pop()?;
                 back_to(&mut state, late, &mut again);
@@ -88,18 +88,17 @@ pub(super) fn straight(
     }
 }
 
-/// The free steps, the lowest rank first.
+/// The free steps, lowest rank first.
 #[derive(Default)]
 struct ReadySteps {
-    /// With the key that the step waited for before.
+    /// The steps to try, each with the key for which it waited before.
     ready: BinaryHeap<Reverse<(u64, u32, Option<usize>)>>,
     /// Steps that must wait for a key. Invariant: no empty sets.
     waiting: Map<usize, Set<(u64, u32)>>,
 }
 
 impl ReadySteps {
-    /// Takes all steps that can be taken. `None` if a step reads something else than it should, or the meter is
-    /// over.
+    /// Takes all steps that can be taken. Returns `None` if a step reads a wrong version, or the meter is over.
     fn drain(
         &mut self,
         state: &mut OrderState<'_>,
@@ -112,7 +111,7 @@ impl ReadySteps {
             }
             let mut open: Vec<usize> = Vec::new();
             let blocked = state.blocked(number);
-            // Steps that wait behind this one for the same key may be free now.
+            // Steps that wait behind this step for the same key may be free now.
             open.extend(from.filter(|from| blocked != Some(*from)));
             if let Some(key) = blocked {
                 self.waiting.entry(key).or_default().insert((priority, number));
@@ -145,9 +144,9 @@ impl ReadySteps {
         Some(())
     }
 
-    /// Returns two steps: one waits for readers of a version, while they wait for it, and the other
-    /// wrote that version. By the required order alone, the first surely comes before the second;
-    /// with `by_waiting`, the current waits for keys are followed too, and the result is a guess.
+    /// Returns two steps: the first waits for readers of a version, while they wait for it, and the second wrote that
+    /// version. If the required order alone proves this, the first step certainly comes before the second. With
+    /// `by_waiting`, the search also follows the current waits for keys, and the result is a guess.
     fn too_late(
         &self,
         state: &OrderState<'_>,
@@ -166,8 +165,7 @@ impl ReadySteps {
                     continue;
                 }
                 let needs = |step: u32| state.steps[step as usize].needs.contains(&version);
-                // Nor may the version be known to come first: then it is another step that is
-                // late.
+                // The version must not be known to come first: in that case, another step is too late.
                 let before = seen.looked;
                 let found = self.reaches(state, *late, &needs, seen, by_waiting)
                     && !self.reaches(state, made, &|step| step == *late, seen, false);
@@ -182,7 +180,7 @@ impl ReadySteps {
         None
     }
 
-    /// Returns `true` if a step must come before a `target`, as far as a local search shows.
+    /// Returns `true` if a local search shows that a step must come before a `target`.
     fn reaches(
         &self,
         state: &OrderState<'_>,
@@ -224,7 +222,7 @@ impl ReadySteps {
     }
 }
 
-/// The last search that visited each step.
+/// The number of the last search that visited each step.
 struct SearchMarks {
     search: u32,
     by: Vec<u32>,

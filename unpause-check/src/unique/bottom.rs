@@ -1,28 +1,27 @@
-//! Removes items of a stack from the bottom, as long as one can lie there.
+//! Removes items of a stack from the bottom, as long as some item can lie there.
 //!
-//! To find the next item fast, the moments are handled one by one, and moments covered by the
-//! fewest items come first. A moment that no item covers fits all operations open then. A moment
-//! covered by a single item fits the operations of this item, and waits for its removal. A moment
-//! that two items cover fits no operation yet. Each moment and each operation is visited a bounded
-//! number of times. An item that can be popped as soon as it is pushed obstructs no other item, and
-//! is left out.
+//! To find the next item fast, the algorithm handles the moments one by one, beginning with the moments that the fewest
+//! items cover. A moment that no item covers fits all operations open at that moment. A moment covered by a single item
+//! fits the operations of this item, and waits for its removal. A moment that two items cover fits no operation yet.
+//! Each moment and each operation is visited a bounded number of times. An item that can be popped as soon as it is
+//! pushed obstructs no other item, so it is left out.
 //!
-//! Terms: an *entry* is an operation of an item with its moments; the items are renumbered densely;
-//! entries are sorted by item.
+//! Terms: an *entry* is an operation of an item, with its moments. The items are renumbered densely, and the entries
+//! are sorted by item.
 
 use super::intervals::{Covers, NONE, Stabs};
 use super::items::{CollectionItem, Items};
 use super::pending::Least;
 use unpause_ordered::sort_by_number;
 
-/// The items that are surely inside at some moment, renumbered, and their operations.
+/// The items that are surely inside at some moment, renumbered, with their operations.
 pub(super) struct Layout {
     /// The number of each item in the history.
     pub(super) values: Vec<u32>,
-    /// The moments at which it is surely inside: from, until before.
+    /// The moments at which each item is surely inside: the first moment, and the first moment after.
     inside: Vec<(u32, u32)>,
-    /// The index of the first entry of each item, up to the first entry of the next item; by first
-    /// moment.
+    /// The index of the first entry of each item, up to the first entry of the next item. The entries of an item are
+    /// sorted by first moment.
     starts: Vec<u32>,
     entries: Vec<StackEntry>,
     /// The number of moments.
@@ -33,12 +32,12 @@ pub(super) struct Layout {
 struct StackEntry {
     first: u32,
     last: u32,
-    /// `NONE` for entries that may not be left out: adds and takes.
+    /// The operation of an observer, which may be left out; `NONE` for adds and takes.
     look: u32,
 }
 
 impl Layout {
-    /// The items of a history. O(n).
+    /// Creates the layout of a history. O(n).
     pub(super) fn new(items: &Items) -> Layout {
         let size = items.of.iter().filter(|item| item.stays()).count();
         let mut layout = Layout {
@@ -64,6 +63,7 @@ impl Layout {
             if item.take != NONE {
                 layout.entries.push(entry(item.take, NONE));
             }
+            // Two entries are in order already, because no operation of an item begins before its add.
             if layout.entries.len() > start + 2 {
                 sort_by_number(&mut layout.entries[start..], |entry| entry.first.into());
             }
@@ -72,13 +72,13 @@ impl Layout {
         layout
     }
 
-    /// The items that are left when as many as possible have been removed. O(n log n).
+    /// Returns the items that remain after as many as possible have been removed. O(n log n).
     pub(super) fn stuck(&self) -> Vec<u32> {
         Removal::new(self).run()
     }
 
-    /// Two items that cross: the upper one was pushed while the lower one was surely inside, and the lower one
-    /// popped while the upper one was; the lower one first. O(n log n).
+    /// Returns two items that cross, the lower item first, if any. The upper item was pushed while the lower item was
+    /// surely inside, and the lower item was popped while the upper item was surely inside. O(n log n).
     pub(super) fn crossing(&self, items: &Items, stuck: &[u32]) -> Option<[u32; 2]> {
         let of = |operation: u32| items.moments.of[operation as usize];
         let item = |number: u32| items.of[self.values[number as usize] as usize];
@@ -87,14 +87,14 @@ impl Layout {
         let mut below: Vec<u32> = stuck.to_vec();
         below.retain(|number| item(*number).take != NONE);
         sort_by_number(&mut below, |number| item(*number).from.into());
-        // Of the items pushed after a moment and before another, when the last one leaves.
+        // For the items pushed after a moment and before another moment: the time at which the last of them leaves.
         let mut leaves = Least::new(self.count);
         while let Some(under) = below.pop() {
             let CollectionItem { from, to, take, .. } = item(under);
             while above.last().is_some_and(|over| of(item(*over).add).0 >= from) {
                 let over = item(above.pop().expect("looked at"));
-                // `Least` finds the least from a place on; both numbers are mirrored to find the
-                // latest up to one.
+                // `Least` finds the least value from a position on. Both numbers are mirrored, so that it finds the
+                // latest value up to a position.
                 leaves.put(self.count - over.from, NONE - 1 - over.to);
             }
             let latest = leaves.from(self.count - to);
@@ -110,9 +110,9 @@ impl Layout {
         None
     }
 
-    /// A smallest subset of these stuck items that is stuck by itself: none of them can be left out, unless the
-    /// work limit, some fifty times the cost of finding them stuck, was reached (Zeller and Hildebrandt 2002,
-    /// `ddmin`).
+    /// Returns a smallest subset of these stuck items that is stuck by itself: no item can be left out (Zeller and
+    /// Hildebrandt 2002, `ddmin`). The subset is not the smallest if the search reaches its work limit, about fifty
+    /// times the cost of finding these items stuck.
     pub(super) fn minimize(&self, mut stuck: Vec<u32>) -> Vec<u32> {
         let mut work = 64 * self.entries_in(&stuck) + 100_000;
         let mut chunks = 2;
@@ -122,8 +122,8 @@ impl Layout {
             for start in (0..stuck.len()).step_by(size) {
                 let end = (start + size).min(stuck.len());
                 let rest = [&stuck[..start], &stuck[end..]].concat();
-                // Each trial repeats the removal, so trials are paid from a budget: the result is
-                // then only not the smallest.
+                // Each trial repeats the removal, so trials are limited by a budget. If it runs out, the result is only
+                // not the smallest.
                 let cost = self.entries_in(&rest);
                 if work < cost {
                     return stuck;
@@ -145,7 +145,7 @@ impl Layout {
         stuck
     }
 
-    /// The observers of these stuck items that keep them stuck.
+    /// Returns the observers of these stuck items that are needed to keep them stuck.
     pub(super) fn observers_needed(&self, stuck: &[u32]) -> Vec<u32> {
         let entries = stuck.iter().flat_map(|number| &self.entries[self.entries_of(*number)]);
         let looks = entries.map(|entry| entry.look).filter(|look| *look != NONE);
@@ -155,7 +155,7 @@ impl Layout {
             let kept = |look: u32| looks.binary_search(&look).is_ok();
             self.restricted_to(stuck, kept).stuck().len() == stuck.len()
         };
-        // Halves first, because there may be many, and few are ever needed.
+        // Try halves first, because there may be many observers, but only a few are ever needed.
         let mut size = needed.len();
         let mut work = 64 * self.entries_in(stuck) + 100_000;
         while size > 0 {
@@ -188,8 +188,8 @@ impl Layout {
         numbers.iter().map(|number| self.entries_of(*number).len()).sum()
     }
 
-    /// The layout of these items alone, in this order, without observers that are not kept. The moments are
-    /// renumbered, so that the work is in proportion to the rest.
+    /// Returns the layout of these items alone, in this order, without observers that are not kept. The moments are
+    /// renumbered, so that the work is proportional to the remaining entries.
     fn restricted_to(&self, numbers: &[u32], kept: impl Fn(u32) -> bool) -> Layout {
         let mut layout = Layout {
             values: Vec::with_capacity(numbers.len()),
@@ -205,17 +205,18 @@ impl Layout {
             layout.entries.extend(entries.filter(|e| e.look == NONE || kept(e.look)));
             layout.starts.push(layout.entries.len() as u32);
         }
-        // Before a moment something may open, after it something may close. As in `Moments`, one place
-        // between an opening and a closing that follows is enough.
+        // Operations open before a moment and close after a moment. As in `Moments`, one position between an opening
+        // and the closing that follows is enough.
         let Layout { inside, entries, count, .. } = &mut layout;
         let opens = |moment: u32| 2 * moment;
         let closes = |moment: u32| 2 * moment + 1;
         let mut edges: Vec<u32> = Vec::with_capacity(2 * (entries.len() + inside.len()));
         edges.extend(entries.iter().flat_map(|e| [opens(e.first), closes(e.last)]));
+        // `from` is never 0, because it follows the last moment of the add.
         edges.extend(inside.iter().flat_map(|(from, to)| [closes(from - 1), opens(*to)]));
         edges.sort_unstable();
         edges.dedup();
-        // By place in `edges`: the number of moments before it.
+        // For each position in `edges`: the number of moments before it.
         let mut over = Vec::with_capacity(edges.len());
         let mut opened = false;
         for edge in &edges {
@@ -242,28 +243,28 @@ impl Layout {
 /// The number of entries of an item above which a tree is used.
 const FEW: usize = 4;
 
-/// The state of the removal.
+/// The state of the removal algorithm.
 struct Removal<'a> {
     layout: &'a Layout,
     covers: Covers,
     /// All entries, sorted by first moment, and for each moment the first entry that begins after it.
     by_first: Stabs,
     after: Vec<u32>,
-    /// The entry at each place of `by_first`, and the inverse.
+    /// The entry at each position of `by_first`, and the inverse.
     entry_at: Vec<u32>,
     place_of: Vec<u32>,
     /// The number of each entry's item.
     owner: Vec<u32>,
-    /// All entries item by item, if some item has many.
+    /// All entries, item by item. Present only if some item has many entries.
     by_item: Option<Stabs>,
-    /// True for entries that have no moment yet, and the number of these for each item.
+    /// True for entries that have no moment yet, and the number of such entries for each item.
     open: Vec<bool>,
     left: Vec<u32>,
-    /// The moments that wait for the removal of an item: the last one, and the previous one of
-    /// each.
+    /// The moments that wait for the removal of an item: the last such moment of each item, and for each moment the
+    /// previous moment in the list.
     waiting: Vec<u32>,
     earlier: Vec<u32>,
-    /// Moments that no item covers, and items that can be removed.
+    /// The moments that no item covers, and the items that can be removed.
     free: Vec<u32>,
     ready: Vec<u32>,
 }
@@ -278,7 +279,7 @@ impl<'a> Removal<'a> {
         for moment in 0..*count as usize {
             after[moment + 1] += after[moment];
         }
-        // Sorted by counting; `after[m]` moves from the first of `m` to the last.
+        // This is a counting sort: `after[m]` moves from the first position of `m` to the last.
         let (mut entry_at, mut place_of) = (vec![0; entries.len()], vec![0; entries.len()]);
         for (number, entry) in (0..).zip(entries) {
             let place = &mut after[entry.first as usize];
@@ -317,13 +318,14 @@ impl<'a> Removal<'a> {
             if let Some(item) = self.ready.pop() {
                 self.covers.remove(self.layout.inside[item as usize], item);
                 let mut moment = self.waiting[item as usize];
+                // Only this item covered these moments, so now no item does.
                 while moment != NONE {
                     self.free.push(moment);
                     moment = self.earlier[moment as usize];
                 }
             } else if let Some(moment) = self.free.pop() {
                 let end = self.after[moment as usize] as usize;
-                // No item covers the moment, so it fits every operation that is open then.
+                // No item covers the moment, so it fits every operation that is open at this moment.
                 while let Some(place) = self.by_first.find(0, end, moment) {
                     self.place(self.entry_at[place] as usize);
                 }
@@ -331,8 +333,8 @@ impl<'a> Removal<'a> {
                 match self.covers.pop() {
                     Some((moment, None)) => self.free.push(moment),
                     Some((moment, Some(item))) => {
-                        // A single item covers the moment: it fits the operations of this item now,
-                        // and all others once the item is removed.
+                        // A single item covers the moment: the moment fits the operations of this item now, and all
+                        // other operations once the item is removed.
                         self.earlier[moment as usize] = self.waiting[item as usize];
                         self.waiting[item as usize] = moment;
                         self.place_own(item, moment);
@@ -344,7 +346,7 @@ impl<'a> Removal<'a> {
         (0..self.left.len() as u32).filter(|item| self.left[*item as usize] > 0).collect()
     }
 
-    /// Marks the operations of an item that are open at a moment that no other item covers.
+    /// Places the operations of an item that are open at a moment that no other item covers.
     fn place_own(&mut self, item: u32, moment: u32) {
         let range = self.layout.entries_of(item);
         let entries = &self.layout.entries;
@@ -365,7 +367,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Marks that an operation has its moment.
+    /// Records that an operation has its moment.
     fn place(&mut self, entry: usize) {
         debug_assert!(self.open[entry]);
         self.open[entry] = false;

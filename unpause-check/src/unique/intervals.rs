@@ -1,18 +1,18 @@
-//! Moments and their coverage by ranges: the arithmetic under the engines for collections.
+//! Moments and their coverage by ranges: the arithmetic for the collection engines.
 //!
-//! An engine only needs the *moments* at which an operation can take effect, not the times of a history.
-//! Between a return and the next call nothing new opens, and between a call and the next return nothing closes,
-//! so it is enough to consider the places where a call is directly followed by a return: every operation that
-//! is open at any other place is open at a neighbouring one of these too, and no item that is surely inside
-//! there is surely inside only here. These places are the moments, numbered from 0; an operation is open during
-//! a range of them, never an empty one, and one operation returned before another was called if and only if its
-//! last moment is before the other's first. There are about half as many moments as operations.
+//! An engine does not need the times of a history, only the *moments* at which an operation can take effect. Between a
+//! return and the next call no operation opens, and between a call and the next return no operation closes. So it is
+//! enough to consider the positions at which a call is directly followed by a return. Any other position has a
+//! neighbouring position of this kind with at least the same open operations. At that neighbour, no additional item is
+//! surely inside. These positions are the moments, numbered from 0. An operation is open during a range of moments,
+//! which is never empty. One operation returned before the call of another if and only if its last moment is before the
+//! other's first moment. There are about half as many moments as operations.
 //!
-//! Independent of the effects of operations.
+//! This file does not depend on the effects of operations.
 
 use super::Span;
 
-/// No operation, no value, no moment.
+/// The number for "no operation", "no value" or "no moment".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The moments during which each operation was open.
@@ -25,14 +25,15 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// The moments of a history after `before` earlier ones. An operation that never returned is open
-    /// to the end. O(n) if times are positions, more or less; O(n log n) otherwise.
+    /// Creates the moments of a history after `before` earlier moments. An operation that never returned is open until
+    /// the end. O(n) if times are approximately positions; O(n log n) otherwise.
     pub(super) fn new(spans: &[Span], before: u32) -> Moments {
         let mut of = vec![(0, 0); spans.len()];
         let mut count = before;
         let mut after_call = false;
         for event in by_time(spans) {
             let operation = (event >> 1) as usize;
+            // The first return after a call ends a moment. Before this return, `count` is the number of this moment.
             if event & 1 == 0 {
                 of[operation].0 = count;
                 after_call = true;
@@ -52,7 +53,7 @@ impl Moments {
     }
 }
 
-/// The calls and returns in order: twice the number of the operation, plus one if it is the return.
+/// Returns the calls and returns in order, as twice the number of the operation, plus one for a return.
 fn by_time(spans: &[Span]) -> Vec<u32> {
     assert!(u32::try_from(2 * spans.len()).is_ok(), "fewer than 2^31 operations");
     let times = |span: &Span| [span.invoked, span.returned];
@@ -63,6 +64,7 @@ fn by_time(spans: &[Span]) -> Vec<u32> {
     // Usually times are positions in the history, and then nothing needs to be sorted.
     if last - first < 16 * spans.len() as u64 {
         let mut slots = vec![NONE; (last - first) as usize + 1];
+        // All times differ (see `decide`), so no event takes the place of another.
         for (number, span) in (0..).zip(spans) {
             slots[(span.invoked - first) as usize] = 2 * number;
             if span.returned != u64::MAX {
@@ -83,21 +85,22 @@ fn by_time(spans: &[Span]) -> Vec<u32> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The first uncovered moment from each moment on, while more and more are covered: union-find over
-/// runs of covered moments. O(α) amortised.
+/// Finds the first uncovered moment from each moment on, while more and more moments are covered. A union-find over
+/// runs of covered moments, O(α) amortised.
 #[derive(Debug)]
 pub(super) struct Uncovered(Vec<u32>);
 
 impl Uncovered {
-    /// All of `count` moments are uncovered.
+    /// Creates `count` moments, all of them uncovered.
     pub(super) fn new(count: u32) -> Uncovered {
         Uncovered((0..=count).collect())
     }
 
-    /// The first uncovered moment that is not before this one; the number of moments if there is none.
+    /// Returns the first uncovered moment at or after this moment; the number of moments if all are covered.
     pub(super) fn from(&mut self, moment: u32) -> u32 {
         let next = &mut self.0;
         let mut at = moment as usize;
+        // The entry behind the last moment refers to itself, so the walk ends there at the latest.
         while next[at] as usize != at {
             // Path halving.
             next[at] = next[next[at] as usize];
@@ -106,18 +109,19 @@ impl Uncovered {
         at as u32
     }
 
-    /// Covers the moments from `from` until before `to`.
+    /// Covers the moments from `from` up to, but not including, `to`.
     pub(super) fn cover(&mut self, from: u32, to: u32) {
         let mut at = self.from(from);
         while at < to {
+            // All moments up to `to` are covered in the end, so the link may skip them already.
             self.0[at as usize] = to.min(self.0.len() as u32 - 1);
             at = self.from(at + 1);
         }
     }
 }
 
-/// A smallest set of the ranges (from, until before, name) that covers all moments from `first` to `last`, by
-/// name. `None` if they do not cover them all together.
+/// Returns the names of a smallest set of ranges that covers all moments from `first` to `last`. `None` if the ranges
+/// do not cover them all. A range has a start, an exclusive end, and a name.
 pub(super) fn fewest(
     ranges: impl Iterator<Item = (u32, u32, u32)>,
     first: u32,
@@ -127,7 +131,8 @@ pub(super) fn fewest(
     near.sort_unstable();
     let (mut chosen, mut covered, mut next) = (Vec::new(), first, 0);
     while covered <= last {
-        // Of the ranges that leave no hole, the range that reaches furthest.
+        // Among the ranges that leave no gap, choose the range that reaches furthest.
+        // The passed ranges do not reach further than the chosen range, so they are not needed again.
         let mut best = (covered, NONE);
         while let Some(&(from, to, name)) = near.get(next).filter(|range| range.0 <= covered) {
             debug_assert!(from < to);
@@ -143,35 +148,38 @@ pub(super) fn fewest(
     Some(chosen)
 }
 
-/// The number of ranges that cover each moment, while ranges and moments are removed, and the name of the range
-/// if there is only one: a segment tree of counts with the exclusive or of names beside each.
+/// The number of ranges that cover each moment, while ranges and moments are removed, and the name of the range if only
+/// one covers the moment. A segment tree of counts; each node also has the exclusive or of the names.
 #[derive(Debug)]
 pub(super) struct Covers {
-    /// Node 1 is the root, the children of i are 2i and 2i + 1, the leaves come last.
+    /// The nodes. Node 1 is the root, the children of node i are 2i and 2i + 1, and the leaves come last.
     nodes: Vec<CoverNode>,
     leaves: usize,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct CoverNode {
-    /// The least count below, of the ranges that end below or here.
+    /// The minimum count in this subtree, including only ranges stored at this node or below.
     least: i32,
     /// The number of ranges that cover exactly this node after they were split.
     count: i32,
-    /// The exclusive or of their names.
+    /// The exclusive or of the names of these ranges.
     names: u32,
 }
 
-/// More than any count: a moment that was removed.
+/// A value greater than any count, for a moment that was removed.
 const GONE: i32 = i32::MAX / 2;
 
 impl Covers {
-    /// Ranges by number: from, until before. O(ranges + moments).
+    /// Creates the tree from ranges, numbered in this order, each with a start and an exclusive end. O(ranges +
+    /// moments).
     pub(super) fn new(ranges: &[(u32, u32)], count: u32) -> Covers {
         let leaves = (count as usize).next_power_of_two().max(2);
         let mut nodes = vec![CoverNode::default(); 2 * leaves];
         for (name, &(from, to)) in (0..).zip(ranges) {
             for (moment, sign) in [(from, 1), (to, -1)] {
+                // The leaves first have differences, whose sums follow below. An end behind the last leaf changes no
+                // sum.
                 if let Some(leaf) = nodes.get_mut(leaves + moment as usize) {
                     leaf.least += sign;
                     leaf.names ^= name;
@@ -184,6 +192,7 @@ impl Covers {
             names ^= leaf.names;
             (leaf.least, leaf.names) = (open, names);
         }
+        // The leaves behind the last moment must never be found.
         nodes[leaves + count as usize..].fill(CoverNode { least: GONE, count: 0, names: 0 });
         for node in (1..leaves).rev() {
             nodes[node].least = nodes[2 * node].least.min(nodes[2 * node + 1].least);
@@ -206,6 +215,7 @@ impl Covers {
             }
             (low, high) = (low >> 1, high >> 1);
         }
+        // Every changed node is a child of a node above `left` or above `right`.
         self.renew_above(left);
         if left >> 1 != right >> 1 {
             self.renew_above(right);
@@ -227,13 +237,15 @@ impl Covers {
         }
     }
 
-    /// Removes a moment that at most one range covers: returns the moment and the range, if any.
+    /// Removes a moment that at most one range covers. Returns the moment and the range, if any.
     pub(super) fn pop(&mut self) -> Option<(u32, Option<u32>)> {
         if self.nodes[1].least > 1 {
             return None;
         }
         let (mut node, mut names, mut above) = (1, 0, 0);
         while node < self.leaves {
+            // The names of all ranges on the moment are on this path. If there is only one, the exclusive or is its
+            // name.
             names ^= self.nodes[node].names;
             above += self.nodes[node].count;
             let left = self.nodes[2 * node].least <= self.nodes[2 * node + 1].least;
@@ -247,17 +259,17 @@ impl Covers {
     }
 }
 
-/// Ranges in the order of their first moments, with a lookup by a moment in them and removal: a tree of the
-/// greatest last moments. O(log n) for each lookup.
+/// Ranges in the order of their first moments, with removal and a search for a range that contains a moment. A tree of
+/// the greatest last moments, O(log n) for each search.
 #[derive(Debug)]
 pub(super) struct Stabs {
-    /// As in [`Covers`]; one more than the last moment, 0 for a removed range.
+    /// The nodes, as in [`Covers`]. A value is one more than the last moment, or 0 for a removed range.
     ends: Vec<u32>,
     leaves: usize,
 }
 
 impl Stabs {
-    /// Ranges given by their last moments, in the order of their first.
+    /// Creates the tree from the last moments of ranges, in the order of their first moments.
     pub(super) fn new(lasts: impl ExactSizeIterator<Item = u32>) -> Stabs {
         let leaves = lasts.len().next_power_of_two().max(2);
         let mut ends = vec![0; 2 * leaves];
@@ -284,12 +296,12 @@ impl Stabs {
         }
     }
 
-    /// The last of the ranges `from` until before `to` that has not ended at this moment.
+    /// Returns the last range among `from..to` that has not ended at this moment, if any.
     pub(super) fn find(&self, from: usize, to: usize, moment: u32) -> Option<usize> {
         if from >= to {
             return None;
         }
-        // Upwards and to the left, until a whole subtree has one; then down.
+        // Go up and to the left until a whole subtree contains such a range; then go down.
         let mut node = self.leaves + to - 1;
         while self.ends[node] <= moment {
             while node & 1 == 0 {
@@ -311,7 +323,7 @@ impl Stabs {
 mod tests {
     use super::*;
 
-    /// Numbers that look random: a linear congruence modulo 2^64, its high bits.
+    /// A pseudorandom generator: the high bits of a linear congruential sequence modulo 2^64.
     struct Draw(u64);
 
     impl Draw {

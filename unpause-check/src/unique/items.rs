@@ -1,67 +1,68 @@
-//! A history of a collection by items: the first step of the engines for stacks and priority queues.
+//! A history of a collection, grouped by items: the first step of the engines for stacks and priority queues.
 //!
-//! An item is added once and taken at most once, so all operations on it are known. They determine when it is
-//! *surely inside*: from the first return of any of them until the last call of any. Contradictions within one
-//! item are found here; those between items by the engines.
+//! An item is added once and taken at most once, so all operations on it are known. They determine when the item is
+//! *surely inside*: from the first return among them until the last call among them. This file finds contradictions
+//! within one item; the engines find contradictions between items.
 
 use super::intervals::{Moments, NONE};
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
 use unpause_ordered::sort_by_number;
 
-/// The names of the operations in texts.
+/// The verbs for the operations in texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CollectionTerms {
     pub(super) added: &'static str,
     pub(super) taken: &'static str,
 }
 
-/// A history of a collection by items.
+/// A history of a collection, grouped by items.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// The moments of each operation, restricted by the other operations of its item: the add comes
-    /// before any of them returns, the take after all are called. The adds of the initial items
-    /// follow the adds of the history.
+    /// The moments of each operation, restricted by the other operations of its item: the add comes before all their
+    /// returns, and the take after all their calls. The adds of the initial items follow the operations of the history.
     pub(super) moments: Moments,
-    /// By number of the value.
+    /// The items, by number of the value.
     pub(super) of: Vec<CollectionItem>,
-    /// `seen[i]` of an item are at `seen_from[i]..seen_from[i + 1]`: its observers.
+    /// The observers of item `i` are `seen[seen_from[i]..seen_from[i + 1]]`.
     seen: Vec<u32>,
     seen_from: Vec<u32>,
     /// The operations that found the collection empty.
     pub(super) empty: Vec<u32>,
-    /// Removals that never returned, by time of call.
+    /// The removals that never returned, by time of call.
     pub(super) unknown: Vec<u32>,
-    /// The number of operations: greater numbers are adds of initial items.
+    /// The number of operations; greater numbers are adds of initial items.
     pub(super) operations: u32,
 }
 
-/// One item. Operations by number, [`NONE`] if there is none.
+/// One item, with its operations by number; [`NONE`] for an absent operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CollectionItem {
-    /// `NONE` also if the item was never observed and its add never returned: then it did not happen.
+    /// The add. Also `NONE` if the item was never observed and its add never returned, because the add is then left
+    /// out.
     pub(super) add: u32,
     pub(super) take: u32,
-    /// The operation that returned first, and the operation that was called last.
+    /// The operation that returned first; `last` is the operation that was called last.
     pub(super) first: u32,
     pub(super) last: u32,
-    /// The moments at which it is surely inside: from, until before. Never if `from >= to`.
+    /// The moments at which the item is surely inside: the first moment, and the exclusive end. No moment if
+    /// `from >= to`.
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
 impl CollectionItem {
-    /// Returns `true` if there is a moment at which it is surely inside.
+    /// Returns `true` if the item is surely inside at some moment.
     pub(super) fn stays(&self) -> bool {
         self.add != NONE && self.from < self.to
     }
 }
 
 impl Items {
-    /// Sorts a history by items. O(n).
+    /// Groups a history by items. O(n).
     ///
     /// # Errors
-    /// The ruling, if a single item decides it.
+    /// The ruling, if a single item decides the history.
     pub(super) fn new(
         plain: &Plain,
         spans: &[Span],
@@ -75,7 +76,7 @@ impl Items {
         let initial = plain.initial.iter().map(|value| *value as usize + 1);
         let values = numbers.chain(initial).max().unwrap_or(0);
         let operations = actions.len() + plain.initial.len();
-        // A model must not return numbers with large gaps, which would cost memory.
+        // The model must number values without large gaps, because gaps cost memory.
         if values > 4 * operations + 64 || operations >= (u32::MAX / 2) as usize {
             return Err(Ruling::NotMine);
         }
@@ -91,13 +92,16 @@ impl Items {
             operations: actions.len() as u32,
         };
         let initial = plain.initial.len() as u32;
+        // The initial items are added one after another, at the moments before the history.
         items.moments.of.extend((0..initial).map(|moment| (moment, moment)));
         items.collect_adds(plain)?;
         items.collect_others(actions, words)?;
+        // The engines use the earliest removals first, because they permit the most.
         sort_by_number(&mut items.unknown, |operation| spans[*operation as usize].invoked);
         items.shorten(words)?;
         for value in 0..items.of.len() as u32 {
             let CollectionItem { add, take, .. } = items.of[value as usize];
+            // An initial item has no span for its add, so it never counts as pending.
             let pending = spans.get(add as usize).is_some_and(|span| span.returned == u64::MAX);
             if pending && take == NONE && items.observers(value).is_empty() {
                 items.of[value as usize].add = NONE;
@@ -125,7 +129,7 @@ impl Items {
 
     fn collect_others(&mut self, actions: &[Action], words: CollectionTerms) -> Result<(), Ruling> {
         let mut looks = Vec::new();
-        // The first fault in the order of the history; but `NotMine` comes before.
+        // The first fault in the order of the history is reported, but `NotMine` has precedence.
         let mut fault = None;
         for (operation, action) in (0..).zip(actions) {
             let (value, takes) = match *action {
@@ -168,7 +172,7 @@ impl Items {
         if let Some(core) = fault {
             return Err(Ruling::Violated(core));
         }
-        // Sorted by value, and in the order of the history within one: by counting.
+        // A counting sort by value, which keeps the order of the history within each value.
         self.seen_from = vec![0; self.of.len() + 1];
         if !looks.is_empty() {
             for (value, _) in &looks {
@@ -203,6 +207,7 @@ impl Items {
             if item.take != NONE && self.moments.of[item.take as usize].1 < latest {
                 return Err(Ruling::Violated(self.too_late(item, words)));
             }
+            // The value `NONE` is later than every moment, so it is no bound.
             let until = match item.take {
                 NONE => NONE,
                 take => self.moments.of[take as usize].1,
@@ -225,14 +230,14 @@ impl Items {
         Ok(())
     }
 
-    /// The observers of an item.
+    /// Returns the observers of an item.
     pub(super) fn observers(&self, value: u32) -> &[u32] {
         let value = value as usize;
         &self.seen[self.seen_from[value] as usize..self.seen_from[value + 1] as usize]
     }
 
-    /// The call that opens the moments of an operation of this item, and the return that closes them: often its
-    /// own, unless they were shortened. `None` if that is not known.
+    /// Returns the call that opens the moments of an operation of this item, and the return that closes them. Usually
+    /// both belong to the operation itself, unless its moments were shortened. `None` if unknown.
     pub(super) fn bounds(&self, operation: u32, item: Option<u32>) -> (Option<u32>, Option<u32>) {
         let Some(value) = item else {
             return (Some(operation), Some(operation));
@@ -250,7 +255,7 @@ impl Items {
         (called.then_some(operation), returned.then_some(operation))
     }
 
-    /// The items that were never taken out.
+    /// Returns the items that were never taken.
     pub(super) fn untaken(&self) -> impl Iterator<Item = u32> + '_ {
         let stays = |(value, item): (u32, &CollectionItem)| {
             (item.add != NONE && item.take == NONE).then_some(value)
@@ -258,19 +263,20 @@ impl Items {
         (0..).zip(&self.of).filter_map(stays)
     }
 
-    /// Lets an item that was never taken leave: at the call of `removal`, or after it was last observed.
+    /// Ends the stay of an item that was never taken: at the call of `removal`, or at its last observation if that is
+    /// later.
     pub(super) fn release(&mut self, value: u32, removal: u32) {
         let item = &mut self.of[value as usize];
         let called = self.moments.of[removal as usize].0;
         item.to = called.max(self.moments.of[item.last as usize].0);
     }
 
-    /// Marks that an item that was never taken stays.
+    /// Records that an item that was never taken stays until the end.
     pub(super) fn keep(&mut self, value: u32) {
         self.of[value as usize].to = self.moments.count;
     }
 
-    /// Marks that `removal`, which never returned, took this item. No other operation took it.
+    /// Records that `removal`, which never returned, took this item. No other operation took it.
     pub(super) fn assign(&mut self, value: u32, removal: u32) {
         self.release(value, removal);
         let item = &mut self.of[value as usize];
@@ -278,12 +284,11 @@ impl Items {
         self.moments.of[removal as usize].0 = item.to;
     }
 
-    /// Returns the operations that make these items surely inside, the operations of the initial
-    /// items in the contradiction, and the removals that may have taken one of them; `more` first.
+    /// Returns the operations of a contradiction, `more` first. These are the operations that make these items surely
+    /// inside, the operations on the initial items in the contradiction, and the removals that may have taken an item.
     ///
-    /// `told` lists the initial items in the contradiction besides the initial items in `values`:
-    /// an initial item is there in any case, so leaving out its removal would make a false
-    /// contradiction.
+    /// The last argument lists the initial items in the contradiction that are not in `values`. An initial item is
+    /// always present, so leaving out its removal would create a false contradiction.
     pub(super) fn core(&self, more: Vec<u32>, values: &[u32], told: &[u32]) -> Vec<u32> {
         let mut core = more;
         let mut left = 0;
@@ -296,8 +301,8 @@ impl Items {
             before.extend([add, first, last, take]);
             left += usize::from(take == NONE);
         }
-        // The earliest removals with an unknown result could do most, and as many as there are items could do
-        // all.
+        // The earliest removals with an unknown result are the most powerful, and one removal per remaining item is
+        // always enough.
         before.extend(self.unknown.iter().take(left));
         before.sort_unstable();
         before.dedup();
@@ -360,7 +365,7 @@ fn never_added(operation: u32, takes: bool, words: CollectionTerms) -> Core {
     }
 }
 
-/// One operation must come before another.
+/// Creates the edge for "`from` must come before `to`".
 pub(super) fn edge(from: u32, to: u32, why: &str) -> Edge {
     Edge { from: from as usize, to: to as usize, why: why.to_owned() }
 }

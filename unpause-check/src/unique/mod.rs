@@ -1,10 +1,10 @@
-//! Engines for histories in which no value is added twice: O(n log n), however much overlaps.
+//! Engines for histories in which no value is added twice: O(n log n), regardless of the overlap.
 //!
-//! If every value is written to an object just once, a result identifies the operation that it came from, and
-//! linearizability is no longer a search but a question about intervals (Gibbons and Korach 1997 for registers;
-//! arXiv 2410.04581 for collections, with our own rules for operations that never returned). A
-//! [`Model`](super::Model) of such an object implements [`Model::plain`](super::Model::plain), which returns
-//! the history as a [`Plain`] history; the checker then verifies that values are unique and runs the engine, or
+//! If every value is written to an object only once, a result identifies the operation from which it came.
+//! Linearizability then needs no search, because it becomes a question about intervals. The theory is from Gibbons and
+//! Korach 1997 for registers, and from arXiv 2410.04581 for collections; the rules for operations that never returned
+//! are ours. A [`Model`](super::Model) of such an object implements [`Model::plain`](super::Model::plain), which
+//! returns the history as a [`Plain`] history. The checker then verifies that values are unique and runs the engine, or
 //! falls back to the search.
 
 mod bottom;
@@ -27,15 +27,15 @@ use std::hash::Hash;
 use super::hash::Table;
 use crate::verdict::Anomaly;
 
-/// A history as the engines read it: one [`Action`] for each operation, in the same order.
+/// A history in the input form of the engines: one [`Action`] for each operation, in the same order.
 ///
-/// Values are numbers from 0, given out by [`Values`]; equal numbers mean equal values.
+/// Values are numbers from 0, assigned by [`Values`]; equal numbers mean equal values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plain {
     /// The object.
     pub object: PlainObject,
-    /// Its initial content: the value of a register, the members of a set, the items of a queue from the front,
-    /// of a stack from the bottom.
+    /// The initial content of the object: the value of a register, the members of a set, or the items of a queue (front
+    /// first) or of a stack (bottom first).
     pub initial: Vec<u32>,
     /// The action of each operation, by the index of the operation.
     pub actions: Vec<Action>,
@@ -44,35 +44,36 @@ pub struct Plain {
 /// The objects with an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlainObject {
-    /// Holds one value.
+    /// An object that holds one value.
     Register,
-    /// Holds each value at most once.
+    /// An object that holds each value at most once.
     Set,
-    /// First in, first out.
+    /// A queue: first in, first out.
     Queue,
-    /// Last in, first out.
+    /// A stack: last in, first out.
     Stack,
-    /// The smallest number comes out first: a model gives out numbers in the order of its priorities.
+    /// A priority queue: the smallest number comes out first. The model must number values in the order of their
+    /// priorities.
     PriorityQueue,
 }
 
-/// The effect of an operation, as far as its client knows. An operation that may have happened or not (it never
-/// returned) is given as the effect it would have had, with the result unknown. `V` names a value: a number of
-/// [`Values`] in a [`Plain`] history.
+/// The effect of an operation, as far as its client knows. An operation that never returned may not have happened; its
+/// action is the effect that it would have had, with an unknown result. `V` names a value; in a [`Plain`] history it is
+/// a number from [`Values`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action<V = u32> {
-    /// Put the value in: write, insert that inserted, enqueue, push.
+    /// Added the value: a write, an insert that returned true, an enqueue, or a push.
     Add(V),
-    /// Took the value out: remove that removed, dequeue, pop.
+    /// Removed the value: a remove that returned true, a dequeue, or a pop.
     Take(V),
-    /// May have taken something out: a removal that never returned.
+    /// May have removed an item: a removal that never returned.
     TakeUnknown,
     /// Found no item.
     Empty,
-    /// Saw the value and left it: read, contains that found it, insert that did too, peek.
+    /// Found the value and did not change it: a read, a peek, or an insert or `contains` that found the value.
     Peek(V),
-    /// Saw that a set did not have the value (a failed contains or remove), or that a register did
-    /// not hold it (a failed swap).
+    /// Found that a set did not have the value (a failed contains or remove), or that a register did not hold it (a
+    /// failed swap).
     Absent(V),
     /// Replaced the first value of a register by the second.
     Swap(V, V),
@@ -80,7 +81,7 @@ pub enum Action<V = u32> {
     Nothing,
 }
 
-/// Gives numbers to values in the order of their appearance.
+/// Numbers values in the order of their appearance.
 ///
 /// ```
 /// use unpause_check::unique::Values;
@@ -97,7 +98,7 @@ impl<T> Default for Values<T> {
 }
 
 impl<T: Hash + Eq + Clone> Values<T> {
-    /// A table with room for this many values, so that it need not grow.
+    /// Creates a table with capacity for this many values.
     ///
     /// ```
     /// use unpause_check::unique::Values;
@@ -108,11 +109,12 @@ impl<T: Hash + Eq + Clone> Values<T> {
         Values(Table::with_capacity_and_hasher(values, Default::default()))
     }
 
-    /// The number of a value: a new one if the value is new.
+    /// Returns the number of a value. A new value gets a new number.
     ///
     /// # Panics
-    /// At the 2^32nd value.
+    /// If there are more than 2^32 values.
     pub fn number(&mut self, value: &T) -> u32 {
+        // The look-up comes first, because an entry of the table needs a clone of the value.
         if let Some(number) = self.0.get(value) {
             return *number;
         }
@@ -122,39 +124,39 @@ impl<T: Hash + Eq + Clone> Values<T> {
     }
 }
 
-/// The times at which an operation was open.
+/// The times between which an operation was open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Span {
     pub(super) invoked: u64,
-    /// `u64::MAX` if it never returned: it may not have happened.
+    /// The time of the return; `u64::MAX` if the operation never returned, so it may not have happened.
     pub(super) returned: u64,
 }
 
 /// The result of an engine.
 #[derive(Debug)]
 pub(super) enum Ruling {
-    /// Not decided: a value was added twice, or operations that never returned leave the history undecided. The
-    /// search decides.
+    /// Undecided: a value was added twice, or operations that never returned leave the history open. The search
+    /// decides.
     NotMine,
-    /// Linearizable; with an order, by index, if the engine made one.
+    /// Linearizable. Contains an order, by index, if the engine constructed one.
     Linearizable(Option<Vec<u32>>),
     /// Not linearizable.
     Violated(Core),
 }
 
-/// The few operations that contradict each other: a history of these alone is not linearizable either, so a
-/// search over them makes the evidence.
+/// The few operations that contradict each other. A history of only these operations is not linearizable either, so a
+/// search over them creates the evidence.
 #[derive(Debug)]
 pub(super) struct Core {
-    /// By index, in any order.
+    /// The operations, by index, in any order.
     pub(super) operations: Vec<u32>,
-    /// In its text, `{0}` represents the first of `operations`, `{1}` the second, and so on. Its
-    /// edges are between indices of the history.
+    /// The anomaly. In its text, `{0}` represents the first of `operations`, `{1}` the second, and so on. Its edges
+    /// connect indices of the history.
     pub(super) anomaly: Anomaly,
 }
 
-/// Runs the engine for the object. `spans[i]` is the span of operation `i` of `plain`; all times
-/// except missing returns are different.
+/// Runs the engine for the object. `spans[i]` is the span of operation `i` of `plain`. All times are different, except
+/// missing returns.
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     debug_assert_eq!(plain.actions.len(), spans.len());
     match plain.object {
@@ -166,7 +168,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     }
 }
 
-/// The name of the engine in verdicts.
+/// Returns the name of the engine in verdicts.
 pub(super) fn name(object: PlainObject) -> &'static str {
     match object {
         PlainObject::Register => "unique register",

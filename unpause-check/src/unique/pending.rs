@@ -1,17 +1,16 @@
-//! Removals that never returned: they may have taken an item, but it is not known which.
+//! Removals that never returned. They may have taken an item, but it is unknown which item.
 //!
-//! An addition that never returned happened if its item was ever observed, and can be left out otherwise; an
-//! observer that never returned is ignored. Both are handled before the engines begin. The
-//! remaining question is a matching of removals to items without another removal. It is decided in
-//! three steps. Each is exact when it decides:
+//! An addition that never returned happened if its item was observed at any time, and can be left out otherwise. An
+//! observer that never returned is ignored. Both cases are handled before the engines begin. The remaining question is
+//! a matching of removals to items without another removal. Three steps decide it; each step is exact when it decides:
 //!
-//! 1. If the history is linearizable with none of them, it is linearizable.
-//! 2. If it is not linearizable although every item may leave as soon as the first of them was called, it is
-//!    not linearizable.
-//! 3. Some items, each alone, obstruct an operation that has returned. They are matched with the removals, the
-//!    earliest call with the item that must leave first. If that explains the history, it is linearizable.
+//! 1. If the history is linearizable without any of these removals, it is linearizable.
+//! 2. If it is not linearizable even though every item may leave as soon as the first of these removals was called, it
+//!    is not linearizable.
+//! 3. Some items, each alone, obstruct an operation that has returned. They are matched with the removals: the earliest
+//!    call takes the item that must leave first. If this matching explains the history, it is linearizable.
 //!
-//! A history that is still undecided goes to the search.
+//! The search decides a history that is still undecided.
 
 use super::intervals::NONE;
 use super::items::Items;
@@ -22,26 +21,29 @@ pub(super) trait Collection {
     /// A contradiction.
     type Fault;
 
-    /// A contradiction, if each item is surely inside as `items` says.
+    /// Returns a contradiction, if any. Each item is surely inside at the moments given by `items`.
     fn fault(&self, items: &Items) -> Option<Self::Fault>;
 
-    /// Explains a fault of the same items.
+    /// Explains a fault that was found in the same items.
     fn core(&self, items: &Items, fault: Self::Fault) -> Core;
 
-    /// For items that were never taken and obstruct an operation by themselves: the last moment for
-    /// their removal, and the item.
+    /// Returns the items that were never taken but obstruct an operation by themselves, each with the last moment for
+    /// its removal.
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)>;
 }
 
 /// Decides a history without contradictions within one item.
 pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
+    // Step 1: none of these removals took an item.
     let Some(fault) = collection.fault(&items) else {
         return Ruling::Linearizable(None);
     };
+    // Without such removals, nothing is left open, so the fault is a violation.
     let Some(&earliest) = items.unknown.first() else {
         return Ruling::Violated(collection.core(&items, fault));
     };
     let mut due = collection.deadlines(&items);
+    // Step 2: every item may leave at the first of these calls, which permits more than any matching.
     let untaken: Vec<u32> = items.untaken().collect();
     for value in &untaken {
         items.release(*value, earliest);
@@ -52,6 +54,7 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
     for value in &untaken {
         items.keep(*value);
     }
+    // Step 3: the item that must leave first gets the removal that was invoked first. The other items stay.
     due.sort_unstable();
     for (place, (_, value)) in due.into_iter().enumerate().take(items.unknown.len()) {
         items.assign(value, items.unknown[place]);
@@ -62,19 +65,19 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
     }
 }
 
-/// The least of the values at or after a place: a tree of least values (Fenwick 1994).
+/// The minimum of the values at or after a position: a Fenwick tree of minimums (Fenwick 1994).
 #[derive(Debug)]
 pub(super) struct Least(Vec<u32>);
 
 impl Least {
-    /// For places below `count`, all [`NONE`].
+    /// Creates a tree for positions below `count`, with all values [`NONE`].
     pub(super) fn new(count: u32) -> Least {
         Least(vec![NONE; count as usize + 1])
     }
 
-    /// Puts a value at a place.
+    /// Stores a value at a position.
     pub(super) fn put(&mut self, place: u32, value: u32) {
-        // Counted from the end, so that the sums over beginnings of Fenwick are over ends.
+        // Positions are counted from the end, so that the prefixes of the Fenwick tree become suffixes.
         let mut at = self.0.len() - 1 - place as usize;
         while at < self.0.len() {
             self.0[at] = self.0[at].min(value);
@@ -82,7 +85,7 @@ impl Least {
         }
     }
 
-    /// The least value at this place or later.
+    /// Returns the least value at this position or later.
     pub(super) fn from(&self, place: u32) -> u32 {
         let mut at = (self.0.len() - 1).saturating_sub(place as usize);
         let mut least = NONE;

@@ -1,16 +1,17 @@
-//! Sorting by times that are positions in a history: by counting, in linear time.
+//! Counting sort, in linear time, for times that are positions in a history.
 
-/// The numbers `0..keys.len()` by their keys; of equal keys, the lower number first. Keys of `u64::MAX` come
-/// last. O(n) if the largest other key is at most a few times their number, as for positions; O(n log n)
-/// otherwise.
+/// Returns the numbers `0..keys.len()`, sorted by their keys; for equal keys, the lower number comes first. Keys of
+/// `u64::MAX` come last. O(n) if the largest other key is at most a few times the number of keys, as it is for
+/// positions; O(n log n) otherwise.
 pub(super) fn by_key(keys: &[u64]) -> Vec<u32> {
     const ROOM_PER_KEY: u64 = 8;
     let last = keys.iter().copied().filter(|key| *key != u64::MAX).max().unwrap_or(0);
     if last / ROOM_PER_KEY > keys.len() as u64 + 16 {
         return unpause_ordered::order_of_numbers(keys.len(), &|number| keys[number as usize]);
     }
-    // First the count of each key, then the place of the next of each key.
+    // First the count of each key, then the next position for each key.
     let never = last as usize + 1;
+    // A key of `u64::MAX` needs no room for its value, because all such keys share the last bucket.
     let bucket = |key: u64| usize::try_from(key).map_or(never, |key| key.min(never));
     let mut places = vec![0u32; never + 1];
     for &key in keys {

@@ -1,14 +1,13 @@
-//! Priority queues in which no two items are alike: O(n log n), mostly O(n).
+//! Priority queues in which no two items are equal: O(n log n), usually O(n).
 //!
-//! An item can be taken, or seen at the front, only while no smaller one is inside. So each removal
-//! and observer of an item needs a moment at which no smaller item is *surely* inside, and this is
-//! enough (arXiv 2410.04581, priority queues; there the greatest comes out first). Items are
-//! handled from the smallest on, and the moments at which an item is surely inside are covered for
-//! all later items. Finding the queue empty needs a moment at which nothing at all is surely
-//! inside.
+//! An item can be taken, or seen at the front, only while no smaller item is inside. So each removal and observer of an
+//! item needs a moment at which no smaller item is *surely* inside, and this condition is sufficient (arXiv 2410.04581,
+//! priority queues). In that paper, the greatest item comes out first. The engine handles the items from the smallest
+//! on, and covers the moments at which an item is surely inside for all later items. An operation that found the queue
+//! empty needs a moment at which no item is surely inside.
 //!
-//! Not for items with equal priorities: a model must not return a plain history of them. Removals that never
-//! returned are decided as in [`pending`].
+//! This engine does not handle items with equal priorities: a model must not return a plain history with such items.
+//! [`pending`] decides removals that never returned.
 
 use super::intervals::{NONE, Uncovered, fewest};
 use super::items::{CollectionItem, CollectionTerms, Items, edge};
@@ -30,8 +29,8 @@ struct PriorityQueueCheck<'a> {
     initial: &'a [u32],
 }
 
-/// An operation without a moment: a removal or observer of an item, or an operation that found the
-/// queue empty.
+/// An operation without a possible moment: a removal or observer of an item, or an operation that found the queue
+/// empty.
 pub(super) struct PriorityQueueFault {
     operation: u32,
     item: Option<u32>,
@@ -46,8 +45,7 @@ impl Collection for PriorityQueueCheck<'_> {
             let (first, last) = items.moments.of[operation as usize];
             uncovered.from(first) <= last
         };
-        // From the smallest item on: at each item, exactly the moments of smaller items are
-        // covered.
+        // Go from the smallest item to the largest: at each item, exactly the moments of the smaller items are covered.
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.add != NONE) {
             let take = Some(item.take).filter(|take| *take != NONE);
             let looks = items.observers(value).iter().copied();
@@ -56,6 +54,7 @@ impl Collection for PriorityQueueCheck<'_> {
                     return Some(PriorityQueueFault { operation, item: Some(value) });
                 }
             }
+            // An item does not obstruct its own operations, so its moments are covered after their check.
             if item.stays() {
                 uncovered.cover(item.from, item.to);
             }
@@ -64,9 +63,10 @@ impl Collection for PriorityQueueCheck<'_> {
         misfit.map(|operation| PriorityQueueFault { operation: *operation, item: None })
     }
 
-    /// The operation, and a smallest set of smaller items that leaves it no moment.
+    /// Returns the operation, and a smallest set of smaller items that leaves no moment for it.
     fn core(&self, items: &Items, fault: PriorityQueueFault) -> Core {
         let PriorityQueueFault { operation, item } = fault;
+        // An operation without an item found the queue empty, so every item obstructs it.
         let smaller = item.unwrap_or(NONE);
         let (first, last) = items.moments.of[operation as usize];
         let near = (0..smaller).zip(&items.of).filter(|(_, item)| item.stays());
@@ -106,9 +106,8 @@ impl Collection for PriorityQueueCheck<'_> {
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // The smaller an item, the more operations it obstructs: the operations of all greater
-        // items. `ends[m]` is the least last moment of the ranges that begin at `m` or later, so
-        // far.
+        // The smaller an item, the more operations it obstructs: it obstructs the operations of all greater items.
+        // `ends[m]` is the least last moment of the ranges found so far that begin at `m` or later.
         let mut found = Vec::new();
         let mut ends = pending::Least::new(items.moments.count);
         for operation in &items.empty {

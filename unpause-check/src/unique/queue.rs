@@ -1,24 +1,24 @@
 //! Queues in which no item is added twice.
 //!
-//! The items must have an order in which they are added and taken. In this order, v precedes w if the addition (or
-//! removal) of v returned before the invocation of the addition (or removal) of w. Items that are never taken come
-//! after all others. It is a contradiction if v must come before w by one relation and w before v by the other, and
-//! there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a longer cycle always
-//! has a shortcut that leaves a cycle of two.
+//! The items must be added and taken in the same order. In this order, v precedes w if the addition (or removal) of v
+//! returned before the invocation of the addition (or removal) of w. Items that are never taken come after all others.
+//! It is a contradiction if the additions require v before w, but the removals require w before v. There is no other
+//! contradiction (arXiv 2410.04581): both relations are interval orders, and a longer cycle always has a shortcut that
+//! leaves a cycle of two.
 //!
-//! An operation that found the queue empty needs a moment at which no item was surely inside. An
-//! item is surely inside from the return of its addition to the invocation of its removal. Given
-//! such a moment, it is an item of its own that is added and taken at that moment.
+//! An operation that found the queue empty needs a moment at which no item was surely inside. An item is surely inside
+//! from the return of its addition to the invocation of its removal. With such a moment, the operation is treated like
+//! an item that is added and taken at that moment.
 //!
-//! An addition that never returned happened if its item was taken. Removals that never returned can
-//! be matched with the items that must leave. Each item has a deadline: the first return of a
-//! removal of an item that it must come before. The i-th deadline needs i such removals invoked
-//! before it. Together with the operations that found the queue empty, that is enough for a
-//! violation, and for consistency if all of these have their moments all the same; otherwise the
-//! history is undecided, and so is a history with a peek.
+//! An addition that never returned happened if its item was taken. Removals that never returned can be matched with the
+//! items that must leave. Each item has a deadline: the first return among the removals of the items that must come
+//! after it. The i-th deadline needs i unreturned removals that were invoked before it. If a deadline fails, the
+//! history is violated. An operation that found the queue empty must also have its moment. The history is violated if
+//! it has none even when the first of these removals may have taken any item. If only this matching leaves it no
+//! moment, the history is undecided. A history with a peek is always undecided.
 //!
-//! The order is made by two cursors, one over additions and one over removals, that pass every item that can be
-//! next; an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
+//! Two cursors construct the order, one over additions and one over removals. Each cursor passes every item that can be
+//! next, and an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
 
 use unpause_ordered::sort_by_key;
 mod contradictions;
@@ -53,39 +53,40 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     Ruling::Linearizable(order)
 }
 
-/// Times are shifted to leave room for the initial items.
+/// A queue history. Times are shifted to leave room for the initial items.
 struct QueueCheck {
     times: Vec<(u64, u64)>,
     items: Vec<QueueItem>,
-    /// Operations that found the queue empty.
+    /// The operations that found the queue empty.
     empties: Vec<u32>,
-    /// Removals that never returned, by invocation.
+    /// The removals that never returned, sorted by invocation.
     removals: Vec<u32>,
-    /// Items by the invocation and by the return of their addition.
+    /// The items, sorted by the invocation of their addition; `by_add_end` is sorted by its return.
     by_add_call: Vec<u32>,
     by_add_end: Vec<u32>,
 }
 
-/// An item that was inside, with its addition and its removal: invocation, return and operation.
+/// An item that was inside, with the invocation, the return and the operation of its addition and its removal.
 #[derive(Clone, Copy)]
 struct QueueItem {
-    /// The return of the addition is not later than the return of the removal, which comes later.
+    /// The times of the addition. Its return is never later than the return of the removal, because the removal comes
+    /// after it.
     add: (u64, u64),
-    /// The invocation of the removal is not earlier than the invocation of the addition. All
-    /// `u64::MAX` if nothing took it.
+    /// The times of the removal. Its invocation is never earlier than the invocation of the addition. Both are
+    /// `u64::MAX` if no operation took the item.
     take: (u64, u64),
     added: u32,
     taken: u32,
 }
 
 impl QueueItem {
-    /// The times between which it was surely inside.
+    /// Returns the times between which the item was surely inside, if any.
     fn inside(&self) -> Option<(u64, u64)> {
         (self.add.1 < self.take.0).then_some((self.add.1, self.take.0))
     }
 }
 
-/// Items were inside without a break between two times.
+/// A period during which some item was always inside.
 struct Cover {
     from: u64,
     to: u64,
@@ -94,8 +95,7 @@ struct Cover {
 impl QueueCheck {
     fn new(plain: &Plain, spans: &[Span]) -> Option<QueueCheck> {
         let rows = Rows::new(plain, spans)?;
-        // The initial items get the times before the start, two for each, in the order of the
-        // queue.
+        // The initial items get the times before the start, two for each item, in the order of the queue.
         let shift = 2 * plain.initial.len() as u64;
         let time = |span: &Span| (span.invoked + shift, span.returned.saturating_add(shift));
         let times: Vec<(u64, u64)> = spans.iter().map(time).collect();
@@ -115,7 +115,7 @@ impl QueueCheck {
         let mut items = Vec::with_capacity(rows.add.len());
         let mut item = |added: u32, add: (u64, u64), taken: u32| {
             let take = if taken == NONE { NEVER } else { times[taken as usize] };
-            // An addition that never returned did not happen if its item was never taken.
+            // An addition that never returned is left out if its item was never taken.
             if taken == NONE && (added == NONE || add.1 == u64::MAX) {
                 return;
             }
@@ -139,13 +139,13 @@ impl QueueCheck {
         placed::by_key(&self.items.iter().map(key).collect::<Vec<u64>>())
     }
 
-    /// Finds removals without an addition, and tightens the times of all others.
+    /// Finds removals without an addition, and tightens the times of all other items.
     fn find_impossible(&mut self) -> Option<Ruling> {
         for item in &mut self.items {
             if item.added == NONE || item.take.1 < item.add.0 {
                 return Some(item.impossible());
             }
-            // The addition comes before the removal, so each bounds the times of the other.
+            // The addition comes before the removal, so each of them bounds the times of the other.
             item.add.1 = item.add.1.min(item.take.1);
             if item.taken != NONE {
                 item.take.0 = item.take.0.max(item.add.0);
@@ -154,10 +154,10 @@ impl QueueCheck {
         None
     }
 
-    /// Finds an item that was added before another and taken after it.
+    /// Finds an item that was added before another item but taken after it.
     fn find_overtaking(&self) -> Option<Ruling> {
         let mut earlier = self.by_add_end.iter().map(|item| &self.items[*item as usize]).peekable();
-        // Of the items whose addition returned so far, the item whose removal was invoked last.
+        // Among the items whose addition has returned, the item whose removal was invoked last.
         let mut last: Option<&QueueItem> = None;
         for second in self.by_add_call.iter().map(|item| &self.items[*item as usize]) {
             while let Some(first) = earlier.next_if(|first| first.add.1 < second.add.0) {
@@ -172,15 +172,15 @@ impl QueueCheck {
         None
     }
 
-    /// Matches items that must leave with removals that never returned, the most urgent one with the first of
-    /// these.
+    /// Matches items that must leave with removals that never returned: the most urgent item gets the earliest removal.
     fn give_removals(&mut self) -> Option<Ruling> {
-        // For each place in `by_add_call`, the item from there on whose removal returned first, among taken
-        // items.
+        // For each position in `by_add_call`: among the taken items from this position on, the item whose removal
+        // returned first.
         let mut first = vec![NONE; self.by_add_call.len() + 1];
         for place in (0..self.by_add_call.len()).rev() {
             let item = self.by_add_call[place];
             let end = |item: u32| self.items.get(item as usize).map_or(u64::MAX, |it| it.take.1);
+            // `NONE` is no index, so it counts as an item that leaves last.
             first[place] = if end(item) < end(first[place + 1]) { item } else { first[place + 1] };
         }
         let mut deadlines: Vec<(u64, u32, u32)> = Vec::new();
@@ -195,8 +195,7 @@ impl QueueCheck {
                 deadlines.push((self.items[first[place] as usize].take.1, item, first[place]));
             }
         }
-        // The earliest deadline gets the earliest removal: if this matching fails, every other one
-        // does.
+        // The earliest deadline gets the earliest removal. If this matching fails, every matching fails.
         deadlines.sort_unstable();
         for (number, &(deadline, item, _)) in deadlines.iter().enumerate() {
             let removal = self.removals.get(number).copied();
@@ -210,7 +209,7 @@ impl QueueCheck {
         None
     }
 
-    /// The times in which an item was surely inside, by time.
+    /// Returns the periods during which an item was surely inside, sorted by time.
     fn covers(&self) -> Vec<Cover> {
         let mut covers: Vec<Cover> = Vec::new();
         if self.empties.is_empty() {
@@ -226,8 +225,8 @@ impl QueueCheck {
         covers
     }
 
-    /// For each operation that found the queue empty, a time just after which the queue may be
-    /// empty, by operation. `None` if one of them has no such time.
+    /// Returns, for each operation that found the queue empty, a time just after which the queue may be empty, sorted
+    /// by operation. `None` if an operation has no such time.
     fn moments(&self, covers: &[Cover]) -> Option<Vec<(u64, u32)>> {
         let moment =
             |&operation: &u32| self.moment(covers, operation).map(|time| (time, operation));
@@ -236,7 +235,7 @@ impl QueueCheck {
 
     fn moment(&self, covers: &[Cover], operation: u32) -> Option<u64> {
         let (call, end) = self.times[operation as usize];
-        // Covers do not overlap, so only the last cover begun before the call can contain it.
+        // Covers do not overlap, so only the last cover that began before the call can contain it.
         let place = covers.partition_point(|cover| cover.from < call);
         match covers[..place].last().filter(|cover| call < cover.to) {
             Some(cover) if end < cover.to => None,
@@ -245,10 +244,10 @@ impl QueueCheck {
         }
     }
 
-    /// An operation found the queue empty while an item was inside, unless one of the removals that never
-    /// returned took the item.
+    /// Handles an operation that found the queue empty while an item was inside. This is a violation, unless a removal
+    /// that never returned may have taken the item.
     fn found_nothing_wrongly(&mut self) -> Ruling {
-        // Each item that was not surely taken may have been taken by the first of these.
+        // The first of these removals may have taken any item that was not surely taken.
         if let Some(&first) = self.removals.first() {
             let (call, _) = self.times[first as usize];
             for item in &mut self.items {
@@ -266,11 +265,11 @@ impl QueueCheck {
         }
     }
 
-    /// All operations in an order that explains them. `None` if the items have no order.
+    /// Returns all operations in an order that explains them. `None` if the items have no order.
     fn order(&self) -> Option<Vec<u32>> {
         let items = self.in_turn()?;
-        // The time just after which each operation takes effect, with the rank of its item: as early as it and
-        // its predecessors can. Both lists are sorted then.
+        // Each operation takes effect just after a time, as early as it and its predecessors allow. The lists contain
+        // this time and the rank of the item, so they are already sorted.
         let (mut adds, mut takes) = (Vec::new(), Vec::new());
         let (mut add_time, mut take_time) = (0, 0);
         for (turn, item) in items.into_iter().enumerate() {
@@ -296,7 +295,7 @@ impl QueueCheck {
         Some(order)
     }
 
-    /// The items in an order in which they can be added and taken.
+    /// Returns the items in an order in which they can be added and taken.
     fn in_turn(&self) -> Option<Vec<u32>> {
         let ever_taken = |item: &u32| self.items[*item as usize].taken != NONE;
         let (add_call, add_end) = if self.empties.is_empty() {
@@ -309,7 +308,7 @@ impl QueueCheck {
         take_call.retain(ever_taken);
         take_end.retain(ever_taken);
         let mut turns: Vec<u32> = Vec::with_capacity(self.items.len());
-        // The number of cursors that passed each item; 3 if it is in the order.
+        // The number of cursors that have passed each item; 3 if the item is already in the order.
         let mut passed = vec![0u8; self.items.len()];
         let mut ready = Vec::new();
         let mut adds = Cursor { calls: add_call, ends: add_end, call: 0, end: 0 };
@@ -325,7 +324,7 @@ impl QueueCheck {
                 turns.push(item);
             }
         }
-        // A taken item that is never ready waits for an item that waits for it.
+        // A taken item that is never ready waits for an item that in turn waits for it.
         if turns.len() < takes.calls.len() {
             return None;
         }
@@ -334,19 +333,19 @@ impl QueueCheck {
     }
 }
 
-/// Passes the additions, or the removals, that can be next.
+/// A cursor that passes the additions, or the removals, that can be next.
 struct Cursor {
-    /// Items by invocation and by return.
+    /// The items, sorted by invocation; `ends` is sorted by return.
     calls: Vec<u32>,
     ends: Vec<u32>,
-    /// The position in each.
+    /// The position in `calls`; `end` is the position in `ends`.
     call: usize,
     end: usize,
 }
 
 impl Cursor {
-    /// Passes every item that was invoked before the first return of the waiting items. Items that both cursors
-    /// have passed are ready.
+    /// Passes every item that was invoked before the first return among the waiting items. Items that both cursors have
+    /// passed become ready.
     fn advance(
         &mut self,
         passed: &mut [u8],

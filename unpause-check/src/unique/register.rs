@@ -1,20 +1,19 @@
-//! Registers in which no value is written twice, with compare-and-swap to values of its own.
+//! Registers in which no value is written twice, including by compare-and-swap.
 //!
-//! All operations on one value (its writer and its readers) are one *cluster*: the register holds
-//! the value once, without a break. Swaps join the clusters of their two values into a *block*
-//! without a break. Block P must come before block Q if some operation of P returned before some of
-//! Q was invoked, that is if the first return of P is earlier than the last invocation of Q. Two
-//! blocks that must each come before the other are a contradiction, and there is no other (Gibbons
-//! and Korach 1997, theorem 4.2; the blocks are ours, as are the rules for operations that never
-//! returned). In the words of that paper: the zone of a block, from its first return to its last
-//! invocation, may not overlap another such zone, and a zone that is the other way around may not lie
-//! inside one. So blocks in the order of the starts of their zones, each in the order of its swaps,
-//! are a linearization.
+//! All operations on one value (its writer and its readers) form one *cluster*: the register holds the value once,
+//! without a break. Swaps join the clusters of their two values into a *block* without a break. Block P must come
+//! before block Q if an operation of P returned before an operation of Q was invoked. In other words, the first return
+//! of P is earlier than the last invocation of Q. It is a contradiction if two blocks must each come before the other,
+//! and there is no other contradiction. This is theorem 4.2 of Gibbons and Korach 1997; the blocks are ours, and so are
+//! the rules for operations that never returned. In the terms of that paper, the zone of a block extends between its
+//! first return and its last invocation. A zone is *forward* if the return is earlier, otherwise *backward*. Two
+//! forward zones must not overlap, and a backward zone must not lie inside a forward zone. So a linearization is the
+//! blocks, sorted by the starts of their zones, each in the order of its swaps.
 //!
-//! A write or swap that never returned happened if its value was read, or swapped away by a swap
-//! that happened. A failed swap plays no part in contradictions; if there are none, it has to find a
-//! place in the linearization, and the verdict is left open if it does not, since it might in
-//! another. O(n), besides sorting (see `placed.rs`).
+//! A write or swap that never returned happened if its value was read, or was replaced by a swap that happened. Failed
+//! swaps play no part in contradictions. If there is no contradiction, each failed swap must find a position in the
+//! linearization. If it finds none, the verdict is left open, because it might find a position in another
+//! linearization. O(n), besides sorting (see `placed.rs`).
 
 use unpause_ordered::sort_by_number;
 mod contradictions;
@@ -39,6 +38,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     let by_start = placed::by_key(&starts.collect::<Vec<u64>>());
     let mut zone: Option<&Block> = None;
     for block in by_start.iter().map(|place| &blocks[*place as usize]) {
+        // The zones before `zone` end before it begins, so they cannot contradict this block.
         if let Some(zone) = zone.filter(|zone| zone.precedes(block) && block.precedes(zone)) {
             return register.crossed(zone, block);
         }
@@ -53,16 +53,15 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     }
 }
 
-/// Times are one later than in the history, so that 0 is before all.
+/// A register history. Each time is one greater than in the history, so 0 precedes all times.
 struct RegisterCheck<'a> {
     plain: &'a Plain,
     spans: &'a [Span],
-    /// For each value, the operation that wrote it, if it happened.
+    /// For each value, the operation that wrote it, if that operation happened.
     intro: Vec<u32>,
-    /// For each value, an operation as a proof that the register held it: a returned read or a swap
-    /// that happened.
+    /// For each value, an operation as a proof that the register held it: a returned read, or a swap that happened.
     seen: Vec<u32>,
-    /// For each value, the value that it replaced by a swap, and the value that replaced it.
+    /// For each value, the value that it replaced by a swap; `after` has the value that replaced it.
     before: Vec<u32>,
     after: Vec<u32>,
     clusters: Vec<RegisterCluster>,
@@ -91,14 +90,14 @@ struct RegisterCluster {
 }
 
 struct Block {
-    /// Its first value.
+    /// The first value of the block.
     root: u32,
     first: First,
     last: Last,
 }
 
 impl Block {
-    /// Returns `true` if it must come before the other.
+    /// Returns `true` if this block must come before the other.
     fn precedes(&self, other: &Block) -> bool {
         self.first.end < other.last.call
     }
@@ -122,6 +121,7 @@ impl<'a> RegisterCheck<'a> {
                     before[new as usize] = old;
                 }
                 Action::Peek(value) if !pending => {
+                    // One read is enough as a proof.
                     if seen[value as usize] == NONE {
                         seen[value as usize] = index as u32;
                     }
@@ -154,7 +154,7 @@ impl<'a> RegisterCheck<'a> {
             let mut value = value as usize;
             let happened =
                 |it: &Self, value: usize| !it.pending(it.intro[value]) || it.seen[value] != NONE;
-            // The register held the value that a swap replaced, and so on backwards.
+            // The register held the value that a swap replaced. If that value came from a swap too, continue backwards.
             while self.before[value] != NONE && happened(self, value) {
                 let old = self.before[value] as usize;
                 let known = self.seen[old] != NONE;
@@ -168,7 +168,7 @@ impl<'a> RegisterCheck<'a> {
             }
         }
         for value in 0..values as usize {
-            // A write without a return can be left out if nobody saw its value.
+            // A write without a return can be left out if no operation saw its value.
             if self.pending(self.intro[value]) && self.seen[value] == NONE {
                 (self.intro[value], self.before[value]) = (NONE, NONE);
             }
@@ -193,6 +193,7 @@ impl<'a> RegisterCheck<'a> {
     fn find_clusters(&mut self) -> Option<Ruling> {
         let of = |value: usize| {
             let (operation, value) = (self.intro[value], value as u32);
+            // A value without a writer has no operations here (see `find_links`), so its times do not matter.
             let (call, end) = if operation == NONE { (0, 0) } else { self.times(operation) };
             let first = First { end, operation, value };
             RegisterCluster { first, last: Last { call, operation, value } }
@@ -227,6 +228,7 @@ impl<'a> RegisterCheck<'a> {
                 continue;
             }
             there += 1;
+            // A value that a swap wrote belongs to the block of the value that it replaced.
             if self.before[root] != NONE {
                 continue;
             }
@@ -236,8 +238,8 @@ impl<'a> RegisterCheck<'a> {
             reached += 1;
             while value != NONE {
                 let RegisterCluster { first, last } = self.clusters[value as usize];
-                // The swaps fix the order of the values, so no operation of a value may return
-                // before one of an earlier value is invoked.
+                // The swaps fix the order of the values, so no operation on a value may return before an operation on
+                // an earlier value is invoked.
                 if first.end < block.last.call {
                     return Err(self.out_of_line(first));
                 }
@@ -252,13 +254,13 @@ impl<'a> RegisterCheck<'a> {
             }
             blocks.push(block);
         }
-        // Swaps in a circle have no first value, so no root reaches them.
+        // Swaps in a circle have no first value, so no root leads to them.
         if reached < there { Err(self.circle(&blocks)) } else { Ok(blocks) }
     }
 
-    /// `roots` are the first values of the blocks, in the order of the blocks.
+    /// Returns the linearization. `roots` are the first values of the blocks, in block order.
     fn order(&self, roots: impl Iterator<Item = u32>) -> Vec<u32> {
-        // The first place of the operations of each value in the order: first counted, then summed up.
+        // The first position of each value's operations in the order: first the counts, then their sums.
         let mut place = vec![0u32; self.intro.len()];
         let mut length = 0;
         for action in &self.plain.actions {
@@ -280,15 +282,17 @@ impl<'a> RegisterCheck<'a> {
             order[place[value as usize] as usize] = operation;
             place[value as usize] += 1;
         };
+        // The writer comes first among the operations on its value.
         for (value, &intro) in self.intro.iter().enumerate() {
             if intro < START {
                 put(value as u32, intro);
             }
         }
+        // Reads of one value change nothing, so the order of their invocations is good enough.
         let mut reads: Vec<u32> = (0..self.plain.actions.len() as u32)
             .filter(|index| matches!(self.plain.actions[*index as usize], Action::Peek(_)))
             .collect();
-        // Mostly sorted already.
+        // The reads are usually sorted already.
         sort_by_number(&mut reads, |index| self.spans[*index as usize].invoked);
         for index in reads {
             if let Action::Peek(value) = self.plain.actions[index as usize] {
@@ -317,7 +321,7 @@ mod tests {
     fn so_are_those_with_swaps() {
         let letters =
             [Swap(0, 1), Swap(1, 2), Swap(2, 3), Swap(2, 1), Swap(9, 3), Add(2), Peek(1), Peek(2)];
-        // Among them two that take the same value, which was never written.
+        // Two of these swaps write the same value, and one of them replaces a value that was never written.
         let pending = [Swap(0, 1), Swap(1, 2), Swap(9, 1), Add(2)];
         every(PlainObject::Register, &[0], 4, &letters, &pending).assert_decided(1.0);
     }

@@ -1,14 +1,14 @@
 //! Sets in which no value is added or removed twice.
 //!
-//! Values do not affect each other, so each is decided alone. The operations that found the value
-//! inside (its insert, its remove, and its observers) must be able to lie in this order. Between
-//! their first return and their last invocation the value was surely inside. An operation that did
-//! not find it must reach out of this interval (arXiv 2410.04581; the rules for operations that
-//! never returned are ours). An insert that never returned happened if its value was found or
-//! removed. A remove that never returned may then always have happened, because it forbids nothing.
+//! Values do not affect each other, so each value is decided separately. The operations that found the value inside
+//! (its insert, its observers, and its remove) must be possible in this order. Between the first return and the last
+//! invocation of these operations, the value was surely inside. An operation that did not find the value must extend
+//! beyond this interval (arXiv 2410.04581; the rules for operations that never returned are ours). An insert that never
+//! returned happened if its value was found or removed. A remove that never returned can then be assumed to have
+//! happened, because it rules out nothing.
 //!
-//! Each operation gets a moment, and the moments in order are the linearization. O(n), besides sorting (see
-//! `placed.rs`).
+//! Each operation gets a moment, and the operations sorted by their moments are the linearization. O(n), besides
+//! sorting (see `placed.rs`).
 
 use super::placed;
 use super::values::{Contradiction, NONE, RETURNED, Rows, START};
@@ -40,14 +40,15 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     Ruling::Linearizable(Some(set.order(plain)))
 }
 
-/// Each time is one greater than in the history, so 0 precedes all times.
+/// A set history. Each time is one greater than in the history, so 0 precedes all times.
 struct SetCheck<'a> {
     spans: &'a [Span],
     rows: Rows,
     inside: Vec<Inside>,
 }
 
-/// A value is surely inside from a return to an invocation, if that is later: each with its operation.
+/// The interval in which a value is surely inside: from a return to an invocation, each with its operation. Empty if
+/// the return is not earlier.
 #[derive(Clone, Copy)]
 struct Inside {
     from: (u64, u32),
@@ -80,6 +81,7 @@ impl<'a> SetCheck<'a> {
             if set.inside[value].from.1 == NONE {
                 continue;
             }
+            // A remove that never returned is included: the assumption that it happened rules out nothing.
             for index in [set.rows.add[value], set.rows.take[value]] {
                 if index < START {
                     set.found(value as u32, index as usize);
@@ -104,10 +106,11 @@ impl<'a> SetCheck<'a> {
         (invoked + 1, returned.saturating_add(1))
     }
 
-    /// The contradiction between the operations that found the value, if any.
+    /// Returns the contradiction between the operations that found the value, if any.
     fn contradiction(&self, value: usize) -> Option<Ruling> {
         let (add, take) = (self.rows.add[value], self.rows.take[value]);
         let Inside { from: (end, first), to: (call, last) } = self.inside[value];
+        // An initial value that no operation removes fits every operation that found it.
         if first == NONE || first == START && take == NONE {
             return None;
         }
@@ -165,8 +168,8 @@ impl<'a> SetCheck<'a> {
         story.ruling("absent while it was inside", text)
     }
 
-    /// The operations by the moments at which they can take effect. A moment `(time, rank)` is just
-    /// before the event at `time`; of several there, the lower rank is first.
+    /// Returns the operations, sorted by the moments at which they can take effect. A moment `(time, rank)` is just
+    /// before the event at `time`; among equal times, the lower rank is first.
     fn order(&self, plain: &Plain) -> Vec<u32> {
         let (mut times, mut rest) = (Vec::new(), Vec::new());
         for (index, action) in plain.actions.iter().enumerate() {
@@ -179,8 +182,10 @@ impl<'a> SetCheck<'a> {
                 _ => continue,
             };
             let Inside { from: (from, first), to: (to, _) } = self.inside[value as usize];
+            // If a value is never surely inside (`to < from`), its operations share one moment, and the rank orders
+            // them.
             let moment = if rank == 0 {
-                // As early as can be, or, if the value is inside then, as late as can be.
+                // As early as possible, or as late as possible if the value is inside at that time.
                 if from < call && call < to { (end, 4) } else { (call + 1, 0) }
             } else if first == NONE {
                 continue;
@@ -194,7 +199,7 @@ impl<'a> SetCheck<'a> {
             times.push(moment.0);
             rest.push((moment.1, index as u32));
         }
-        // By time first; few share one, and of these the rank decides.
+        // Sort by time first. Few operations share a time, and then the rank decides.
         let mut order = placed::by_key(&times);
         for group in order.chunk_by_mut(|one, other| times[*one as usize] == times[*other as usize])
         {

@@ -1,13 +1,13 @@
-//! Stacks in which no two items are alike: O(n log n).
+//! Stacks in which no two items are equal: O(n log n).
 //!
-//! If a stack would be empty without some item, that item lies at the bottom, and there it can be pushed, seen
-//! and popped. So the item can be at the bottom all its time if each of its operations has a moment
-//! at which no *other* item is surely inside. The history is then linearizable if and only if it is
-//! linearizable without that item. If such items can be removed until none is left, the history is
-//! linearizable; if the removal gets stuck, it is not (arXiv 2410.04581, stacks). Popping from an
-//! empty stack needs a moment at which nothing at all is surely inside. It depends on nothing else.
+//! If a stack would be empty without some item, that item is at the bottom, where it can be pushed, seen and popped. So
+//! an item can be at the bottom during its whole stay if each of its operations has a moment at which no *other* item
+//! is surely inside. The history is then linearizable if and only if it is linearizable without that item. If such
+//! items can be removed until no item is left, the history is linearizable; if the removal gets stuck, it is not (arXiv
+//! 2410.04581, stacks). A pop from an empty stack needs a moment at which no item is surely inside; this condition is
+//! independent of all others.
 //!
-//! The removal is in `bottom.rs`; this file has the other rules, and the texts of contradictions.
+//! The removal is in `bottom.rs`. This file has the other rules, and the texts of contradictions.
 
 use super::bottom::Layout;
 use super::intervals::{NONE, Uncovered, fewest};
@@ -33,9 +33,9 @@ struct StackCheck<'a> {
 
 /// A contradiction.
 pub(super) enum StackFault {
-    /// This operation found the stack empty, but at each of its moments an item was inside.
+    /// This operation found the stack empty, but an item was inside at each of its moments.
     NotEmpty(u32),
-    /// None of these can be at the bottom of the others.
+    /// None of these items can be at the bottom of the others.
     Stuck(Layout, Vec<u32>),
 }
 
@@ -68,8 +68,8 @@ impl Collection for StackCheck<'_> {
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // A remaining item obstructs an item under it if it was surely inside at the push of that
-        // item and was popped only later. `ends` is of the pops of the items under it.
+        // A remaining item obstructs a lower item that was surely inside at its push, if the lower item is popped while
+        // the remaining item is surely inside. `ends` has the pops of the lower items.
         let count = items.moments.count;
         let mut empty = pending::Least::new(count);
         for operation in &items.empty {
@@ -87,7 +87,7 @@ impl Collection for StackCheck<'_> {
         let (mut ends, mut next, mut found) = (pending::Least::new(count), 0, Vec::new());
         for value in untaken {
             let item = items.of[value as usize];
-            // Items that are surely inside by the push lie under the new item.
+            // The items that are surely inside before the push are under the new item.
             while let Some(under) = taken.get(next).filter(|t| t.from <= of(item.add).0) {
                 ends.put(under.to, of(under.take).1);
                 next += 1;
@@ -126,14 +126,16 @@ impl StackCheck<'_> {
         Core { operations: core, anomaly: Anomaly { name, text, edges } }
     }
 
-    /// The operations of a smallest set of stuck items that is stuck by itself.
+    /// Returns the contradiction between the operations of a smallest set of stuck items that is stuck by itself.
     fn out_of_order(&self, items: &Items, layout: &Layout, stuck: Vec<u32>) -> Core {
+        // Two items that cross contradict each other, so the costly minimization is not needed for them.
         let pair = layout.crossing(items, &stuck);
         let few = pair.map_or_else(|| layout.minimize(stuck), |pair| pair.to_vec());
         let values: Vec<u32> = few.iter().map(|number| layout.values[*number as usize]).collect();
-        // Items that are initially under all of these stay under them.
+        // Items that are initially under all of these items stay under them.
         let under = self.initial.iter().position(|value| values.contains(value));
         let told = &self.initial[under.unwrap_or(self.initial.len())..];
+        // The core contains the first and the last operation of each item anyway, which is enough for a crossing.
         let looks = match pair {
             Some(_) => Vec::new(),
             None => layout.observers_needed(&few),

@@ -1,13 +1,13 @@
-//! Tests an engine on histories of a few operations, each decided by brute force.
+//! Tests an engine on histories of a few operations, and compares it with a brute-force decision.
 //!
-//! The support of a verdict is tested too: an order must be right, and the core of a contradiction must be one
-//! alone. This file uses neither intervals nor the code of an engine. The environment variable `UNPAUSE_LONG`
-//! makes histories longer and more.
+//! The tests also check the proof of a verdict: an order must be correct, and the core of a contradiction must be a
+//! contradiction by itself. This file uses neither intervals nor the code of an engine. The environment variable
+//! `UNPAUSE_LONG` increases the length and the number of histories.
 
 use super::{Action, Core, Plain, PlainObject, Ruling, Span, Values, decide};
 use crate::long;
 
-/// The counts of verdicts.
+/// The number of verdicts of each kind.
 #[derive(Default, Debug)]
 pub(super) struct TrialTally {
     linearizable: u32,
@@ -17,8 +17,8 @@ pub(super) struct TrialTally {
 }
 
 impl TrialTally {
-    /// Asserts that the engine gave a verdict on this share of the histories at least, and both
-    /// verdicts on many.
+    /// Asserts that the engine decided at least this share of the histories, and that each verdict occurred more than
+    /// 100 times.
     #[track_caller]
     pub(super) fn assert_decided(&self, share: f64) {
         println!("{self:?}");
@@ -27,7 +27,7 @@ impl TrialTally {
         assert!(self.linearizable > 100 && self.violated > 100, "{self:?}");
     }
 
-    /// Runs the engine on one history, and checks its result.
+    /// Runs the engine on one history and checks its ruling.
     fn judge(&mut self, plain: &Plain, spans: &[Span]) {
         let plain = &numbered(plain);
         let all: Vec<u32> = (0..spans.len() as u32).collect();
@@ -53,9 +53,9 @@ impl TrialTally {
     }
 }
 
-/// Every history of fewer than `count` operations by 3 clients, over these letters for operations with and without a
-/// return; and those of `count` operations with every third shape, or with every shape in long tests. No value is added
-/// or taken twice.
+/// Tests every history of fewer than `count` operations by 3 clients, over these actions for operations with and
+/// without a return. For histories of `count` operations, tests every third shape, or every shape in long tests. No
+/// value is added or taken twice.
 pub(super) fn every(
     object: PlainObject,
     initial: &[u32],
@@ -94,7 +94,7 @@ fn label(
     }
 }
 
-/// Returns `true` if the action adds or takes a value that was added or taken already.
+/// Returns `true` if the action adds or takes a value that was already added or taken.
 fn repeats(plain: &Plain, action: &Action) -> bool {
     use Action::*;
     plain.actions.iter().any(|known| match (known, action) {
@@ -103,7 +103,7 @@ fn repeats(plain: &Plain, action: &Action) -> bool {
     })
 }
 
-/// The same with values numbered from 0, as a model numbers them.
+/// Returns the same history with values numbered from 0, in the numbering of a model.
 fn numbered(plain: &Plain) -> Plain {
     use Action::*;
     let mut values = Values::default();
@@ -119,8 +119,8 @@ fn numbered(plain: &Plain) -> Plain {
     Plain { object: plain.object, initial, actions: plain.actions.iter().map(action).collect() }
 }
 
-/// Random histories of up to 7 operations over such letters. In most of them operations that add
-/// tend to come first, so that many are linearizable.
+/// Tests random histories of up to 7 operations over such actions. In most histories, operations that add tend to come
+/// first, so many histories are linearizable.
 pub(super) fn random(
     object: PlainObject,
     initial: &[u32],
@@ -137,7 +137,7 @@ pub(super) fn random(
     for _ in 0..if long() { 1_000_000 } else { 10_000 } {
         let count = 2 + below(6);
         let mut times: Vec<u64> = (0..2 * count as u64).collect();
-        // Shuffled a little or wholly: operations are short or long.
+        // Shuffled slightly or completely, so operations are short or long.
         let reach = [2, 4, 2 * count][below(3)];
         for place in 0..times.len() {
             let other = (place + below(reach)).min(times.len() - 1);
@@ -169,7 +169,7 @@ pub(super) fn random(
     tally
 }
 
-/// All spans of histories of `count` operations, in the order of their invocations.
+/// Returns all spans of histories of `count` operations, in the order of their invocations.
 fn shapes(count: usize, clients: usize) -> Vec<Vec<Span>> {
     fn extend(
         spans: &mut Vec<Span>,
@@ -198,8 +198,7 @@ fn shapes(count: usize, clients: usize) -> Vec<Vec<Span>> {
     out
 }
 
-/// Returns `true` if some order of the operations that returned, and of some of the others, explains
-/// them.
+/// Returns `true` if some order explains all operations that returned, together with some of the other operations.
 fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     fn place(plain: &Plain, spans: &[Span], state: &[u32], left: &[u32]) -> bool {
         if left.iter().all(|op| spans[*op as usize].returned == u64::MAX) {
@@ -217,8 +216,8 @@ fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     place(plain, spans, &plain.initial, operations)
 }
 
-/// The state after an operation; `None` if it cannot have happened so. An operation without a
-/// return has whatever effect it can have.
+/// Returns the state after an operation; `None` if the operation cannot have happened in this state. An operation
+/// without a return has any effect that is possible.
 fn step(plain: &Plain, spans: &[Span], state: &[u32], op: u32) -> Option<Vec<u32>> {
     use {Action::*, PlainObject::*};
     let pending = spans[op as usize].returned == u64::MAX;

@@ -1,17 +1,17 @@
-//! Shared by the engines for unique values: the operations that added and took each value, and the collection
-//! of the operations of a contradiction. Contains no engine.
+//! Helpers for the engines for unique values: the operations that added and took each value, and a builder for the
+//! operations of a contradiction. This file contains no engine.
 
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
 use unpause_ordered::sort_by_number;
 
-/// No operation.
+/// The number for "no operation".
 pub(super) const NONE: u32 = u32::MAX;
-/// The operation that added the initial values: it is not part of the history.
+/// The number for the addition of the initial values, which is not part of the history.
 pub(super) const START: u32 = u32::MAX - 1;
 
-/// The number of values: one more than the largest number. `None` if the numbers are not dense, or if there are
-/// too many times or operations.
+/// Returns the number of values, which is one more than the largest number. `None` if the numbers are not dense, or if
+/// times are too large or operations too many.
 pub(super) fn count(plain: &Plain, spans: &[Span]) -> Option<usize> {
     let mut count = 0;
     for &value in &plain.initial {
@@ -27,24 +27,25 @@ pub(super) fn count(plain: &Plain, spans: &[Span]) -> Option<usize> {
         count = count.max(largest as usize + 1);
     }
     let operations = plain.actions.len();
+    // The engines add a few units to each time, for example two for each initial item of a queue.
     let room = u64::MAX - 2 * plain.initial.len() as u64 - 4;
     let late =
         |span: &Span| span.invoked > room || span.returned > room && span.returned != u64::MAX;
+    // The engines have tables that are indexed by value, so large gaps between the numbers would cost memory.
     let fits = count <= 2 * operations + plain.initial.len()
         && operations < START as usize
         && !spans.iter().any(late);
     fits.then_some(count)
 }
 
-/// For each value, the operation that added it and the operation that took it: an index, [`START`]
-/// or [`NONE`].
+/// For each value, the operation that added it and the operation that took it: an index, [`START`] or [`NONE`].
 pub(super) struct Rows {
     pub(super) add: Vec<u32>,
     pub(super) take: Vec<u32>,
 }
 
 impl Rows {
-    /// `None` if a value is added or taken twice, even by an operation that never returned.
+    /// Reads a history. Returns `None` if a value is added or taken twice, even by an operation that never returned.
     pub(super) fn new(plain: &Plain, spans: &[Span]) -> Option<Rows> {
         let count = count(plain, spans)?;
         let mut rows = Rows { add: vec![NONE; count], take: vec![NONE; count] };
@@ -62,7 +63,7 @@ impl Rows {
     }
 }
 
-/// Fills an empty place, or returns `None`.
+/// Fills an empty entry. Returns `None` if the entry was not empty.
 pub(super) fn once(place: &mut u32, operation: u32) -> Option<()> {
     (std::mem::replace(place, operation) == NONE).then_some(())
 }
@@ -89,14 +90,14 @@ impl Contradiction {
         format!("{{{place}}}")
     }
 
-    /// Adds the operation if it is one. Operations with placeholders come first.
+    /// Adds the operation unless it is [`START`] or [`NONE`]. Call it after all operations with placeholders are added.
     pub(super) fn with(&mut self, operation: u32) {
         if operation < START {
             self.operations.push(operation);
         }
     }
 
-    /// The operations with placeholders.
+    /// Returns the first operations, which have placeholders.
     pub(super) fn named(&self) -> &[u32] {
         &self.operations[..self.operations.len().min(4)]
     }
@@ -107,7 +108,7 @@ impl Contradiction {
 
     pub(super) fn ruling(self, name: &str, text: String) -> Ruling {
         let Contradiction { operations, edges } = self;
-        // The first of several mentions stays where it is, because the text refers to it.
+        // Keep the first of several mentions in its position, because the text refers to it.
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
         first.sort_unstable();
         first.dedup_by_key(|(operation, _)| *operation);

@@ -1,8 +1,8 @@
-//! EDN, as Jepsen writes it: one map a line, or all of them in a vector or list.
+//! EDN in Jepsen's form: one map per line, or all maps in a vector or list.
 //!
-//! Reads also the tagged records of Jepsen 0.3 and later, comments, discarded forms, metadata, maps with a
-//! namespace, and values that Clojure prints but cannot read again, such as `#object[…]`. Does not read forms
-//! of programs: quotes, functions, regular expressions.
+//! The reader also accepts the tagged records of Jepsen 0.3 and later, comments, discarded forms, metadata, and maps
+//! with a namespace. It accepts values that Clojure prints but cannot read back, such as `#object[…]`. It does not
+//! accept program forms: quotes, functions, regular expressions.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::source::{DEPTH_MAX, FileReader, NUMBER_MAX, utf8};
 pub(super) struct Edn<'a> {
     source: FileReader<'a>,
     names: NameTable,
-    /// The vector or list around the events: its opening place, and its closing character.
+    /// The vector or list around the events: the place of its opening character, and its closing character.
     around: Option<(FilePlace, u8)>,
-    /// True after the first value.
+    /// `true` after the first value.
     began: bool,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Edn<'a> {
         Edn { source, names: NameTable::default(), around: None, began: false }
     }
 
-    /// The only value.
+    /// Reads a file that contains a single value.
     pub(super) fn single(mut self) -> Result<Datum, Problem> {
         self.source.begin_event();
         let value = self.value(1)?;
@@ -37,12 +37,12 @@ impl<'a> Edn<'a> {
         Ok(value)
     }
 
-    /// The next value of any kind; none at the end.
+    /// Returns the next value of any kind, or `None` at the end.
     pub(super) fn plain(&mut self) -> Result<Option<Datum>, Problem> {
         self.item(1)
     }
 
-    /// Skips blanks and comments, and returns the next byte without taking it.
+    /// Skips whitespace and comments, and returns the next byte without consuming it.
     fn blank(&mut self) -> Result<Option<u8>, Problem> {
         loop {
             match self.source.peek()? {
@@ -64,7 +64,7 @@ impl<'a> Edn<'a> {
         self.source.syntax(format!("expected {what}, found {found}"))
     }
 
-    /// The next value, or none at a closing character or the end of the file.
+    /// Returns the next value, or `None` at a closing character or the end of the file.
     fn item(&mut self, depth: usize) -> Result<Option<Datum>, Problem> {
         loop {
             self.source.count_item()?;
@@ -144,7 +144,7 @@ impl<'a> Edn<'a> {
         match self.source.peek()? {
             Some(b'_') => {
                 self.source.next()?;
-                // Discarded, but it must be well-formed: otherwise its end is unknown.
+                // The value is discarded, but it must be well-formed, because otherwise its end is unknown.
                 self.value(depth + 1)?;
                 Ok(None)
             }
@@ -233,7 +233,7 @@ impl<'a> Edn<'a> {
         let at = self.source.at();
         self.source.next()?;
         let mut bytes = Vec::new();
-        // The first byte may be any visible one, the rest must be able to continue a name.
+        // The first byte may be any visible byte. Every further byte must be able to continue a name.
         if let Some(byte) = self.source.peek()?.filter(|byte| !is_blank(*byte)) {
             bytes.push(byte);
             self.source.next()?;
@@ -290,7 +290,7 @@ impl<'a> Edn<'a> {
                     let at = self.source.at();
                     self.source.next()?;
                     let code = super::value::hex(&mut self.source)?;
-                    // Clojure's texts are UTF-16 and may hold half of a surrogate pair, but a Rust string cannot.
+                    // Clojure's texts are UTF-16 and may contain half of a surrogate pair, but a Rust string cannot.
                     let letter = char::from_u32(code).ok_or_else(|| {
                         let message = "half of a surrogate pair is no character";
                         Problem::at(at, ProblemKind::Syntax, message)
@@ -337,7 +337,7 @@ impl FileValues for Edn<'_> {
     }
 }
 
-/// The number in a word: whole, a fraction, or kept as written.
+/// Returns the number in a word: an integer, a fraction, or the word as written.
 fn number(word: &str) -> Option<Datum> {
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -377,12 +377,12 @@ fn number(word: &str) -> Option<Datum> {
     if decimal.len() == unsigned.len() {
         return number;
     }
-    // A decimal of any precision is another kind of number than a double, of the same size or not.
+    // A decimal of arbitrary precision is a different kind of number than a double, even if both have the same value.
     let text = number?.to_string();
     Some(Datum::Number(format!("{}M", text.strip_suffix(".0").unwrap_or(&text)).into()))
 }
 
-/// Gives this namespace to keys without one.
+/// Adds this namespace to keys without a namespace.
 fn in_namespace(space: String, value: Datum) -> Datum {
     let Datum::Map(entries) = &value else {
         return Datum::Tagged(format!(":{space}").into(), Arc::new(value));

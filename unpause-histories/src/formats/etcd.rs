@@ -1,8 +1,7 @@
-//! The logs that Jepsen wrote of a compare-and-set register in its first years:
-//! `INFO  jepsen.util - 3  :invoke  :cas  [1 2]`.
+//! The log format of Jepsen's early tests of a compare-and-set register: `INFO  jepsen.util - 3  :invoke  :cas  [1 2]`.
 //!
-//! Other lines of the log are left out. Here a read of `nil` found nothing, and a failed compare-and-set found
-//! another value than it expected; a failed read gives no information.
+//! Other lines of the log are ignored. In this format, a read of `nil` found no value. A failed compare-and-set found a
+//! value different from the expected value. A failed read gives no information.
 
 use unpause_check::datum::Datum;
 use unpause_check::models::NilRead;
@@ -39,7 +38,7 @@ pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     pairing.finish()
 }
 
-/// Process, type, operation and value, in EDN; an explanation may follow.
+/// Reads process, type, operation and value, in EDN. An explanation may follow.
 fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
     let mut input = text.as_bytes();
     let mut values = Edn::new(FileReader::short(&mut input));
@@ -65,7 +64,7 @@ fn event(place: FilePlace, text: &str) -> Result<Option<FileEvent>, Problem> {
         return Err(Problem::at(place, ProblemKind::Event, message));
     };
     let value = match kind {
-        // Failed and unknown calls have prose as values: `:timed-out`, `indeterminate: …`.
+        // Failed and unknown calls have text as values: `:timed-out`, `indeterminate: …`.
         EventKind::Fail | EventKind::Info => Datum::Nil,
         EventKind::Invoke | EventKind::Ok => next()?.unwrap_or_default(),
     };

@@ -1,9 +1,9 @@
-//! The format of fastlin: a header `# stack`, then one operation a line, `push 3 1 2`: its method,
-//! value, start and end.
+//! fastlin's format: a header such as `# stack`, then one operation per line, such as `push 3 1 2`: method, value,
+//! start and end.
 //!
-//! Lines come in any order, so all are read and then sorted. At equal times a return comes before an
-//! invocation: intervals that touch do not overlap. The value -1 of a removal means that it found nothing. A
-//! priority queue returns the largest item first, but the model the smallest, so its values are negated: 3
+//! Lines may have any order, so all lines are read and then sorted. At equal times, a return precedes an invocation,
+//! because intervals that touch do not overlap. If a removal has the value -1, it found no item. fastlin's priority
+//! queue returns the largest item first, but the model returns the smallest item first. So the values are negated: 3
 //! becomes -3.
 
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::problem::{FilePlace, Problem, ProblemKind, shown};
 use crate::recording::{Answer, Call, Callers, End, Recording};
 use crate::source::FileReader;
 
-/// The largest item comes out first, in the model the smallest: its values are negated.
+/// A model with negated values: fastlin's queue returns the largest item first, but the model returns the smallest.
 const PRIORITY_QUEUE: &str = "priority-queue";
 
-/// Header, model, and each method with its name in the model.
+/// A header, the model, and each method with its name in the model.
 type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const OBJECTS: &[Row] = &[
@@ -69,7 +69,7 @@ pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
             return Err(bad(format!("it ends at {end}, not after its start at {start}")));
         }
         let value = number("value", value)?;
-        // The model pops the smallest item first, fastlin the largest.
+        // The model pops the smallest item first, but fastlin pops the largest.
         let sign = if *model == PRIORITY_QUEUE { -1 } else { 1 };
         calls.push((start, end, call(place, f, value, sign)));
     }
@@ -98,8 +98,8 @@ fn call(place: FilePlace, f: &str, value: i64, sign: i64) -> Call {
     Call { client: 0, f, key: None, value: asked, place, invoked: 0, end: Some(end) }
 }
 
-/// The negation of a number. The negation of the least number exceeds 63 bits, and as a [`Datum`]
-/// it is greater than all others.
+/// Returns the negation of a number. The negation of the smallest number exceeds 63 bits, and as a [`Datum`] it is
+/// greater than all other numbers.
 fn opposite(value: i64) -> Datum {
     match value.checked_neg() {
         Some(value) => value.into(),
@@ -107,7 +107,7 @@ fn opposite(value: i64) -> Datum {
     }
 }
 
-/// Replaces each start and end by its position in the order of all.
+/// Replaces each start and end time by its position among all start and end times.
 fn in_order(mut calls: Vec<(i64, i64, Call)>) -> Vec<Call> {
     calls.sort_by_key(|(start, _, call)| (*start, call.place));
     let starts = calls.iter().enumerate().map(|(n, (start, ..))| (*start, true, n));

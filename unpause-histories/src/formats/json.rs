@@ -1,7 +1,8 @@
-//! JSON: one event a line, or all of them in an array.
+//! JSON: one event per line, or all events in an array.
 //!
-//! The [reader](json) of the package of checkers streams, so no more than one event is held. The source limits depth
-//! and size, and keeps numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
+//! The [reader](json) of the package `unpause-check` streams its input, so at most one event is in memory. `FileReader`
+//! limits depth and size. Numbers of more than 64 bits are kept exactly. The tests compare the reader with
+//! `serde_json`.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The logs of LiMo and Violin: `[1] call push(3)`, later `[1] return`.
+//! The log format of LiMo and Violin: `[1] call push(3)`, and later `[1] return`.
 //!
-//! The result of a removal may be written at the return or, as in `call pop(3)`, at the call. A
-//! comment above, such as `# @object atomic-stack`, names the object; `add` and `remove` are its
-//! two operations.
+//! The result of a removal may be written at the return, or at the call as in `call pop(3)`. A
+//! comment above the calls, such as `# @object atomic-stack`, names the object. `add` and `remove`
+//! then are its two operations.
 
 use std::collections::HashMap;
 
@@ -22,13 +22,13 @@ pub(super) fn begins(text: &str) -> bool {
         )
     };
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    // Only the comment that names the object matters.
+    // Among the comments, only the object name matters.
     let comments = lines.clone().take_while(|line| line.starts_with('#'));
     comments.clone().any(|line| object(line).is_some())
         || lines.nth(comments.count()).is_some_and(is_call)
 }
 
-/// `# @object atomic-stack`
+/// Returns the object name in `# @object atomic-stack`.
 fn object(line: &str) -> Option<&str> {
     line.strip_prefix('#')?.trim_start().strip_prefix("@object").map(str::trim)
 }
@@ -36,7 +36,7 @@ fn object(line: &str) -> Option<&str> {
 pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut pairing = Pairing::new(Recording::new("limo"));
     let mut object_is: Option<(&'static str, [&'static str; 2])> = None;
-    // By thread, its call and the removed value on the line of the call.
+    // For each thread, its open call and the removed value on the line of the call.
     let mut called: HashMap<i64, (&'static str, Datum)> = HashMap::new();
     while let Some((place, line)) = source.line()? {
         let text = line.trim();
@@ -99,7 +99,7 @@ pub(super) fn read(mut source: FileReader<'_>) -> Result<Recording, Problem> {
     Ok(recording)
 }
 
-/// `push(3)`, `push 3` or `pop`.
+/// Parses `push(3)`, `push 3` or `pop`.
 fn method(text: &str) -> (&str, Datum) {
     let end = text.find(|c: char| c == '(' || c.is_whitespace()).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
@@ -115,7 +115,7 @@ fn value(text: &str) -> Datum {
     }
 }
 
-/// The name of a method in the models, and `true` if it adds something.
+/// Returns the name of a method in the models, and `true` if the method adds an item.
 fn name(
     name: &str,
     of_object: Option<[&'static str; 2]>,

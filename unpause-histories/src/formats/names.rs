@@ -1,18 +1,18 @@
-//! One copy of each name that a file repeats on every line.
+//! A table with one copy of each name that a file repeats on many lines.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The number of names above which they are taken for values.
+/// The maximum number of names in the table. If there are more, they are probably values.
 const NAMES_MAX: usize = 1024;
-/// The length above which a text is taken for a value.
+/// The maximum length of a name. A longer text is probably a value.
 const LENGTH_MAX: usize = 64;
 
 #[derive(Default)]
 pub(super) struct NameTable(HashSet<Arc<str>>);
 
 impl NameTable {
-    /// The name, shared with equal ones before.
+    /// Returns the name, shared with earlier equal names.
     pub(super) fn name(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return known.clone();

@@ -1,17 +1,17 @@
-//! Shared by the readers of JSON and EDN.
+//! Code shared by the readers of JSON and EDN.
 
 use unpause_check::datum::Datum;
 
 use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::source::FileReader;
 
-/// The values of a file that are events, one after the other.
+/// The top-level values of a file, which are events, one after the other.
 pub(super) trait FileValues {
-    /// The next value and its place; none at the end.
+    /// Returns the next value and its place, or `None` at the end.
     fn next(&mut self) -> Result<Option<(FilePlace, Datum)>, Problem>;
 }
 
-/// Four hexadecimal digits.
+/// Reads four hexadecimal digits.
 pub(super) fn hex(source: &mut FileReader<'_>) -> Result<u32, Problem> {
     let mut code = 0;
     for _ in 0..4 {
@@ -26,10 +26,10 @@ pub(super) fn hex(source: &mut FileReader<'_>) -> Result<u32, Problem> {
     Ok(code)
 }
 
-/// A map that began at `at`.
+/// Creates a map from the entries of a literal that began at `at`.
 ///
 /// # Errors
-/// If two of its keys are equal, because the value would be ambiguous.
+/// If two keys are equal, because the value of that key would be ambiguous.
 pub(super) fn map(at: FilePlace, entries: Vec<(Datum, Datum)>) -> Result<Datum, Problem> {
     let count = entries.len();
     let map = Datum::map(entries);

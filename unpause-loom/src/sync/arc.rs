@@ -1,4 +1,4 @@
-//! loom's `Arc`: std's, with references that must be gone at the end of a run.
+//! loom's `Arc`: std's `Arc`, whose references must all be dropped before the end of a run.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -13,28 +13,28 @@ use unpause_model::{Kind, count};
 pub struct Arc<T: ?Sized>(sync::Arc<T>);
 
 impl<T> Arc<T> {
-    /// A value that this is the only reference to.
+    /// Creates the first reference to a value.
     pub fn new(value: T) -> Arc<T> {
         Arc::from_std(sync::Arc::new(value))
     }
 
-    /// The same, pinned.
+    /// Creates a pinned first reference to a value.
     pub fn pin(value: T) -> Pin<Arc<T>> {
-        // SAFETY: the value does not move as long as it is shared.
+        // SAFETY: the value does not move while it is shared.
         unsafe { Pin::new_unchecked(Arc::new(value)) }
     }
 
-    /// The value, if this is its only reference.
+    /// Returns the value if this is its only reference.
     ///
     /// # Errors
-    /// The reference, if others exist.
+    /// Returns the reference if other references exist.
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
         sync::Arc::try_unwrap(this.into_std()).map_err(Arc::from_std)
     }
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// std's reference as one of loom's: of `dyn Trait`, for example.
+    /// Wraps a std reference, for example to a `dyn Trait`.
     pub fn from_std(std: sync::Arc<T>) -> Arc<T> {
         count(Kind::References, 1);
         Arc(std)
@@ -43,16 +43,16 @@ impl<T: ?Sized> Arc<T> {
     fn into_std(self) -> sync::Arc<T> {
         let this = ManuallyDrop::new(self);
         count(Kind::References, -1);
-        // SAFETY: read once, as `self` is not dropped.
+        // SAFETY: read only once, because `self` is not dropped.
         unsafe { std::ptr::read(&this.0) }
     }
 
-    /// The number of references.
+    /// Returns the number of references.
     pub fn strong_count(this: &Self) -> usize {
         sync::Arc::strong_count(&this.0)
     }
 
-    /// The value, if this is its only reference.
+    /// Returns the value if this is its only reference.
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         sync::Arc::get_mut(&mut this.0)
     }
@@ -62,44 +62,44 @@ impl<T: ?Sized> Arc<T> {
         sync::Arc::ptr_eq(&this.0, &other.0)
     }
 
-    /// A pointer to the value, for [`from_raw`](Self::from_raw).
+    /// Returns a pointer to the value, for [`from_raw`](Self::from_raw).
     pub fn into_raw(this: Self) -> *const T {
-        // Still a reference.
+        // The pointer still counts as a reference.
         let this = ManuallyDrop::new(this);
         sync::Arc::as_ptr(&this.0)
     }
 
-    /// A pointer to the value.
+    /// Returns a pointer to the value.
     pub fn as_ptr(this: &Self) -> *const T {
         sync::Arc::as_ptr(&this.0)
     }
 
-    /// The reference of [`into_raw`](Self::into_raw).
+    /// Returns the reference given to [`into_raw`](Self::into_raw).
     ///
     /// # Safety
-    /// As for std's function.
+    /// The same requirements as for std's function.
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         Arc(unsafe { sync::Arc::from_raw(pointer) })
     }
 
-    /// Adds a reference.
+    /// Adds one to the number of references.
     ///
     /// # Safety
-    /// As for std's function.
+    /// The same requirements as for std's function.
     pub unsafe fn increment_strong_count(pointer: *const T) {
         count(Kind::References, 1);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { sync::Arc::increment_strong_count(pointer) }
     }
 
-    /// Takes a reference away.
+    /// Subtracts one from the number of references.
     ///
     /// # Safety
-    /// As for std's function.
+    /// The same requirements as for std's function.
     pub unsafe fn decrement_strong_count(pointer: *const T) {
         count(Kind::References, -1);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { sync::Arc::decrement_strong_count(pointer) }
     }
 }

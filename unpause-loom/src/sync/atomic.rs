@@ -1,33 +1,33 @@
-//! loom's `sync::atomic`: std's atomics, and two ways to access their memory without an operation.
+//! loom's `sync::atomic`: std's atomics, plus two ways to access the value without an atomic operation.
 
 use std::fmt;
 use std::sync::atomic as std_atomic;
 
 pub use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-/// std's `spin_loop`.
+/// Calls std's `spin_loop`.
 pub fn spin_loop_hint() {
     std::hint::spin_loop();
 }
 
-/// The methods that all atomics have.
+/// Writes the methods common to all atomics.
 macro_rules! atomic {
     ($(#[$attribute:meta])* $name:ident [$($of:ident)?] $value:ty, $std:ty; $($change:ident)*) => {
         $(#[$attribute])*
         pub struct $name $(<$of>)? ($std);
 
         impl $(<$of>)? $name $(<$of>)? {
-            /// An atomic with this value.
+            /// Creates an atomic with this value.
             pub const fn new(value: $value) -> Self {
                 $name(<$std>::new(value))
             }
 
-            /// The value, read without an operation.
+            /// Reads the value without an atomic operation.
             ///
             /// # Safety
-            /// No other thread may write meanwhile.
+            /// No other thread may write at the same time.
             pub unsafe fn unsync_load(&self) -> $value {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { *self.0.as_ptr() }
             }
 
@@ -36,12 +36,12 @@ macro_rules! atomic {
                 act(self.0.get_mut())
             }
 
-            /// The value.
+            /// Returns the value.
             pub fn into_inner(self) -> $value {
                 self.0.into_inner()
             }
 
-            /// The value, by a load.
+            /// Loads the value.
             #[inline]
             pub fn load(&self, order: Ordering) -> $value {
                 self.0.load(order)
@@ -53,7 +53,7 @@ macro_rules! atomic {
                 self.0.store(value, order);
             }
 
-            /// Stores a value. Returns the previous one.
+            /// Stores a value, and returns the previous value.
             #[inline]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 self.0.swap(value, order)
@@ -75,7 +75,7 @@ macro_rules! atomic {
             /// Stores `new` if the value is `current`.
             ///
             /// # Errors
-            /// The value, if it is another one.
+            /// Returns the value if it is not `current`.
             #[inline]
             pub fn compare_exchange(
                 &self,
@@ -87,10 +87,10 @@ macro_rules! atomic {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            /// The same, and it may also fail if the value is `current`.
+            /// Like `compare_exchange`, but may also fail if the value is `current`.
             ///
             /// # Errors
-            /// The value.
+            /// Returns the value.
             #[inline]
             pub fn compare_exchange_weak(
                 &self,
@@ -102,10 +102,10 @@ macro_rules! atomic {
                 self.0.compare_exchange_weak(current, new, success, failure)
             }
 
-            /// Stores what `act` makes of the value, as long as it gives one. Returns the previous value.
+            /// Stores the result of `act` for the value, if `act` returns one. Returns the previous value.
             ///
             /// # Errors
-            /// The value, if `act` gives none.
+            /// Returns the value if `act` returns `None`.
             #[inline]
             pub fn fetch_update<F>(
                 &self,
@@ -120,7 +120,7 @@ macro_rules! atomic {
             }
 
             $(
-                /// The operation of this name in std. Returns the previous value.
+                /// Performs std's operation with the same name. Returns the previous value.
                 #[inline]
                 pub fn $change(&self, value: $value, order: Ordering) -> $value {
                     self.0.$change(value, order)
@@ -151,7 +151,7 @@ macro_rules! atomic {
 macro_rules! integers {
     ($($name:ident $int:ty;)*) => {$(
         atomic! {
-            /// std's atomic of this name.
+            /// std's atomic with the same name.
             $name [] $int, std_atomic::$name;
             fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min
         }

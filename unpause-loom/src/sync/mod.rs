@@ -1,4 +1,4 @@
-//! loom's `sync`: mostly std's.
+//! loom's `sync`: mostly std's items.
 
 mod arc;
 pub mod atomic;
@@ -12,7 +12,7 @@ pub use std::sync::{
 pub use self::arc::Arc;
 pub use self::notify::Notify;
 
-/// loom's `mpsc`: std's.
+/// loom's `mpsc`: std's items.
 pub mod mpsc {
     pub use std::sync::mpsc::{
         Receiver, RecvError, RecvTimeoutError, SendError, Sender, TryRecvError, channel,

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A flag that one thread waits for, and that the wait takes back.
+/// A flag for which one thread waits. The wait resets the flag.
 #[derive(Debug, Default)]
 pub struct Notify {
     is_set: Mutex<bool>,
@@ -10,7 +10,7 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// A flag that is not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Notify {
         Notify::default()
     }
@@ -21,7 +21,7 @@ impl Notify {
         self.changed.notify_one();
     }
 
-    /// Waits for the flag, and takes it back.
+    /// Waits for the flag, and resets it.
     pub fn wait(&self) {
         let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_while(is_set, |is_set| !*is_set);

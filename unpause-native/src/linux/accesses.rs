@@ -6,10 +6,10 @@ use super::request::{Access, Operation, Request};
 use super::{arch, passing, race};
 
 impl Local {
-    /// Does the operation that `thread` has requested last. Returns the previous and the new value.
+    /// Performs the operation that `thread` has requested last. Returns the previous and the new value.
     ///
     /// # Panics
-    /// If its last request was not an access.
+    /// Panics if the last request of `thread` was not an access.
     #[inline]
     pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
         match self.thread(thread).request {
@@ -21,9 +21,7 @@ impl Local {
                 if let Some(orders) = orders::orders() {
                     self.record(orders, thread, (access, values.0), 0);
                 }
-                // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
-                // thread's loop.
-                // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+                // SAFETY: the thread is suspended while the carrier runs, so this is the only reference.
                 let suspended = unsafe { self.run.threads[thread].as_mut() };
                 suspended.readings.has_changed |= access.changes(values.0);
                 passing::note_values(values.0, values.1);
@@ -33,11 +31,11 @@ impl Local {
         }
     }
 
-    /// Makes the last requested compare-exchange of `thread` fail. Returns the value that it has
-    /// seen twice; `None` if it cannot be made to fail.
+    /// Makes the last requested compare-exchange of `thread` fail. Returns the value that it has seen, twice. Returns
+    /// `None` if the compare-exchange cannot be made to fail.
     ///
     /// # Panics
-    /// If its last request was not a compare-exchange.
+    /// Panics if the last request of `thread` was not a compare-exchange.
     pub(crate) fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
         let of = self.thread(thread);
         let (Request::Access(access), Some(returns)) = (of.request, arch::failure(of)) else {
@@ -45,7 +43,7 @@ impl Local {
         };
         assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");
         let seen = Access { operation: Operation::Load, order: access.failure, ..access };
-        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+        // SAFETY: the thread is suspended while the carrier runs, so this is the only reference.
         let suspended = unsafe { self.run.threads[thread].as_mut() };
         suspended.request = Request::Access(seen);
         let values = self.perform(thread);
@@ -56,12 +54,12 @@ impl Local {
         Some(values)
     }
 
-    /// Gives the operation that `thread` has requested last another order, and another order of a failure.
+    /// Changes the memory order of the operation that `thread` has requested last, and its order in case of failure.
     ///
     /// # Panics
-    /// If its last request was not an access.
+    /// Panics if the last request of `thread` was not an access.
     pub(crate) fn set_orders(&mut self, thread: usize, (order, failure): (u8, u8)) {
-        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+        // SAFETY: the thread is suspended while the carrier runs, so this is the only reference.
         let suspended = unsafe { self.run.threads[thread].as_mut() };
         match &mut suspended.request {
             Request::Access(access) => (access.order, access.failure) = (order, failure),
@@ -69,10 +67,11 @@ impl Local {
         }
     }
 
-    /// The number of stores that the operation requested last by `thread` may choose: 1 if the run sees the newest.
+    /// Returns the number of stores that the last requested operation of `thread` may choose. Returns 1 if the run sees
+    /// only the newest store.
     ///
     /// # Panics
-    /// If its last request was not an access.
+    /// Panics if the last request of `thread` was not an access.
     pub(crate) fn candidates(&mut self, thread: usize) -> u32 {
         let Request::Access(access) = self.thread(thread).request else {
             panic!("thread {thread} has requested no access")
@@ -85,11 +84,12 @@ impl Local {
         orders.candidates(thread, &access, memory) as u32
     }
 
-    /// Does the operation that `thread` has requested last, on one of its candidates: 0 is the newest store. Any other
-    /// operation leaves memory as it is. Returns the value that it has seen and the value that it has left.
+    /// Performs the last requested operation of `thread` on one of its candidates; 0 is the newest store. On any other
+    /// candidate, the operation leaves memory unchanged. Returns the value that it has seen and the value that it has
+    /// left.
     ///
     /// # Panics
-    /// If its last request was not an access, or if it has fewer candidates.
+    /// Panics if the last request of `thread` was not an access, or if the request has fewer candidates.
     pub(crate) fn perform_seeing(&mut self, thread: usize, nth: u32) -> (u64, u64) {
         let Request::Access(access) = self.thread(thread).request else {
             panic!("thread {thread} has requested no access")
@@ -103,10 +103,10 @@ impl Local {
         (done.old, done.new)
     }
 
-    /// The newest value of the memory that `thread` has requested to access.
+    /// Returns the newest value of the memory that `thread` has requested to access.
     ///
     /// # Panics
-    /// If its last request was not an access.
+    /// Panics if the last request of `thread` was not an access.
     pub(crate) fn value(&self, thread: usize) -> u64 {
         match self.thread(thread).request {
             Request::Access(access) => Access { operation: Operation::Load, ..access }.perform().0,
@@ -114,7 +114,7 @@ impl Local {
         }
     }
 
-    /// Records an operation that finds a value in memory, and searches a data race.
+    /// Records an operation that finds a value in memory, and checks for a data race.
     fn record(
         &mut self,
         orders: &mut Orders,
@@ -137,10 +137,11 @@ impl Local {
         done
     }
 
-    /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
+    /// Returns the value that the last requested access of `thread` would see, if the access would leave the memory
+    /// unchanged.
     ///
     /// # Panics
-    /// If its last request was not an access.
+    /// Panics if the last request of `thread` was not an access.
     #[inline]
     pub(crate) fn look(&self, thread: usize) -> Option<u64> {
         match self.thread(thread).request {

@@ -1,8 +1,9 @@
-//! The places of allocations in the heap. Each thread has parts of its own, whose addresses depend on the thread only.
+//! The places of allocations in the heap. Each thread has its own parts of the heap, and their addresses depend on the
+//! thread only.
 //!
-//! So the addresses of the allocations of a thread do not depend on what others allocate: steps of two threads that
-//! allocate commute, which a search relies on. Large allocations, and all if no part is left, take the next free bytes
-//! behind the parts.
+//! So the addresses of a thread's allocations do not depend on the allocations of other threads. Steps of two
+//! allocating threads commute, and searches rely on this. Large allocations use the next free bytes after the parts,
+//! and so do all allocations if no part is left.
 
 use std::ops::Range;
 
@@ -10,9 +11,9 @@ use super::heap::{SIZE, UNIT};
 
 /// The bytes of a part.
 const PART: usize = 256 << 10;
-/// The number of parts: half of the heap.
+/// The number of parts. They are half of the heap.
 const PARTS: usize = SIZE / 2 / PART;
-/// The number of bytes from which an allocation is large.
+/// The minimum number of bytes of a large allocation.
 const LARGE: usize = PART / 4;
 
 /// The current part of a thread. Offsets are relative to the heap.
@@ -31,11 +32,12 @@ impl Arena {
 
 /// The bytes of the heap that are in use. Offsets are relative to the heap.
 pub(crate) struct Places {
-    /// By part: the number of bytes in use; 0 for a part without a thread.
+    /// For each part, the number of bytes in use; 0 for a part without a thread.
     used: [u32; PARTS],
-    /// By part: the number of its first bytes that earlier runs have and [keep](Places::keep).
+    /// For each part, the number of its first bytes that earlier runs have allocated and [keep](Places::keep).
     kept: [u32; PARTS],
-    /// The numbers of the parts with a thread, of which there are `taken`. So a reset costs what the run has used.
+    /// The numbers of the parts with a thread; the first `taken` entries are valid. With this list, the cost of a reset
+    /// depends only on the used parts.
     parts: [u16; PARTS],
     taken: usize,
     /// The end of the large allocations.
@@ -57,7 +59,7 @@ impl Places {
         last: usize::MAX,
     };
 
-    /// Returns the ranges in use, without what is kept.
+    /// Returns the ranges in use, without kept bytes.
     pub(crate) fn used(&self) -> impl Iterator<Item = Range<usize>> {
         let parts = self.parts[..self.taken].iter().map(|part| {
             let part = usize::from(*part);
@@ -72,12 +74,13 @@ impl Places {
         start >= kept.unwrap_or(self.kept_top)
     }
 
-    /// Returns `true` if something is kept.
+    /// Returns `true` if any bytes are kept.
     pub(crate) fn keeps(&self) -> bool {
         self.kept_top > PARTS * PART || self.kept.iter().any(|kept| *kept > 0)
     }
 
-    /// Keeps all allocations of the run: later runs do not use their bytes. For [`reset`](Self::reset), before it.
+    /// Keeps all allocations of the run, so that later runs do not use their bytes. Must be called before
+    /// [`reset`](Self::reset).
     pub(crate) fn keep(&mut self) {
         for part in &self.parts[..self.taken] {
             self.kept[usize::from(*part)] = self.used[usize::from(*part)];
@@ -85,7 +88,7 @@ impl Places {
         self.kept_top = self.top;
     }
 
-    /// Gives all parts up.
+    /// Removes the threads from all parts.
     pub(crate) fn reset(&mut self) {
         for part in &self.parts[..self.taken] {
             self.used[usize::from(*part)] = 0;
@@ -93,8 +96,8 @@ impl Places {
         (self.taken, self.top, self.last) = (0, self.kept_top, usize::MAX);
     }
 
-    /// The number of bytes in use from an offset to the end of its part. This is at least the size
-    /// of an allocation at the offset.
+    /// Returns the number of bytes in use from an offset to the end of its part. This is at least the size of an
+    /// allocation at the offset.
     pub(crate) fn left(&self, start: usize) -> usize {
         let part = start / PART;
         let end = match self.used.get(part) {
@@ -104,8 +107,8 @@ impl Places {
         end.saturating_sub(start)
     }
 
-    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the offset of
-    /// the room in the heap at `base`; `None` if the heap is full.
+    /// Allocates room for `size` bytes with `before` bytes in front of them, for the thread with this path. Returns the
+    /// offset of the room in the heap at `base`; `None` if the heap is full.
     pub(crate) fn take(
         &mut self,
         (arena, path): (&mut Arena, u64),
@@ -137,7 +140,7 @@ impl Places {
         Some(start)
     }
 
-    /// Gives `size` bytes to the allocation at `start` if it can grow in place. Returns `true` if it has them.
+    /// Resizes the allocation at `start` to `size` bytes if it can grow in place. Returns `true` on success.
     pub(crate) fn resize(&mut self, arena: Option<&mut Arena>, start: usize, size: usize) -> bool {
         let Some(end) = start.checked_add(size) else { return false };
         match arena {
@@ -159,8 +162,8 @@ impl Places {
         self.used[part] = self.used[part].max((arena.free.start - part * PART) as u32);
     }
 
-    /// Takes a part without a thread. Its number depends on the path of the thread and the number of its parts, unless
-    /// another thread has that part. `None` if all parts have a thread.
+    /// Assigns a part without a thread. Its number depends on the path of the thread and its number of parts, unless
+    /// another thread already has that part. Returns `None` if all parts have a thread.
     fn take_part(&mut self, path: u64, nth: u64) -> Option<usize> {
         let hash = (path ^ nth.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
         let first = (hash >> 32) as usize % PARTS;
@@ -177,10 +180,10 @@ impl Places {
 mod tests {
     use super::*;
 
-    /// A base that is not zero, as of a mapping.
+    /// A base that is not zero, like the base of a mapping.
     const BASE: usize = 0x2000_0000_0000;
 
-    /// Takes memory of this size for each thread of the order, with 16 bytes in front; returns the places by thread.
+    /// Allocates this size for each thread in the order, with 16 bytes in front. Returns the places by thread.
     fn places(order: &[u64], size: usize) -> Vec<(u64, usize)> {
         let mut heap = Places::NONE;
         let mut arenas = [Arena::NONE; 3];
@@ -207,7 +210,7 @@ mod tests {
             let apart = |pair: &[usize]| pair[1] - pair[0] >= size + UNIT;
             assert!(starts.windows(2).all(apart), "{size} bytes: {starts:?}");
         }
-        // Large ones do.
+        // Large allocations depend on the order.
         assert_ne!(places(&[0, 1], LARGE), places(&[1, 0], LARGE));
     }
 

@@ -1,7 +1,7 @@
 //! The functions that instrumented code calls for atomic operations.
 //!
-//! Each begins with a few instructions that pass the address of the return address and the frame pointer of the caller
-//! on: `arch/`.
+//! Each function begins with a few instructions that add two arguments: the address of the return address, and the
+//! frame pointer of the caller. See `arch/`.
 
 use super::arch::{entry, entry_of_strong};
 use super::captured;
@@ -10,14 +10,15 @@ use super::passing;
 use super::request::{Access, Operation, Request};
 use super::thread::{current, outside};
 
-/// Does an operation: outside of runs at once, in a run when the carrier says so, or in passing. Returns the old value.
+/// Performs an operation. Outside of runs, the thread performs it at once. In a run, the carrier performs it, or the
+/// thread performs it in passing (`passing.rs`). Returns the old value.
 #[inline(always)]
 fn operate(access: Access, caller: (usize, usize)) -> u64 {
     match current() {
         None => access.perform().0,
         Some(thread) => {
             if access.size != 0 {
-                // The carrier accesses the memory: an address that is none must fail here, on the thread that has it.
+                // The carrier accesses the memory. An invalid address must fail here, on the thread that uses it.
                 // SAFETY: instrumented code is about to access these bytes.
                 unsafe { std::ptr::read_volatile(access.address as *const u8) };
             }
@@ -27,7 +28,7 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
             if access.size != 0 && captured::has(thread, access.address) {
                 return access.perform().0;
             }
-            // SAFETY: the address of the return address, on the stack of this thread.
+            // SAFETY: this is the address of the return address on the stack of this thread.
             let from = unsafe { *(caller.0 as *const usize) };
             let caller = (from, caller.1);
             match passing::perform(thread, &access, caller) {
@@ -42,12 +43,12 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
 #[repr(C)]
 struct Exchanged {
     old: u64,
-    /// Where it returns to: see `weak.rs`.
+    /// The return address: see `weak.rs`.
     returns: usize,
 }
 
-/// The read-modify-write operations of one size. Values come in whole registers: the compiler leaves what it likes
-/// above their bits.
+/// Defines the read-modify-write operations of one size. Values are passed in whole registers, because the compiler
+/// leaves arbitrary bits above the value.
 macro_rules! changes {
     ($int:ty, $size:literal; $($name:ident $to:ident $operation:ident)*) => {$(
         extern "C" fn $to(address: usize, operand: usize, order: i32, from: usize, frame: usize) -> $int {
@@ -66,7 +67,7 @@ macro_rules! changes {
     )*};
 }
 
-/// All operations of one size.
+/// Defines all operations of one size.
 macro_rules! size {
     ($module:ident, $int:ty, $size:literal, $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident
      $or:ident $xor:ident $nand:ident $strong:ident) => {
@@ -93,7 +94,8 @@ macro_rules! size {
                 $nand nand Nand
             }
 
-            // The order of a failure, the last argument, comes in the second byte of the order: `entry_of_strong`.
+            // The memory order of a failure, the last argument, is in the second byte of `order`: see
+            // `entry_of_strong`.
             extern "C" fn strong(
                 address: usize,
                 expected: usize,
@@ -150,7 +152,7 @@ extern "C" fn __tsan_atomic_signal_fence(order: i32) {
     }
 }
 
-// The constructor of each instrumented object calls it.
+// The constructor of each instrumented object calls this function.
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_init() {}
 

@@ -1,10 +1,10 @@
-//! Memory that existed before the runs of a closure: what the closure has captured. It outlives the runs, so that the
-//! test can gather values over all of them, and it is no shared memory of a run: its atomic operations are not
+//! Memory that existed before the runs of a closure: the memory that the closure has captured. It outlives the runs, so
+//! that the test can gather values over all of them. It is not shared memory of a run: its atomic operations are not
 //! requests.
 //!
-//! It is the memory that was mapped when the test called the runner, without the program's statics and without the
-//! stacks and thread-locals of the simulated threads. Allocations of a run that such memory may refer to at its end are
-//! [kept](super::arenas::Places::keep).
+//! Captured memory is all memory that was mapped when the test called the runner, except the program's statics and the
+//! stacks and thread-locals of the simulated threads. If such memory may refer to an allocation of a run at the end of
+//! the run, the allocation is [kept](super::arenas::Places::keep).
 
 use std::cell::UnsafeCell;
 use std::fs;
@@ -14,48 +14,50 @@ use super::heap;
 use super::statics;
 use super::thread::Thread;
 
-/// The number of bytes above the address that the system knows a thread by, which thread-locals are below.
+/// The number of bytes above the address by which the system identifies a thread. Thread-locals are below this address.
 const ABOVE: usize = 4096;
 
 struct Shared(UnsafeCell<Vec<Range<usize>>>);
 
-// SAFETY: written when no run is on, by the test whose runs are next, and read by the carrier and the threads of a run,
-// which run one at a time, on the carrier's thread of the system.
+// SAFETY: the test writes this value only while no run executes. The carrier and the threads of a run read it. They
+// execute one at a time, on the carrier's OS thread.
 unsafe impl Sync for Shared {}
 
-/// The ranges of captured memory, in the order of their addresses. Empty for runs without any.
+/// The ranges of captured memory, sorted by address. Empty for runs without captured memory.
 static RANGES: Shared = Shared(UnsafeCell::new(Vec::new()));
 
-/// Ends the use of captured memory when it is dropped, and puts the statics back that the runs have changed.
+/// A guard that ends the use of captured memory when it is dropped, and restores the statics that the runs have
+/// changed.
 #[must_use]
 pub struct Captured {
     statics: Vec<Vec<u8>>,
 }
 
-/// Has the next runs leave the memory alone that exists now, if their closure `has_captured` some of it, and the
-/// statics as they are now in the end. For a test that makes runs, while no other test makes runs.
+/// Prepares runs of a closure. If the closure `has_captured` memory, the next runs leave all memory alone that exists
+/// now. The returned guard restores the current values of the statics. Must be called by a test that executes runs,
+/// while no other test does.
 ///
 /// # Panics
-/// If the system does not tell the mappings of this process.
+/// Panics if the system does not list the mappings of this process.
 pub fn capture(has_captured: bool) -> Captured {
-    // If they cannot be found, the first run fails with the reason.
+    // If the statics cannot be found, the first run fails with the reason.
     let statics = statics::save().map(|()| statics::current()).unwrap_or_default();
     let ranges = if has_captured { mapped() } else { Vec::new() };
-    // SAFETY: see `Shared`: no run is on.
+    // SAFETY: no run executes; see `Shared`.
     unsafe { *RANGES.0.get() = ranges };
     Captured { statics }
 }
 
 impl Drop for Captured {
     fn drop(&mut self) {
-        // SAFETY: see `Shared`: no run is on.
+        // SAFETY: no run executes; see `Shared`.
         unsafe { *RANGES.0.get() = Vec::new() };
         statics::give_back(&self.statics);
     }
 }
 
 fn ranges() -> &'static [Range<usize>] {
-    // SAFETY: see `Shared`: changed when no run is on.
+    // SAFETY: the value changes only while no run executes; see `Shared`.
     unsafe { &*RANGES.0.get() }
 }
 
@@ -75,7 +77,7 @@ fn is_in(thread: &Thread, address: usize) -> bool {
     let ranges = ranges();
     let after = ranges.partition_point(|range| range.start <= address);
     let is_mapped = after > 0 && ranges[after - 1].contains(&address);
-    // The system may give memory to a thread that has belonged to another one before.
+    // The system may reuse captured memory for a thread stack, so the stacks of threads are excluded.
     // SAFETY: workers are never freed.
     let mut threads = thread.run_of().threads.iter().map(|thread| unsafe { thread.as_ref() });
     is_mapped
@@ -83,7 +85,7 @@ fn is_in(thread: &Thread, address: usize) -> bool {
             .any(|thread| (thread.lowest..thread.pthread as usize + ABOVE).contains(&address))
 }
 
-/// The writable mappings of the process that are of no file and not of the heap of runs.
+/// Returns the writable mappings of the process that belong neither to a file nor to the heap of runs.
 fn mapped() -> Vec<Range<usize>> {
     let maps = match fs::read_to_string("/proc/self/maps") {
         Ok(maps) => maps,
@@ -93,7 +95,7 @@ fn mapped() -> Vec<Range<usize>> {
     ranges.filter(|range| !heap::has(range.start)).collect()
 }
 
-/// The range of a line of the system's list of mappings, if it is of writable memory that is of no file.
+/// Returns the range in a line of the system's list of mappings, if it is writable memory that belongs to no file.
 fn range(line: &str) -> Option<Range<usize>> {
     let mut words = line.split_ascii_whitespace();
     let (addresses, rights) = (words.next()?, words.next()?);

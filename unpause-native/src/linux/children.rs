@@ -1,10 +1,10 @@
-//! Other processes: they are real, and so are their pipes. A variable tells a test program of this
-//! library that a run has started it. It then ends as the real program does, by a signal for example.
+//! Other processes. They are real, and so are their pipes. An environment variable marks a process that a run has
+//! started. If it is a test program of this library, it then ends like a real program, for example by a signal.
 //!
-//! A descriptor of a run exists in this process only. So the pipes that `Command` of std makes for
-//! a child are pipes of the kernel: std's function notes its entry, and the pipes are real until it
-//! has started the child. A call that reads such a pipe, or waits for the child, waits for the
-//! kernel: meanwhile no other thread of the run runs, and virtual time does not advance.
+//! A descriptor of a run exists in this process only. So the pipes that std's `Command` creates for a child are kernel
+//! pipes. The std function records its entry, and all pipes are real until it has started the child. A call that reads
+//! such a pipe, or waits for the child, waits for the kernel. During this wait, no other thread of the run executes,
+//! and the virtual time does not advance.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -13,10 +13,10 @@ use super::compiled::note_entered;
 use super::real::real;
 use super::thread::{Thread, any, current, outside};
 
-/// The functions of std that start a process.
+/// The std functions that start a process.
 const STARTS: [&str; 3] = ["spawn", "output", "status"];
 
-/// A thread has entered a function of std with this path, in a frame near `frame`.
+/// Records that a thread has entered a std function with this path, in a frame near `frame`.
 pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
     let starts = path
         .strip_prefix("<std::process::Command>::")
@@ -27,20 +27,19 @@ pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
 }
 
 impl Thread {
-    /// Returns `true` if a function of libc with this frame is called by a function that starts a
-    /// process.
+    /// Returns `true` if a function that starts a process calls a libc function with this frame.
     pub(crate) fn starts_child(&self, frame: usize) -> bool {
-        // The stack grows down.
+        // The stack grows towards lower addresses.
         frame < self.starts_child
     }
 }
 
-/// Tells why a run cannot wait for a descriptor of the kernel's together with its own files. Files on a disk cannot be
-/// waited for elsewhere, either.
+/// Reports why a run cannot wait for a kernel descriptor together with its own files. Says nothing about disk files,
+/// which cannot be waited for outside of runs, either.
 pub(crate) fn tell(descriptor: c_int) {
-    // SAFETY: all bytes zero are a value of the type.
+    // SAFETY: the type allows all bytes to be zero.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: a question about a descriptor, with room for the answer.
+    // SAFETY: the call reads the state of a descriptor, and there is room for the result.
     let known = unsafe { libc::fstat(descriptor, &mut found) } == 0;
     if !known || matches!(found.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR) {
         return;
@@ -69,15 +68,16 @@ type Spawn = unsafe extern "C" fn(
 /// The variable in the environment of a process that a run starts.
 const STARTED: &CStr = c"UNPAUSE_STARTED_BY_RUN=1";
 
-/// An environment with the variable, if a run starts the process: texts, with a null behind the last.
+/// Returns an environment that contains the variable, if a run starts the process. The result is a list of texts,
+/// followed by null.
 ///
 /// # Safety
-/// `environment` is null, or the same with texts of C.
+/// `environment` must be null, or a null-terminated list of C strings.
 unsafe fn marked(environment: *const *mut c_char) -> Option<Vec<*mut c_char>> {
     current().filter(|_| !environment.is_null())?;
     outside(|| {
         let mut texts = Vec::new();
-        // SAFETY: the caller's: the null is the last one.
+        // SAFETY: the caller guarantees that the list ends with null.
         unsafe {
             let mut next = environment;
             while !(*next).is_null() {
@@ -102,7 +102,7 @@ macro_rules! spawns {
             environment: *const *mut c_char,
         ) -> c_int {
             started();
-            // SAFETY: the caller's arguments.
+            // SAFETY: the caller guarantees the arguments.
             unsafe {
                 let marked = marked(environment);
                 let environment = marked.as_ref().map_or(environment, |texts| texts.as_ptr());
@@ -120,19 +120,19 @@ spawns! {
     posix_spawnp c"posix_spawnp"
 }
 
-/// The pipes of the child are made.
+/// Records that the pipes of the child are created.
 fn started() {
     if let Some(thread) = current() {
         thread.starts_child = 0;
     }
 }
 
-/// The child of a run has a copy of the carrier and of one simulated thread. It is no part of the run: what the thread
-/// calls until it executes another program, or ends, is real.
+/// The child of a run has a copy of the carrier and of one simulated thread. The child does not belong to the run: the
+/// thread calls real functions until it executes another program or ends.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fork() -> libc::pid_t {
     started();
-    // SAFETY: it has no arguments.
+    // SAFETY: the function has no arguments.
     let process = unsafe { real!(c"fork", unsafe extern "C" fn() -> libc::pid_t)() };
     if process == 0
         && let Some(thread) = any()

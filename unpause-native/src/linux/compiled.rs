@@ -1,5 +1,5 @@
-//! The compiled part of std: whether the program is linked with instrumented replacements of its functions, and entries
-//! of functions that have none.
+//! The compiled part of std: checks if the program is linked with instrumented replacements of its functions, and
+//! records the entries of functions without replacements.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
@@ -16,17 +16,17 @@ use super::switch::frame_pointer;
 use super::thread::{current, inside, outside};
 use super::{children, statics, unseen};
 
-/// The functions that simulated threads have entered since [`take_entered`].
+/// The functions without requests that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Returns `true` if the functions of std that synchronise threads are replaced by instrumented ones in this program.
+/// Returns `true` if instrumented functions replace the std functions that synchronise threads in this program.
 pub fn std_is_replaced() -> bool {
     marker() != 0
 }
 
-/// Takes the functions with operations that are not requests, as far as simulated threads have entered them since the
-/// last call. They are functions of std with locks of their own, by path, and functions with instructions that
-/// synchronise threads or call the system.
+/// Returns the functions with operations that are not requests, if simulated threads have entered them since the last
+/// call. They are std functions with locks of their own, by path, and functions with instructions that synchronise
+/// threads or call the system.
 pub fn take_entered() -> Vec<&'static str> {
     let mut entered = std::mem::take(&mut *ENTERED.lock().unwrap_or_else(PoisonError::into_inner));
     entered.append(&mut unseen::entered());
@@ -36,21 +36,21 @@ pub fn take_entered() -> Vec<&'static str> {
     entered.into_iter().collect()
 }
 
-/// The functions that the threads of a run in another process have entered.
+/// Sets the functions that the threads of a run in another process have entered.
 pub(crate) fn set_entered(entered: Vec<&'static str>) {
     *ENTERED.lock().unwrap_or_else(PoisonError::into_inner) = entered.into_iter().collect();
 }
 
-/// Notes that a function with this path is entered.
+/// Records that a function with this path is entered.
 ///
 /// # Safety
-/// The path ends with a zero and is never freed.
+/// The path must be null-terminated and never freed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
     let frame = frame_pointer();
     let Some(thread) = current() else { return };
     outside(|| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the path is valid.
         let path: &'static CStr = unsafe { CStr::from_ptr(path) };
         let path = path.to_str().unwrap_or("a function of std");
         streams::entered(path);
@@ -59,38 +59,37 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
     });
 }
 
-/// Notes that a simulated thread has called a function of libc with effects unseen by searches.
+/// Records that a simulated thread has called a libc function with effects that searches do not see.
 pub(crate) fn note_entered(function: &'static str) {
     outside(|| ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(function));
 }
 
-/// The mark of the simulated thread that runs now, as the holder of a lock of libc. Its highest bit is set in no number
-/// that the kernel gives a thread. 0 in code that is not part of a run.
+/// Returns the mark of the running simulated thread, for its role as the holder of a libc lock. The kernel gives no
+/// thread a number with the highest bit set, so the mark has this bit. Returns 0 in code that is not part of a run.
 #[unsafe(no_mangle)]
 extern "C" fn unpause_std_mark() -> u32 {
     current().map_or(0, |thread| 1 << 31 | (thread.number as u32 + 1))
 }
 
-/// Returns `true` for an address in memory that the run has for itself, or in the program. False outside of runs.
+/// Returns `true` for an address in private memory of the run, or in the program. Returns `false` outside of runs.
 #[unsafe(no_mangle)]
 extern "C" fn unpause_std_is_of_run(address: usize) -> bool {
     let Some(thread) = current() else { return false };
     outside(|| thread.run().region(address) != Region::Unknown)
 }
 
-/// The time that a thread of the system has to unlock a mutex of std's that a simulated thread may hold instead.
+/// The time that an OS thread has to unlock a std mutex. After this time, a simulated thread is assumed to hold it.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// The same for the mutex of backtraces. A thread of the system may read all symbols of the program under it, and no
-/// simulated thread makes a request under it.
+/// The same time for the mutex of backtraces. An OS thread may read all symbols of the program while it holds this
+/// mutex, and no simulated thread makes a request while it holds it.
 const PATIENCE_OF_BACKTRACES: Duration = Duration::from_secs(5);
 
-/// Locks a mutex that a run shares with threads of the system, such as the mutex that std locks
-/// when a thread begins. It is part of no run: if a thread of the system holds it, the carrier
-/// waits for it. Returns `false` for other mutexes, and for a mutex that stays locked: a simulated
-/// thread holds it.
+/// Locks a mutex that a run shares with OS threads, for example the mutex that std locks when a thread begins. Such a
+/// mutex is not part of any run: if an OS thread holds it, the carrier waits for it. Returns `false` for other mutexes,
+/// and for a mutex that stays locked because a simulated thread holds it.
 ///
 /// # Safety
-/// The word of a mutex of std's.
+/// `word` must be the word of a std mutex.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unpause_std_lock_shared(word: *const AtomicU32) -> bool {
     if !inside() {
@@ -104,14 +103,15 @@ unsafe extern "C" fn unpause_std_lock_shared(word: *const AtomicU32) -> bool {
             true => PATIENCE_OF_BACKTRACES,
             false => PATIENCE,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let word = unsafe { &*word };
         let begun = Instant::now();
         while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             if begun.elapsed() > patience {
                 return false;
             }
-            // SAFETY: a system call without arguments; the function of libc is simulated.
+            // SAFETY: the system call has no arguments. The libc function is called directly, because it is replaced in
+            // a run.
             unsafe { real!(c"sched_yield", unsafe extern "C" fn() -> i32)() };
         }
         true
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn entries_outside_of_runs_are_not_noted() {
-        // SAFETY: a constant.
+        // SAFETY: the path is a constant.
         unsafe { unpause_std_entered(c"std::env::var".as_ptr()) };
         assert!(take_entered().is_empty());
     }

@@ -1,8 +1,8 @@
-//! Deaths: what would end the process, or keep it for ever, if a simulated thread were a thread of the system.
+//! Deaths of simulated threads: events that would end the process, or block it for ever, if the thread were an OS
+//! thread.
 //!
-//! A thread that calls `abort` or `exit`, gets a signal of the processor or is interrupted stops with
-//! [`Request::Died`] and is not resumed. Its stack is recorded in its place, because it may be full
-//! or destroyed.
+//! A thread stops with [`Request::Died`] if it calls `abort` or `exit`, gets a signal from the processor, or is
+//! interrupted. It is not resumed. Its stack is recorded at once, because the stack may be full or destroyed.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -20,15 +20,15 @@ use super::thread::{Thread, current, outside};
 pub enum Death {
     /// A signal that ends a process by default.
     Signal {
-        /// Its number.
+        /// The number of the signal.
         signal: i32,
-        /// The address of the access that failed; `None` if the program raised the signal, or if no
-        /// pointer can have the address.
+        /// The address of the failed access. `None` if the program raised the signal, or if no pointer can have the
+        /// address.
         address: Option<usize>,
         /// True if the program raised the signal.
         raised: bool,
     },
-    /// Its stack is full.
+    /// The stack of the thread is full.
     StackOverflow {
         /// The size of the stack, in bytes.
         size: usize,
@@ -37,21 +37,21 @@ pub enum Death {
     Abort,
     /// A call that ends the process.
     Exit {
-        /// The function.
+        /// The name of the function.
         function: &'static str,
-        /// Its argument.
+        /// The argument of the function.
         code: i32,
     },
     /// The thread was [interrupted](crate::interrupt).
     Interrupted,
-    /// The process that was made for the run has ended before the run.
+    /// The process that was created for the run has ended before the run.
     Process(ProcessEnd),
 }
 
-/// The largest number of return addresses of a stack.
+/// The maximum number of return addresses in a stack.
 const DEPTH: usize = 256;
 
-/// The number of stacks that are recorded of a thread that is interrupted.
+/// The number of stacks that are recorded for an interrupted thread.
 pub(crate) const SAMPLES: usize = 16;
 
 /// Return addresses, innermost first.
@@ -63,16 +63,16 @@ struct Stack {
 
 struct Recorded(UnsafeCell<[Stack; SAMPLES]>);
 
-// SAFETY: written and read on the system thread that carries a run. There is one run at a time.
+// SAFETY: only the OS thread that carries a run accesses the value, and only one run executes at a time.
 unsafe impl Sync for Recorded {}
 
 static STACKS: Recorded =
     Recorded(UnsafeCell::new([Stack { addresses: [0; DEPTH], depth: 0 }; SAMPLES]));
 
-/// The number of stacks recorded.
+/// The number of recorded stacks.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// True while a stack is read: a fault is then one of the reader, on a stack that is destroyed.
+/// True while a stack is read. A fault is then an error of the reader, on a destroyed stack.
 static READS: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` while a stack is read.
@@ -80,7 +80,7 @@ pub(crate) fn reads_stack() -> bool {
     READS.load(Ordering::Relaxed)
 }
 
-/// Forgets the stacks recorded.
+/// Removes the recorded stacks.
 pub(crate) fn forget() {
     COUNT.store(0, Ordering::Relaxed);
 }
@@ -109,15 +109,15 @@ unsafe extern "C" {
     fn _Unwind_GetIPInfo(context: *mut UnwindContext, before: *mut c_int) -> usize;
 }
 
-/// Records the stack of the current thread: all of it, or from `interrupted` on, the instruction and the frame pointer
-/// at which a signal came. Safe in a handler of a signal: it does not allocate.
+/// Records the stack of the current thread, from `interrupted` on or completely. `interrupted` is the instruction and
+/// the frame pointer at which a signal arrived. Safe in a signal handler, because it does not allocate.
 pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
-    /// The instruction to begin at; 0 if the stack is recorded already.
+    /// Receives each frame. `from` points to the instruction at which to begin, or to 0 if the recording has begun.
     extern "C" fn frame(context: *mut UnwindContext, from: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const STOP: c_int = 5;
         let mut before = 0;
-        // SAFETY: the unwinder's context; `from` points to the number of `record`.
+        // SAFETY: the context is from the unwinder, and `from` points to the local variable of `record`.
         let (address, from) =
             unsafe { (_Unwind_GetIPInfo(context, &mut before), &mut *from.cast::<usize>()) };
         if *from != 0 && address != *from {
@@ -127,7 +127,7 @@ pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
         if address == 0 {
             return STOP;
         }
-        // The readers of places go back by one byte from a return address.
+        // The readers of places subtract one byte from a return address.
         push(address + usize::from(before != 0));
         CONTINUE
     }
@@ -143,15 +143,15 @@ pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
     // SAFETY: the callback does not unwind, and its argument lives during the call.
     unsafe { _Unwind_Backtrace(frame, (&raw mut from).cast()) };
     READS.store(false, Ordering::Relaxed);
-    // Without tables, for example in code of assembly, the frame pointers are left.
+    // Without unwind tables, for example in assembly code, only the frame pointers remain.
     if let (Some((instruction, frame)), true) = (interrupted, from != 0) {
         push(instruction + 1);
         thread.frames_from(frame).take(DEPTH).for_each(push);
     }
 }
 
-/// The stacks recorded of the thread that has died, innermost return address first. Of several
-/// samples, their common part and one more address: the function in which the thread stays.
+/// Returns the recorded stacks of the thread that has died, innermost return address first. Of several samples, returns
+/// their common part and one more address: the function that the thread does not leave.
 pub(crate) fn stacks() -> Vec<Vec<usize>> {
     READS.store(false, Ordering::Relaxed);
     let count = COUNT.load(Ordering::Relaxed);
@@ -175,14 +175,14 @@ pub(crate) fn stacks() -> Vec<Vec<usize>> {
 }
 
 impl Thread {
-    /// Ends the thread: the carrier gets the reason, and does not resume it.
+    /// Ends the thread: passes the reason to the carrier, which does not resume the thread.
     pub(crate) fn die(&mut self, death: Death) -> ! {
         forget();
         record(None, self);
         self.stop_for_ever(death)
     }
 
-    /// The same, with its stack recorded already.
+    /// Ends the thread in the same way, but its stack is already recorded.
     pub(crate) fn stop_for_ever(&mut self, death: Death) -> ! {
         self.stop(Request::Died(death), (0, 0));
         unreachable!("a thread that has died is not resumed")
@@ -195,25 +195,25 @@ unsafe extern "C" fn abort() -> ! {
         thread.die(Death::Abort);
     }
     polled::aborts();
-    // SAFETY: libc's own.
+    // SAFETY: the function is libc's, with its own signature.
     unsafe { real!(c"abort", unsafe extern "C" fn() -> !)() }
 }
 
-/// Ends the process by a signal, as if it had no handler.
+/// Ends the process by a signal with its default action.
 pub fn end_by(signal: i32) -> ! {
-    // SAFETY: all bytes zero are a value of the type; system calls with it and with numbers.
+    // SAFETY: the type allows all bytes to be zero. The system calls take a pointer to it and numbers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         let mut signals: libc::sigset_t = std::mem::zeroed();
         libc::sigaddset(&mut signals, signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &signals, std::ptr::null_mut());
         libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
-        // Of a signal that ends no process.
+        // This is reached for a signal that does not end a process.
         real!(c"abort", unsafe extern "C" fn() -> !)()
     }
 }
 
-/// Functions that end the process with a code.
+/// Defines functions that end the process with a code.
 macro_rules! exits {
     ($($name:ident $text:literal)*) => {$(
         #[unsafe(no_mangle)]
@@ -221,7 +221,7 @@ macro_rules! exits {
             if let Some(thread) = current() {
                 thread.die(Death::Exit { function: stringify!($name), code });
             }
-            // SAFETY: libc's own.
+            // SAFETY: the function is libc's, with its own signature.
             unsafe { real!($text, unsafe extern "C" fn(c_int) -> !)(code) }
         }
     )*};
@@ -234,7 +234,7 @@ exits! {
     quick_exit c"quick_exit"
 }
 
-/// Signals that end a process if it does nothing about them.
+/// Signals that end a process by default.
 const DEADLY: &[c_int] = &[
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -246,7 +246,7 @@ const DEADLY: &[c_int] = &[
     libc::SIGTERM,
 ];
 
-/// Returns `true` if the signal ends the process. For a simulated thread.
+/// Returns `true` if the signal would end the process of a simulated thread.
 fn is_deadly(signal: c_int) -> bool {
     DEADLY.contains(&signal) && !handlers::is_handled(signal)
 }
@@ -258,10 +258,10 @@ unsafe extern "C" fn raise(signal: c_int) -> c_int {
     {
         thread.die(Death::Signal { signal, address: None, raised: true });
     }
-    // The function of older versions of libc would take the thread by its thread-local block.
-    // SAFETY: a system call with numbers.
+    // The libc function of older versions would find the thread by its thread-local block.
+    // SAFETY: the system call has no arguments.
     let thread = outside(|| unsafe { libc::gettid() });
-    // SAFETY: as above.
+    // SAFETY: a system call with numbers.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) as c_int }
 }
 
@@ -269,11 +269,11 @@ unsafe extern "C" fn raise(signal: c_int) -> c_int {
 unsafe extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
     if let Some(thread) = current()
         && is_deadly(signal)
-        // SAFETY: a system call without arguments.
+        // SAFETY: the system call has no arguments.
         && process == unsafe { libc::getpid() }
     {
         thread.die(Death::Signal { signal, address: None, raised: true });
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"kill", unsafe extern "C" fn(libc::pid_t, c_int) -> c_int)(process, signal) }
 }

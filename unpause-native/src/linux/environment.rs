@@ -1,6 +1,6 @@
-//! The environment and the working directory: a run may change them, and they are put back when it is over.
+//! The environment and the working directory. A run may change them, and they are restored after the run.
 //!
-//! Threads of the system see the changes while the run is on.
+//! OS threads see the changes during the run.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -10,18 +10,18 @@ use super::real::real;
 use super::temporary;
 use super::thread::{current, outside};
 
-/// The state before the first change of a run.
+/// The variables and the directory before a run first changed them. A field is `None` while the run has not changed it.
 struct Before {
-    /// The variables with their values, as `environ` has them.
+    /// The variables with their values, in the format of `environ`.
     variables: Option<Vec<CString>>,
-    /// The working directory, opened.
+    /// An open descriptor of the working directory.
     directory: Option<c_int>,
 }
 
 struct Shared(UnsafeCell<Before>);
 
-// SAFETY: used by the threads of a run, which run one at a time on the carrier's thread of the
-// system, and by this thread, or by the thread that polls a run.
+// SAFETY: the threads of a run use this value, one at a time, on the carrier's OS thread. The carrier, or the thread
+// that polls a run, uses it as well.
 unsafe impl Sync for Shared {}
 
 static BEFORE: Shared = Shared(UnsafeCell::new(Before { variables: None, directory: None }));
@@ -33,10 +33,11 @@ unsafe extern "C" {
 type Set = unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
 type Unset = unsafe extern "C" fn(*const c_char) -> c_int;
 
-/// The entries of the environment.
+/// Returns the entries of the environment.
 fn entries() -> Vec<*mut c_char> {
     let mut entries = Vec::new();
-    // SAFETY: libc's array, which ends with a null pointer. It is null itself if it is empty.
+    // SAFETY: this is libc's array, which ends with a null pointer. The array pointer is null if the environment is
+    // empty.
     unsafe {
         let mut at = environ;
         while !at.is_null() && !(*at).is_null() {
@@ -47,32 +48,32 @@ fn entries() -> Vec<*mut c_char> {
     entries
 }
 
-/// The texts of entries.
+/// Returns copies of entries.
 fn texts(entries: &[*mut c_char]) -> Vec<CString> {
-    // SAFETY: texts of libc, which end with a zero.
+    // SAFETY: the entries are null-terminated strings of libc.
     entries.iter().map(|entry| unsafe { CStr::from_ptr(*entry) }.to_owned()).collect()
 }
 
-/// The name of a variable.
+/// Returns the name of a variable.
 fn name(entry: &CStr) -> CString {
     let bytes = entry.to_bytes();
     let end = bytes.iter().skip(1).position(|byte| *byte == b'=').map_or(bytes.len(), |at| at + 1);
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 fn value(entry: &CStr) -> &CStr {
     let bytes = entry.to_bytes_with_nul();
     let from = name(entry).as_bytes().len() + 1;
     CStr::from_bytes_with_nul(bytes.get(from..).unwrap_or(b"\0")).unwrap_or_default()
 }
 
-/// Does a change of the environment with libc's function. Its memory outlives the run.
+/// Changes the environment with a libc function, whose allocations outlive the run.
 fn changing(change: impl FnOnce() -> c_int) -> c_int {
     outside_of_run(|before| _ = before.variables.get_or_insert_with(|| texts(&entries())), change)
 }
 
-/// Does a change of the working directory.
+/// Changes the working directory.
 fn moving(change: impl FnOnce() -> c_int) -> c_int {
     outside_of_run(|before| _ = before.directory.get_or_insert_with(open), change)
 }
@@ -82,14 +83,14 @@ pub(crate) fn is_of_run() -> bool {
     current().is_some() || polled::is_on()
 }
 
-/// The run changes a variable itself.
+/// Records that the run changes a variable itself.
 fn changes(name: &CStr) {
     if name == temporary::VARIABLE && is_of_run() {
         temporary::is_changed();
     }
 }
 
-/// Does a change, and first notes the previous state if the change belongs to a run.
+/// Performs a change. If the change belongs to a run, first saves the previous state.
 fn outside_of_run(note: impl FnOnce(&mut Before), change: impl FnOnce() -> c_int) -> c_int {
     let is_of_run = is_of_run();
     outside(|| {
@@ -101,14 +102,14 @@ fn outside_of_run(note: impl FnOnce(&mut Before), change: impl FnOnce() -> c_int
     })
 }
 
-/// Opens the working directory; negative if that is not possible.
+/// Opens the working directory. Returns a negative number on failure.
 fn open() -> c_int {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: a system call with a text. The functions of libc may be simulated.
+    // SAFETY: a system call with a string. The libc function is not used, because it may be replaced.
     unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c".".as_ptr(), flags) as c_int }
 }
 
-/// The run is over: puts both back.
+/// Restores the environment and the working directory at the end of a run.
 pub(crate) fn end() {
     temporary::end();
     // SAFETY: see `Shared`.
@@ -117,7 +118,7 @@ pub(crate) fn end() {
         put_back(&variables);
     }
     if let Some(directory) = before.directory.take().filter(|directory| *directory >= 0) {
-        // SAFETY: system calls with numbers; the file was opened here.
+        // SAFETY: the system calls take numbers, and the descriptor was opened here.
         unsafe {
             libc::syscall(libc::SYS_fchdir, directory);
             libc::syscall(libc::SYS_close, directory);
@@ -125,13 +126,13 @@ pub(crate) fn end() {
     }
 }
 
-/// Gives the environment these variables, in this order.
+/// Restores these variables, in this order.
 fn put_back(variables: &[CString]) {
     let now = texts(&entries());
     if now == variables {
         return;
     }
-    // SAFETY: libc's functions, with texts that they copy or only read.
+    // SAFETY: the libc functions only read or copy the strings.
     unsafe {
         for left in now.iter().filter(|entry| !variables.contains(entry)) {
             real!(c"unsetenv", Unset)(name(left).as_ptr());
@@ -140,61 +141,61 @@ fn put_back(variables: &[CString]) {
             real!(c"setenv", Set)(name(gone).as_ptr(), value(gone).as_ptr(), 1);
         }
     }
-    // libc adds a variable at the end.
+    // libc appends new variables, so the order is restored here.
     let mut left = entries();
     let mut ordered = Vec::new();
     for variable in variables {
-        // SAFETY: a text of libc.
+        // SAFETY: the entry is a string of libc.
         let is_it = |entry: &*mut c_char| unsafe { CStr::from_ptr(*entry) } == &**variable;
         ordered.extend(left.iter().position(is_it).map(|at| left.remove(at)));
     }
     ordered.append(&mut left);
     for (at, entry) in ordered.into_iter().enumerate() {
-        // SAFETY: libc's array has as many entries.
+        // SAFETY: the array of libc has this number of entries.
         unsafe { *environ.add(at) = entry };
     }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn setenv(name: *const c_char, value: *const c_char, replaces: c_int) -> c_int {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees the string.
     changes(unsafe { CStr::from_ptr(name) });
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     changing(|| unsafe { real!(c"setenv", Set)(name, value, replaces) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unsetenv(name: *const c_char) -> c_int {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees the string.
     changes(unsafe { CStr::from_ptr(name) });
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     changing(|| unsafe { real!(c"unsetenv", Unset)(name) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn putenv(entry: *mut c_char) -> c_int {
     type Put = unsafe extern "C" fn(*mut c_char) -> c_int;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees the string.
     changes(&self::name(unsafe { CStr::from_ptr(entry) }));
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     changing(|| unsafe { real!(c"putenv", Put)(entry) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clearenv() -> c_int {
-    // SAFETY: no arguments.
+    // SAFETY: the function has no arguments.
     changing(|| unsafe { real!(c"clearenv", unsafe extern "C" fn() -> c_int)() })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     moving(|| unsafe { real!(c"chdir", Unset)(path) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fchdir(directory: c_int) -> c_int {
-    // SAFETY: the caller's argument.
+    // SAFETY: the argument is a number.
     moving(|| unsafe { real!(c"fchdir", unsafe extern "C" fn(c_int) -> c_int)(directory) })
 }
 

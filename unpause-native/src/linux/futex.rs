@@ -1,4 +1,4 @@
-//! System calls by number: `futex`, by which std and parking_lot wait, `getrandom`, and functions of descriptors.
+//! System calls by number: `futex`, which std and parking_lot use to wait, `getrandom`, and calls on descriptors.
 
 use std::ffi::{c_int, c_long};
 
@@ -15,7 +15,7 @@ use super::switch::frame_pointer;
 use super::thread::{Thread, current, outside};
 use super::threads;
 
-/// The commands of `membarrier` that are a fence of other threads: the others ask or register.
+/// The commands of `membarrier` that are a fence for other threads. The other commands only query or register.
 const MEMBARRIERS: c_int = libc::MEMBARRIER_CMD_GLOBAL
     | libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED
     | libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
@@ -35,31 +35,31 @@ unsafe extern "C" fn syscall(
     if let Some(thread) = current() {
         match number {
             libc::SYS_futex => {
-                // SAFETY: the caller's arguments.
+                // SAFETY: the caller guarantees the arguments.
                 if let Some(result) = unsafe { futex(thread, frame_pointer(), a, b, c, d) } {
                     return result;
                 }
             }
             libc::SYS_getrandom => {
-                // SAFETY: the caller's buffer.
+                // SAFETY: the caller guarantees the buffer.
                 unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
                 return b as c_long;
             }
             libc::SYS_gettid => return threads::number(thread).into(),
-            // rustix has no other way to these functions.
-            // SAFETY: the caller's arguments.
+            // rustix calls these functions only by number.
+            // SAFETY: the caller guarantees the arguments.
             libc::SYS_eventfd2 => return unsafe { by_number::eventfd(a as _, b as _) }.into(),
             libc::SYS_timerfd_create => {
-                // SAFETY: the caller's arguments.
+                // SAFETY: the caller guarantees the arguments.
                 return unsafe { by_number::timerfd_create(a as _, b as _) }.into();
             }
             libc::SYS_epoll_pwait2 => {
-                // SAFETY: the caller's arguments.
+                // SAFETY: the caller guarantees the arguments.
                 let found =
                     unsafe { by_number::epoll_pwait2(a as _, b as _, c as _, d as _, e as _) };
                 return found.into();
             }
-            // A program that finds no io_uring uses epoll.
+            // A program that does not find io_uring uses epoll instead.
             libc::SYS_io_uring_setup => {
                 super::compiled::note_entered("io_uring_setup");
                 return fail(libc::ENOSYS);
@@ -67,11 +67,11 @@ unsafe extern "C" fn syscall(
             _ => {}
         }
     }
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees the buffer.
     if number == libc::SYS_getrandom && unsafe { polled::fill(a as *mut u8, b) } {
         return b as c_long;
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     let result = unsafe { real!(c"syscall", Call)(number, a, b, c, d, e, f) };
     if number == libc::SYS_membarrier
         && result == 0
@@ -83,10 +83,10 @@ unsafe extern "C" fn syscall(
     result
 }
 
-/// A wait or a wake of a simulated thread. `None` for other operations.
+/// Performs a wait or a wake of a simulated thread. Returns `None` for other operations.
 ///
 /// # Safety
-/// The arguments are valid for the system call.
+/// The arguments must be valid for the system call.
 unsafe fn futex(
     thread: &mut Thread,
     frame: usize,
@@ -99,9 +99,9 @@ unsafe fn futex(
     let clock = if of_wall_clock { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     match (operation & 0x7f) as c_int {
         operation @ (libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) => {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees the arguments.
             let time = unsafe { nanoseconds(timeout as *const libc::timespec) };
-            // A time without the bit set is a duration.
+            // Without the bitset commands, the time is a duration.
             let deadline = match operation {
                 libc::FUTEX_WAIT => time.map(|time| thread.run().in_nanoseconds(time)),
                 _ => time.map(|time| thread.run().at(clock, time)),
@@ -113,13 +113,13 @@ unsafe fn futex(
                     waits.push(word);
                 }
             });
-            // As for an atomic operation: the carrier reads the word.
-            // SAFETY: the caller's.
+            // The carrier reads the word, so an invalid address must fail here, as for an atomic operation.
+            // SAFETY: the caller guarantees that the word is valid.
             unsafe { std::ptr::read_volatile(word as *const u8) };
             let request = Request::Wait { word, expected: value as u32, deadline };
             let answer = thread.stop(request, (0, frame));
             if let Some(orders) = orders::orders() {
-                // The kernel has fences there, whatever the orders of the program.
+                // The kernel executes fences here, whatever the memory orders of the program are.
                 outside(|| orders.receive(thread.number, word));
             }
             Some(match answer {
@@ -134,9 +134,9 @@ unsafe fn futex(
                     real!(c"syscall", Call)(libc::SYS_futex, word, operation, value, 0, 0, 0)
                 })
             };
-            // A thread of the system may wait here, for a lock that the run shares with it: such as
-            // the lock that std takes when a thread begins. The run must not depend on that thread,
-            // so that wake is not a request. It comes first, because the run may end with a request.
+            // An OS thread may wait here for a lock that the run shares with it, for example the lock that std takes
+            // when a thread begins. The run must not depend on that thread, so this wake is not a request. It precedes
+            // the request, because the run may end with a request.
             let is_shared = outside(|| statics::is_shared(word));
             if is_shared {
                 let woken = wake_system();

@@ -1,4 +1,4 @@
-//! Handlers of signals that a run installs: the process has its own again after the run.
+//! Signal handlers that a run installs. The process gets its own handlers back after the run.
 
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
@@ -28,7 +28,7 @@ unsafe extern "C" fn sigaction(
     if !new.is_null() {
         keep(signal);
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sigaction", SetAction)(signal, new, old) }
 }
 
@@ -36,11 +36,11 @@ unsafe extern "C" fn sigaction(
 unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
     keep(signal);
     type Signal = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"signal", Signal)(signal, handler) }
 }
 
-/// Keeps the handler of a signal that a run replaces.
+/// Saves the handler of a signal that a run replaces.
 fn keep(signal: c_int) {
     if current().is_none() {
         return;
@@ -50,42 +50,44 @@ fn keep(signal: c_int) {
         if replaced.iter().any(|known| known.signal == signal) {
             return;
         }
-        // SAFETY: all bytes zero are a value of the type, which has room for the answer.
+        // SAFETY: the type allows all bytes to be zero, and has room for the result.
         let was_blocked = unsafe {
             let mut blocked: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, null(), &mut blocked);
             libc::sigismember(&blocked, signal) == 1
         };
-        // SAFETY: all bytes zero are a value of the type.
+        // SAFETY: the type allows all bytes to be zero.
         let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: reads the handler.
+        // SAFETY: the call only reads the handler.
         if unsafe { real!(c"sigaction", SetAction)(signal, null(), &mut before) } == 0 {
             replaced.push(Replaced { signal, before, was_blocked });
         }
     });
 }
 
-/// Returns `true` if the run has installed a handler of the signal, or ignores it. For a simulated thread.
+/// Returns `true` if the run has installed a handler for the signal, or ignores it. Called for a simulated thread.
 pub(crate) fn is_handled(signal: c_int) -> bool {
     outside(|| {
         let replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: all bytes zero are a value of the type.
+        // SAFETY: the type allows all bytes to be zero.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         replaced.iter().any(|known| known.signal == signal)
-            // SAFETY: reads the handler.
+            // SAFETY: the call only reads the handler.
             && unsafe { real!(c"sigaction", SetAction)(signal, null(), &mut action) } == 0
             && action.sa_sigaction != libc::SIG_DFL
     })
 }
 
-/// Puts the handlers back. For the carrier, when a run ends.
+/// Restores the handlers. Called by the carrier when a run ends.
 ///
-/// The run may end within a handler, which is an operation on a pipe for example. Its signal is blocked then, and so it
-/// would be in all later runs. A signal that arrived in the meantime is dropped, because it belongs to the run.
+/// The run may end within a handler, for example because the handler writes to a pipe. Its signal is then blocked, and
+/// would stay blocked in all later runs. A signal that arrived in the meantime is dropped, because it belongs to the
+/// run.
 pub(crate) fn put_back() {
     let mut replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
     for Replaced { signal, before, was_blocked } in replaced.drain(..) {
-        // SAFETY: all bytes zero are a value of the type; system calls with it and with a handler of the process.
+        // SAFETY: the type allows all bytes to be zero. The system calls take a pointer to it, and a handler of the
+        // process.
         unsafe {
             let set = real!(c"sigaction", SetAction);
             if !was_blocked {

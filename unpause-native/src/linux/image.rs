@@ -1,4 +1,4 @@
-//! The thread-local variables of the program, as they are at the start of a thread.
+//! The thread-local variables of the program, in their state at the start of a thread.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -17,12 +17,12 @@ pub(crate) struct Image {
     pub(crate) size: usize,
 }
 
-/// The image of the program that runs.
+/// Returns the image of the running program.
 pub(crate) fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let mut image = Image { offset: 0, initial: 0, initialized: 0, size: 0 };
-        // SAFETY: the callback is called during the call, with the pointer given here.
+        // SAFETY: the callback is called only during this call, with the pointer passed here.
         unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut image).cast()) };
         image
     })
@@ -34,7 +34,7 @@ unsafe extern "C" fn read(
     _size: usize,
     image: *mut c_void,
 ) -> c_int {
-    // SAFETY: the linker's headers, and the pointer given to `dl_iterate_phdr`.
+    // SAFETY: the headers are from the linker, and the pointer was passed to `dl_iterate_phdr`.
     unsafe {
         let object = &*object;
         for at in 0..object.dlpi_phnum {
@@ -49,16 +49,16 @@ unsafe extern "C" fn read(
             }
         }
     }
-    // Not 0: the iteration ends.
+    // A result other than 0 ends the iteration.
     1
 }
 
-/// The address at which the program is loaded.
+/// Returns the address at which the program is loaded.
 pub(crate) fn load_address() -> usize {
     loaded().0
 }
 
-/// The number of bytes from there to the end of the program in memory.
+/// Returns the number of bytes from this address to the end of the program in memory.
 pub(crate) fn size() -> usize {
     loaded().1
 }
@@ -74,7 +74,7 @@ fn find() -> (usize, usize) {
         _size: usize,
         found: *mut c_void,
     ) -> c_int {
-        // SAFETY: the linker's headers, and the pointer given below.
+        // SAFETY: the headers are from the linker, and the pointer is passed below.
         unsafe {
             let object = &*object;
             let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
@@ -85,19 +85,19 @@ fn find() -> (usize, usize) {
         1
     }
     let mut found = (0usize, 0usize);
-    // SAFETY: the callback is called during the call, with the pointer given here.
+    // SAFETY: the callback is called only during this call, with the pointer passed here.
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
     found
 }
 
-/// The writable memory of the program: addresses and sizes.
+/// Returns the addresses and sizes of the writable memory of the program.
 pub(crate) fn writable() -> Vec<(usize, usize)> {
     unsafe extern "C" fn read(
         object: *mut libc::dl_phdr_info,
         _size: usize,
         found: *mut c_void,
     ) -> c_int {
-        // SAFETY: the linker's headers, and the pointer given below.
+        // SAFETY: the headers are from the linker, and the pointer is passed below.
         unsafe {
             let object = &*object;
             let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
@@ -112,7 +112,7 @@ pub(crate) fn writable() -> Vec<(usize, usize)> {
         1
     }
     let mut found: Vec<(usize, usize)> = Vec::new();
-    // SAFETY: the callback is called during the call, with the pointer given here.
+    // SAFETY: the callback is called only during this call, with the pointer passed here.
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
     found
 }

@@ -1,18 +1,18 @@
-//! Leaks: allocations of a run that nothing refers to at its end.
+//! Leaks: allocations of a run without references at its end.
 //!
-//! The roots are the writable memory of the program, the thread-locals of all threads (std drops some of them by the
-//! destructors of `pthread_key_create`, which do not run), and the stacks and arguments of threads that have not ended.
-//! A word with an address in an allocation refers to it, whatever the word means: a leak may be overlooked, and no
-//! allocation that is in use is taken for one.
+//! The roots are the writable memory of the program, the thread-locals of all threads, and the stacks and arguments of
+//! threads that have not ended. (std drops some thread-locals by the destructors of `pthread_key_create`, which do not
+//! run.) A word with an address in an allocation counts as a reference, whatever the word means. So a leak may be
+//! overlooked, but no allocation in use is reported as a leak.
 
 use super::fault::{Fault, Problem, Step};
 use super::heap::{self, Memory, UNIT};
 use super::image;
 use super::thread::Thread;
 
-/// The allocations that nothing refers to: the first one, and the number and the bytes of all.
+/// Returns the first allocation without references, and the number and the bytes of all such allocations.
 pub(crate) fn find(threads: &[&Thread]) -> Option<(Fault, usize, usize)> {
-    // SAFETY: the carrier's; see `heap::Shared`.
+    // SAFETY: only the carrier calls this; see `heap::Shared`.
     let heap = unsafe { &*heap::heap() };
     if heap.memory == Memory::Plain {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn find(threads: &[&Thread]) -> Option<(Fault, usize, usize)> {
         let begin_aligned = begin.next_multiple_of(8);
         let count = (begin + size).saturating_sub(begin_aligned) / 8;
         for word in 0..count {
-            // SAFETY: memory of the program, of a thread that is suspended, or of an allocation.
+            // SAFETY: the memory belongs to the program, to a suspended thread, or to an allocation.
             let value = unsafe { ((begin_aligned + 8 * word) as *const usize).read_volatile() };
             if !heap::has(value) {
                 continue;
@@ -53,7 +53,7 @@ pub(crate) fn find(threads: &[&Thread]) -> Option<(Fault, usize, usize)> {
     }
     let lost: Vec<usize> =
         (0..blocks.len()).filter(|at| !blocks[*at].is_free && !reached[*at]).collect();
-    // An allocation to which another lost one refers is lost with it.
+    // An allocation is lost if only lost allocations refer to it, so such allocations are not named first.
     let mut referred = Vec::new();
     for block in lost.iter().map(|at| &blocks[*at]) {
         scan(heap.base + block.start, block.size, &mut reached, &mut referred);

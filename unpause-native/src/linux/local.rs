@@ -19,32 +19,32 @@ use super::{
     unseen,
 };
 
-/// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
+/// The virtual time at which each run begins, in nanoseconds. It is not 0, so that programs can compute earlier times.
 pub(crate) const BEGIN: u64 = 1_000_000_000_000;
 
-/// The largest number of return addresses that are followed.
+/// The maximum number of return addresses that are followed.
 pub(crate) const FRAMES: usize = 64;
 
 /// The function of the first thread of a run.
 pub type Body = Box<dyn FnOnce() + Send>;
 
-/// A worker that no run uses.
+/// A worker that is not used by a run.
 pub(crate) struct Idle(NonNull<Thread>);
 
-// SAFETY: an idle worker is used by whoever takes it out of the list.
+// SAFETY: only the code that takes an idle worker out of the list uses the worker.
 unsafe impl Send for Idle {}
 
-/// The workers that no run uses. Locked while a run is on: statics and the heap serve one at a time.
+/// The workers that are not used by a run. Locked during a run, because statics and the heap serve one run at a time.
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
-/// The workers, for the current run.
+/// The lock of the idle workers, held by the current run.
 pub(crate) struct Workers(MutexGuard<'static, Vec<Idle>>);
 
 impl Workers {
-    /// Waits while the process has another run, and puts the statics back for the next one.
+    /// Waits while the process has another run, and restores the statics for the next run.
     ///
     /// # Errors
-    /// If the statics of the program cannot be found, because it has no symbols.
+    /// Returns an error if the statics of the program cannot be found, because it has no symbols.
     pub(crate) fn take() -> Result<Workers, String> {
         statics::save()?;
         let idle = Workers::lock();
@@ -53,17 +53,18 @@ impl Workers {
         Ok(Workers(idle))
     }
 
-    /// The workers, between two runs.
+    /// Locks the workers between two runs.
     pub(crate) fn lock() -> MutexGuard<'static, Vec<Idle>> {
         IDLE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Like [`forget`](Self::forget), between two runs.
+    /// Like [`forget`](Self::forget), but between two runs.
     pub(crate) fn forget_all(mut idle: MutexGuard<'static, Vec<Idle>>) {
         idle.clear();
     }
 
-    /// Forgets the workers of the process that this one is a copy of: it has their memory, and not their threads.
+    /// Removes the workers of the process from which this process was forked: the memory was copied, but not the
+    /// threads.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
@@ -75,38 +76,38 @@ impl Drop for Workers {
     }
 }
 
-/// The state of a run, which its threads know too.
+/// The state of a run, which is shared with its threads.
 pub(crate) struct Run {
-    /// The carrier, suspended while a thread runs.
+    /// The context of the carrier, which is suspended while a thread runs.
     pub(crate) carrier: Context,
     pub(crate) threads: Vec<NonNull<Thread>>,
     idle: Workers,
-    /// The lowest and the highest address of all stacks of the threads.
+    /// The lowest and the highest address of all thread stacks.
     pub(crate) stacks: (usize, usize),
     pub(crate) past: Past,
-    /// The function of the first thread, which takes it when it begins.
+    /// The function of the first thread. The thread takes it when it begins.
     body: Option<Body>,
-    /// The state of the stream of random bytes; none before the first one.
+    /// The state of the stream of random bytes; `None` before its first use.
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
-    /// The number of readings of a clock; `None` if two readings at one time are equal.
+    /// The number of clock readings; `None` if two readings at the same time are equal.
     pub(crate) readings: Option<u64>,
-    /// The number of readings for its allocations: see [`Readings`](super::clock::Readings).
+    /// The number of readings for the allocations of the run: see [`Readings`](super::clock::Readings).
     pub(crate) readings_for_many: u32,
-    /// The first error in the use of memory.
+    /// The first error in memory use.
     pub(crate) fault: Option<Fault>,
-    /// Sockets and what waits for them.
+    /// Sockets, and the files that wait for them.
     pub(crate) net: Net,
-    /// The words shared with threads of the system that a thread of the run has waited for.
+    /// The words shared with OS threads on which a thread of the run has waited.
     pub(crate) shared_waits: Vec<usize>,
 }
 
 impl Run {
-    /// A new thread of the run, with a stack of `stack` bytes.
+    /// Returns a new thread of the run, with a stack of `stack` bytes.
     ///
     /// # Errors
-    /// The error number of the system, if it refuses the stack.
+    /// Returns the error number of the system if it refuses the stack.
     fn add(
         &mut self,
         stack: usize,
@@ -130,10 +131,10 @@ impl Run {
         Ok(worker)
     }
 
-    /// A child of the thread `parent`.
+    /// Returns a child of the thread `parent`.
     ///
     /// # Errors
-    /// The error number of the system, if it refuses the stack.
+    /// Returns the error number of the system if it refuses the stack.
     pub(crate) fn spawn(
         parent: &mut Thread,
         stack: usize,
@@ -147,7 +148,7 @@ impl Run {
         Ok(child)
     }
 
-    /// The thread of the run that the system knows as `pthread`.
+    /// Returns the thread of the run that the system identifies by `pthread`.
     pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
         // SAFETY: workers are never freed.
         let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
@@ -155,16 +156,17 @@ impl Run {
     }
 }
 
-/// One run of a program on simulated threads, which the owner steps: its carrier.
+/// One run of a program on simulated threads. Its owner, the *carrier*, steps the threads.
 ///
-/// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
+/// If threads have not ended when it is dropped, they are abandoned: their stacks are not unwound, and no destructor
+/// runs.
 pub(crate) struct Local {
     pub(super) run: Box<Run>,
 }
 
 impl Local {
-    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. The statics are as
-    /// [`Workers::take`] has left them.
+    /// Begins a run whose first thread, number 0, calls `body` when it is resumed. The statics have the values that
+    /// [`Workers::take`] has left.
     pub(crate) fn begin(idle: Workers, body: Body, memory: Memory) -> Local {
         drop(super::compiled::take_entered());
         heap::reset(memory, captured::is_on());
@@ -200,14 +202,14 @@ impl Local {
         Local { run }
     }
 
-    /// Continues a thread until its next request, and returns the request. `reply` is the answer to its last one.
+    /// Continues a thread until its next request, and returns the request. `reply` is the reply to its last request.
     ///
     /// # Panics
-    /// If the run has no such thread, or the thread has ended.
+    /// Panics if the run has no such thread, or the thread has ended.
     #[inline]
     pub(crate) fn resume(&mut self, thread: usize, reply: u64) -> Request {
         let mut thread = self.run.threads[thread];
-        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+        // SAFETY: the thread is suspended while the carrier runs, so this is the only reference.
         unsafe {
             assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
             if self.run.fault.is_some() {
@@ -228,33 +230,33 @@ impl Local {
         }
     }
 
-    /// Does the operation on a file that `thread` has requested last.
+    /// Performs the operation on a file that `thread` has requested last.
     ///
     /// # Panics
-    /// If its last request was no such operation.
+    /// Panics if the last request of `thread` was not such an operation.
     pub(crate) fn perform_transfer(&mut self, thread: usize) -> Effect {
         match self.thread(thread).request {
-            // SAFETY: the thread waits in this request, which is its last.
+            // SAFETY: the thread waits in this request, which is its last one.
             Request::Transfer(transfer) => unsafe { Net::perform(&raw mut self.run.net, transfer) },
             other => panic!("thread {thread} has requested {other:?} and no transfer"),
         }
     }
 
-    /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
+    /// Returns the number of changes of the object with this key: see [`Transfer`](crate::Transfer).
     pub(crate) fn version(&self, object: u64) -> u64 {
         self.run.net.version(object)
     }
 
-    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in
-    /// registers has another one in each round if it counts its rounds.
+    /// Returns a hash of the registers of `thread` at the access that it has requested. If a loop counts its rounds in
+    /// registers, the hash differs in each round.
     pub(crate) fn registers(&self, thread: usize) -> Option<u64> {
         self.thread(thread).registers()
     }
 
-    /// The value of the word that `thread` has requested to wait for.
+    /// Returns the value of the word for which `thread` has requested to wait.
     ///
     /// # Panics
-    /// If its last request was not a wait.
+    /// Panics if the last request of `thread` was not a wait.
     pub(crate) fn word(&self, thread: usize) -> u32 {
         match self.thread(thread).request {
             // SAFETY: the thread waits for a word at this address.
@@ -263,19 +265,19 @@ impl Local {
         }
     }
 
-    /// The first error in the use of memory, taken out.
+    /// Takes the first error in memory use.
     pub(crate) fn take_fault(&mut self) -> Option<Fault> {
         self.run.fault.take()
     }
 
-    /// Searches the heap for memory that was written after it was freed, or beside an allocation. For the end of a
-    /// run.
+    /// Searches the heap for memory that was written after its free, or outside of an allocation. Called at the end of
+    /// a run.
     pub(crate) fn check_memory(&mut self) -> Option<Fault> {
         self.run.fault.take().or_else(blocks::sweep)
     }
 
-    /// An allocation of the run that nothing refers to, and the number and the bytes of all of
-    /// them. `None` if the heap is plain. For the end of a run.
+    /// Returns an allocation of the run without references, and the number and the bytes of all such allocations.
+    /// `None` if the heap is plain. Called at the end of a run.
     pub(crate) fn leaks(&self) -> Option<(Fault, usize, usize)> {
         // SAFETY: all threads are suspended while the carrier runs.
         let threads: Vec<&Thread> =
@@ -283,7 +285,7 @@ impl Local {
         leaks::find(&threads)
     }
 
-    /// The end of the first thread: `None` while it runs.
+    /// Returns how the first thread ended; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let thread = self.thread(0);
         let panicked = !thread.result.is_null();
@@ -294,7 +296,7 @@ impl Local {
         })
     }
 
-    /// The messages and the places of the last panics of all threads but the first.
+    /// Returns the messages and the places of the last panics of all threads except the first.
     pub(crate) fn panics(&self) -> Vec<(String, String)> {
         // SAFETY: all threads are suspended while the carrier runs.
         let panics =
@@ -302,12 +304,12 @@ impl Local {
         panics.flatten().cloned().collect()
     }
 
-    /// The virtual time in nanoseconds.
+    /// Returns the virtual time in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         self.run.now
     }
 
-    /// Moves the virtual time on. It does not go back.
+    /// Advances the virtual time to `time`. Has no effect if the time is later already.
     pub(crate) fn advance_to(&mut self, time: u64) {
         if time > self.run.now
             && let Some(orders) = orders::orders()
@@ -317,42 +319,42 @@ impl Local {
         self.run.now = self.run.now.max(time);
     }
 
-    /// Moves the virtual time on to the end of a wait, so that each reading of a clock is after it.
+    /// Advances the virtual time to the end of a wait, so that each later clock reading is after it.
     pub(crate) fn advance_past(&mut self, deadline: u64) {
         self.advance_to(self.run.past(deadline));
     }
 
-    /// Makes each reading of a clock later than the previous one.
+    /// Makes each clock reading later than the previous one.
     pub(crate) fn tell_readings_apart(&mut self) {
         self.run.readings = Some(0);
     }
 
-    /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
-    /// requests of one line of code that was called from the same lines.
+    /// Returns a hash of the innermost eight return addresses at the last request of `thread`. The hash is the same for
+    /// all requests of one source line that was called from the same lines.
     #[inline]
     pub(crate) fn caller(&self, thread: usize) -> u64 {
         let thread = self.thread(thread);
         thread.hash_of_calls(thread.caller)
     }
 
-    /// The return addresses up to the last request of a thread, innermost first, each behind the position on the stack
-    /// of the function that it is in.
+    /// Returns the return addresses at the last request of a thread, innermost first. Before each address is the stack
+    /// position of the function that contains it.
     pub(crate) fn calls(&self, thread: usize) -> Vec<(usize, usize)> {
         self.thread(thread).calls().take(FRAMES).collect()
     }
 
-    /// The return addresses that led to the last request of `thread`, innermost first.
+    /// Returns the return addresses at the last request of `thread`, innermost first.
     pub(crate) fn addresses(&self, thread: usize) -> Vec<usize> {
         self.thread(thread).return_addresses().take(FRAMES).collect()
     }
 
-    /// The messages and the places of the last panics of a thread, the last one last.
+    /// Returns the messages and the places of the last panics of a thread, in their order.
     pub(crate) fn panics_of(&self, thread: usize) -> Vec<(String, String)> {
         self.thread(thread).panics.clone()
     }
 
-    /// A name of an address that does not depend on the order in which threads run: its allocation,
-    /// or the thread of its stack or thread-local block, and the offset there.
+    /// Returns a name of an address that does not depend on the order in which threads run. The name is computed from
+    /// the offset of the address in its allocation, or in the stack or thread-local block of its thread.
     pub(crate) fn name(&self, address: usize) -> u64 {
         let mix = |name: u64, offset: usize| {
             (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
@@ -374,8 +376,8 @@ impl Local {
         mix(0, address.wrapping_sub(super::image::load_address()))
     }
 
-    /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
-    /// process to process, becomes a number that does not. Other values are as they are.
+    /// Returns a value for reports and traces. An address on a stack, in thread-locals or in the program differs from
+    /// process to process, so it is replaced by a number that does not. Other values are unchanged.
     pub(crate) fn stable_value(&self, value: u64) -> u64 {
         if heap::has(value as usize) {
             return value;
@@ -414,40 +416,40 @@ impl Drop for Local {
         output::end();
         environment::end();
         let Run { threads, idle, .. } = &mut *self.run;
-        // SAFETY: workers are never freed, and the rest is of this run.
+        // SAFETY: workers are never freed, and the other data belongs to this run.
         threads.retain(|thread| !unsafe { thread.as_ref() }.is_past());
         idle.0.extend(threads.drain(..).map(Idle));
-        // The next run takes them in the same order.
+        // The order makes the next run use the workers in the same order.
         idle.0.sort_by_key(|idle| std::cmp::Reverse(idle.0));
     }
 }
 
 thread_local! {
-    /// True while the carrier does what a simulated thread has called it for.
+    /// True while the carrier executes a call of a simulated thread.
     static CALLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` while the carrier does what a simulated thread has called it for.
+/// Returns `true` while the carrier executes a call of a simulated thread.
 pub(crate) fn is_called() -> bool {
     CALLED.get()
 }
 
-/// Calls the body of a run. Returns null, or not if it panicked.
+/// Calls the body of a run. Returns null, or another pointer if the body panicked.
 extern "C" fn call(body: *mut c_void) -> *mut c_void {
-    // SAFETY: `begin` has given the address in the run, whose carrier is suspended.
+    // SAFETY: `begin` has passed the address inside the run, whose carrier is suspended.
     let body = unsafe { (*body.cast::<Option<Body>>()).take() };
     let body = body.expect("the body of a run begins once");
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => null_mut(),
         Err(payload) => {
             if let Some(thread) = thread::current().filter(|thread| thread.panics.is_empty()) {
-                // The program has set a hook of its own.
+                // The program has set its own panic hook, so the panic is not recorded yet.
                 let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
                 let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
                 let text = text.unwrap_or_default();
                 thread::outside(|| thread.panics.push((text.clone(), String::new())));
             }
-            // On the heap of the run, which ends.
+            // The payload is on the heap of the run, which ends.
             std::mem::forget(payload);
             std::ptr::dangling_mut()
         }

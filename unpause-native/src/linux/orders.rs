@@ -1,4 +1,4 @@
-//! The orders of the current run, for its carrier and its threads.
+//! The happens-before state of the current run, for its carrier and its threads.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,24 +10,24 @@ use super::race::races;
 use super::thread::outside;
 use super::unseen;
 
-/// The key of all sockets, pipes and other files: see [`Orders::publish`]. No address.
+/// The key for all sockets, pipes and other files: see [`Orders::publish`]. It is not an address.
 pub(crate) const FILES: usize = 0;
 
 /// True if the current run records its atomic operations.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// True if an instruction in assembly, which is a fence, was executed since the last operation.
+/// True if an assembly instruction that acts as a fence was executed since the last operation.
 static IS_FENCED: AtomicBool = AtomicBool::new(false);
 
 struct Shared(UnsafeCell<Option<Box<Orders>>>);
 
-// SAFETY: used by the only carrier of a run and by its threads, which run one at a time.
+// SAFETY: only the carrier of a run and the threads of the run use the value, and they execute one at a time.
 unsafe impl Sync for Shared {}
 
 static ORDERS: Shared = Shared(UnsafeCell::new(None));
 
-/// The orders of the current run; `None` if it records none. In code that does not call itself: one reference at a
-/// time.
+/// Returns the orders of the current run; `None` if it records no orders. The code must not call itself, so that only
+/// one reference exists at a time.
 #[inline(always)]
 pub(crate) fn orders() -> Option<&'static mut Orders> {
     if !IS_ON.load(Ordering::Relaxed) {
@@ -37,8 +37,8 @@ pub(crate) fn orders() -> Option<&'static mut Orders> {
     unsafe { (*ORDERS.0.get()).as_deref_mut() }
 }
 
-/// Begins a run. It sees the newest stores, and records them if data races are searched. For the carrier, between two
-/// runs.
+/// Begins a run that sees the newest stores. The run records operations only if the test searches for data races.
+/// Called by the carrier between two runs.
 pub(crate) fn begin() {
     IS_ON.store(races(), Ordering::Relaxed);
     if let Some(orders) = allocated(races()) {
@@ -46,7 +46,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Enables weak memory for the run that is about to begin. For the carrier, before the first thread is resumed.
+/// Enables weak memory for the run that is about to begin. Called by the carrier before it resumes the first thread.
 pub(crate) fn weaken() {
     IS_ON.store(true, Ordering::Relaxed);
     IS_FENCED.store(false, Ordering::Relaxed);
@@ -64,13 +64,13 @@ fn allocated(must: bool) -> Option<&'static mut Orders> {
     orders.as_deref_mut()
 }
 
-/// Notes that an instruction in assembly was executed. Such an instruction is a fence. For a handler of signals.
+/// Records that an assembly instruction was executed, which acts as a fence. Called by a signal handler.
 pub(crate) fn note_instruction() {
     IS_FENCED.store(true, Ordering::Relaxed);
 }
 
-/// Does the fence of an instruction in assembly that a thread has executed since its last operation. Instructions are
-/// noted once more afterwards.
+/// Performs the fence of an assembly instruction that a thread has executed since its last operation. Afterwards,
+/// instructions are recorded again.
 #[inline(always)]
 pub(crate) fn fence_as_noted(thread: usize) {
     if IS_ON.load(Ordering::Relaxed) && IS_FENCED.load(Ordering::Relaxed) {

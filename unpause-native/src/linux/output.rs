@@ -1,7 +1,7 @@
-//! The output of simulated threads to the standard output and error: kept for the report of the
-//! run, not shown in each.
+//! The output of simulated threads to the standard output and error. It is stored for the report of the run, and not
+//! printed during the run.
 //!
-//! Functions of C that write (`printf`) call libc's own and are not seen here.
+//! C functions that write (`printf`) call libc's internal functions, so their output is not captured here.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -9,53 +9,53 @@ use std::ffi::{c_int, c_void};
 use super::std_state::streams;
 use super::thread::{current, outside};
 
-/// The largest number of bytes that are kept of a run. The rest is left out.
+/// The maximum number of output bytes that are stored per run. The rest is dropped.
 const KEPT: usize = 16 << 10;
 
 struct Shared(UnsafeCell<Vec<u8>>);
 
-// SAFETY: used by the only carrier of a run and by its threads, which run one at a time, on the carrier's thread of the
-// system.
+// SAFETY: only the carrier of a run and the threads of the run use the value. They execute one at a time, on the
+// carrier's OS thread.
 unsafe impl Sync for Shared {}
 
 static WRITTEN: Shared = Shared(UnsafeCell::new(Vec::new()));
 
 thread_local! {
-    /// True while the carrier writes what std has buffered for simulated threads.
+    /// True while the carrier writes the output that std has buffered for simulated threads.
     static FLUSHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Forgets what earlier runs wrote.
+/// Removes the output of earlier runs.
 pub(crate) fn begin() {
     // SAFETY: see `Shared`.
     unsafe { (*WRITTEN.0.get()).clear() };
 }
 
-/// Takes what std has buffered. For the carrier, when a run has used a standard stream of std.
+/// Stores the output that std has buffered. Called by the carrier if a run has used a standard stream of std.
 fn flush() {
     FLUSHES.set(true);
     streams::flush();
     FLUSHES.set(false);
 }
 
-/// The text that the threads of the last run wrote to the standard output and error.
+/// Returns the text that the threads of the last run wrote to the standard output and error.
 pub fn take_output() -> String {
     String::from_utf8_lossy(&take_bytes()).into_owned()
 }
 
-/// The same as bytes.
+/// Returns this output as bytes.
 pub(crate) fn take_bytes() -> Vec<u8> {
     // SAFETY: see `Shared`.
     unsafe { std::mem::take(&mut *WRITTEN.0.get()) }
 }
 
-/// The output of a run that another process has made.
+/// Sets the output of a run in another process.
 pub(crate) fn set(written: Vec<u8>) {
     // SAFETY: see `Shared`.
     unsafe { *WRITTEN.0.get() = written };
 }
 
-/// Keeps bytes for the standard output or error, if they are of a run. Returns `false` for others.
+/// Stores bytes for the standard output or error, if they are from a run. Returns `false` for other bytes.
 fn keeps(file: c_int, bytes: &[u8]) -> bool {
     let is_standard = file == libc::STDOUT_FILENO || file == libc::STDERR_FILENO;
     if !is_standard || (current().is_none() && !FLUSHES.get()) {
@@ -70,32 +70,32 @@ fn keeps(file: c_int, bytes: &[u8]) -> bool {
     true
 }
 
-/// The bytes of a buffer of C.
+/// Returns the bytes of a C buffer.
 ///
 /// # Safety
-/// As for `write`.
+/// The requirements are the same as for `write`.
 unsafe fn bytes<'a>(buffer: *const c_void, size: usize) -> &'a [u8] {
     match size {
         0 => &[],
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the buffer.
         _ => unsafe { std::slice::from_raw_parts(buffer.cast(), size) },
     }
 }
 
-/// Keeps the bytes of a call of `write` for the standard output or error, if it is of a run. Returns `false` for
-/// others.
+/// Stores the bytes of a `write` call for the standard output or error, if the call is from a run. Returns `false` for
+/// other calls.
 ///
 /// # Safety
-/// As for `write`.
+/// The requirements are the same as for `write`.
 pub(crate) unsafe fn takes(file: c_int, buffer: *const c_void, size: usize) -> bool {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     (file == 1 || file == 2) && keeps(file, unsafe { bytes(buffer, size) })
 }
 
-/// The same for a call of `writev`. Returns the number of bytes kept.
+/// Stores the bytes of a `writev` call in the same way. Returns the number of stored bytes.
 ///
 /// # Safety
-/// As for `writev`.
+/// The requirements are the same as for `writev`.
 pub(crate) unsafe fn takes_parts(
     file: c_int,
     parts: *const libc::iovec,
@@ -106,7 +106,7 @@ pub(crate) unsafe fn takes_parts(
     }
     let mut size = 0;
     for part in 0..count as usize {
-        // SAFETY: the caller's arguments.
+        // SAFETY: the caller guarantees the arguments.
         let bytes = unsafe {
             let part = &*parts.add(part);
             bytes(part.iov_base, part.iov_len)
@@ -117,7 +117,7 @@ pub(crate) unsafe fn takes_parts(
     Some(size as isize)
 }
 
-/// The run is over: its output is complete. The locks of the streams are free.
+/// Completes the output at the end of the run. The locks of the streams must be free.
 pub(crate) fn end() {
     if streams::take_used() {
         flush();

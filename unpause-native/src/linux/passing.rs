@@ -1,13 +1,13 @@
-//! Operations that are done in passing: the thread that requests one does it by itself, without a change to the
-//! carrier.
+//! Operations in passing: the requesting thread performs such an operation directly, without a switch to the carrier.
 //!
-//! The owner of the run says at which places it wants no request, and which addresses it watches. A place is a number
-//! of return addresses, the innermost first: as many as it takes to tell. An operation at such a place is done in
-//! passing, unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an unwatched
-//! address may be taken for a watched one. The operation is then a request, whose effect is the same.
+//! The owner of the run marks the places at which it needs no request, and the addresses that it watches. A place is a
+//! list of return addresses, innermost first, as long as needed to identify the place. An operation at a marked place
+//! is performed in passing, unless it accesses a watched address. Neither table is exact: a place may be forgotten, and
+//! an unwatched address may be mistaken for a watched address. The operation is then a request, which has the same
+//! effect.
 //!
-//! Beyond the step limit of a run all operations are done in passing, whatever their place: a [turn](run_on) of them,
-//! before the next one is a request.
+//! Beyond the step limit of a run, all operations are performed in passing, whatever their place. After a
+//! [turn](run_on) of such operations, the next operation is a request.
 
 use std::cell::UnsafeCell;
 
@@ -22,32 +22,33 @@ const PLACES: usize = 1 << 12;
 /// The number of bits for addresses; a power of two.
 const BITS: usize = 1 << 12;
 
-/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another one
-/// in a loop does so many in vain, so it must be small; the end of a turn costs as much as some dozen operations.
+/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another
+/// thread in a loop wastes a whole turn, so the number must be small. But the end of a turn costs as much as some dozen
+/// operations.
 const TURN: u32 = 1_000;
 
 struct Passing {
-    /// Hashes of places, and of the addresses that places begin with, each at an index of its own bits or beside it.
-    /// The lowest bit is set in the hash of a place. 0 for none.
+    /// Hashes of places, and of the prefixes of places. The index of a hash is given by its bits, or is the adjacent
+    /// index. The lowest bit is set in the hash of a complete place. 0 marks a free entry.
     places: [u64; PLACES],
-    /// A bit for each remainder of a hash of an address: set if such an address is watched.
+    /// One bit for each remainder of an address hash. It is set if an address with this remainder is watched.
     watched: [u64; BITS / 64],
-    /// True if a bit is set.
+    /// True if any bit is set.
     is_watching: bool,
-    /// The rules by which the owner marks places: hashes begin with it.
+    /// The rules by which the owner marks places. They are the start value of hashes.
     rules: u64,
     /// True beyond the step limit of the run.
     runs_on: bool,
-    /// The operations of this turn that are left, beyond the step limit.
+    /// The number of remaining operations in this turn, beyond the step limit.
     left: u32,
-    /// True if an operation has changed memory since the last turn ended.
+    /// True if an operation has changed memory since the end of the last turn.
     has_changed: bool,
 }
 
 struct Shared(UnsafeCell<Passing>);
 
-// SAFETY: read and written by the only carrier of a run and by its threads, which run one at a time, on the carrier's
-// thread of the system.
+// SAFETY: only the carrier of a run and the threads of the run use the value. They execute one at a time, on the
+// carrier's OS thread.
 unsafe impl Sync for Shared {}
 
 static PASSING: Shared = Shared(UnsafeCell::new(Passing {
@@ -61,12 +62,13 @@ static PASSING: Shared = Shared(UnsafeCell::new(Passing {
 }));
 
 fn passing() -> &'static mut Passing {
-    // SAFETY: see `Shared`; no reference outlives the function that has asked for it.
+    // SAFETY: see `Shared`; no reference outlives the function that has called this.
     unsafe { &mut *PASSING.0.get() }
 }
 
 impl Passing {
-    /// The entry of a hash, and whether it has the hash. If not, the hash may replace the entry.
+    /// Returns the entry of a hash, and `true` if the entry contains the hash. Otherwise the hash may replace the
+    /// entry.
     #[inline]
     fn entry(&mut self, hash: u64) -> (&mut u64, bool) {
         let index = (hash >> 1) as usize % PLACES;
@@ -98,24 +100,25 @@ impl Passing {
     }
 }
 
-/// The word and the bit of an address.
+/// Returns the word and the bit of an address.
 #[inline]
 fn bit(address: usize) -> (usize, u64) {
     let hash = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
     (hash as usize / 64 % (BITS / 64), 1 << (hash % 64))
 }
 
-/// Forgets the watched addresses. Places count if they were marked by the same rules: runs of a test alternate between
-/// a few rules. For the owner, when a run begins.
+/// Removes the watched addresses. Marked places remain valid for runs with the same rules, because the runs of a test
+/// alternate between a few rules. Called by the owner when a run begins.
 pub(crate) fn begin(rules: u64) {
     let passing = passing();
-    // No bits of addresses, so that other rules have other hashes.
+    // The rotation moves the rules out of the address bits, so that other rules have other hashes.
     passing.rules = rules.rotate_right(16);
     passing.runs_on = false;
     passing.forget_watched();
 }
 
-/// Makes threads do all operations in passing, a turn of them at a time, except operations on these addresses.
+/// Makes threads perform all operations in passing, a turn of operations at a time, except operations on these
+/// addresses.
 pub(crate) fn run_on(watched: &[usize]) {
     let passing = passing();
     passing.forget_watched();
@@ -123,7 +126,7 @@ pub(crate) fn run_on(watched: &[usize]) {
     (passing.runs_on, passing.left, passing.has_changed) = (true, TURN, false);
 }
 
-/// Makes all operations requests until the next [`run_on`].
+/// Makes all operations requests until the next call of [`run_on`].
 pub(crate) fn stop_all() {
     (passing().left, passing().has_changed) = (0, false);
 }
@@ -133,7 +136,7 @@ pub(crate) fn take_changed() -> bool {
     std::mem::take(&mut passing().has_changed)
 }
 
-/// Begins another turn if this one is over. Returns `false` if it is not.
+/// Begins another turn if this turn is over. Returns `false` if it is not.
 pub(crate) fn next_turn() -> bool {
     let is_over = passing().left == 0;
     if is_over {
@@ -148,7 +151,7 @@ pub(crate) fn note_values(old: u64, new: u64) {
     passing().has_changed |= old != new;
 }
 
-/// Has operations at a place done in passing: at these return addresses, the innermost first.
+/// Makes threads perform operations at a place in passing. The place is given by its return addresses, innermost first.
 pub(crate) fn mark(place: &[usize]) {
     let mut hash = passing().rules;
     for (at, address) in place.iter().enumerate() {
@@ -160,18 +163,18 @@ pub(crate) fn mark(place: &[usize]) {
 
 /// Makes each operation on an address a request.
 pub(crate) fn watch(address: usize) {
-    // Beyond the step limit no change is recorded, except for threads that are held.
+    // Beyond the step limit, changes are not recorded, except for threads that are held.
     if !passing().runs_on {
         passing().watch(address);
     }
 }
 
-/// Does the operation of a thread, if its place is marked and the memory may be accessed. Returns
-/// the previous value.
+/// Performs the operation of a thread, if its place is marked and access to the memory is allowed. Returns the previous
+/// value.
 #[inline(always)]
 pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
     let may_pass = if passing().runs_on { has_turn() } else { is_marked(thread, caller) };
-    // The detector of data races is the carrier's.
+    // Only the carrier runs the detector of data races.
     if !may_pass || races() {
         return None;
     }
@@ -188,7 +191,7 @@ pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usiz
     })
 }
 
-/// Counts an operation beyond the step limit. Returns `false` if its turn is over.
+/// Counts an operation beyond the step limit. Returns `false` if the turn is over.
 #[inline(always)]
 fn has_turn() -> bool {
     let left = &mut passing().left;
@@ -197,7 +200,7 @@ fn has_turn() -> bool {
     has_turn
 }
 
-/// Returns `true` if a function of a thread with this return address and this frame pointer is at a marked place.
+/// Returns `true` if a function with this return address and this frame pointer is at a marked place.
 #[inline(never)]
 fn is_marked(thread: &Thread, (mut address, mut frame): (usize, usize)) -> bool {
     let passing = passing();
@@ -226,7 +229,7 @@ mod tests {
             is_it.then_some(*entry & 1 == 1)
         };
         let is_watched = |address| passing().is_watched(address);
-        // A run of another test would use the same tables.
+        // The lock is necessary, because a run of another test would use the same tables.
         let _only = crate::linux::local::Workers::take();
         let (inner, outer) = (0x5555_0000_1234, 0x5555_0000_4321);
         begin(7);

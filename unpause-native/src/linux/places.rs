@@ -1,4 +1,4 @@
-//! Return addresses to lines of source, by the program's debug information.
+//! The source lines of return addresses, from the program's debug information.
 
 use std::cell::OnceCell;
 use std::panic::Location;
@@ -9,20 +9,20 @@ use object::{Object, ObjectSection};
 use super::image::load_address;
 use super::program::program;
 
-/// A function call in the source: one return address has several if functions were inlined.
+/// A function call in the source. A return address has several such calls if functions were inlined.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Frame {
-    /// The function's path, without a hash.
+    /// The path of the function, without a hash.
     pub function: String,
-    /// The file, as the compiler was given it.
+    /// The file, with the path that was passed to the compiler.
     pub file: String,
-    /// The line, from 1; 0 if the debug information has none.
+    /// The line, starting at 1; 0 if the debug information contains no line.
     pub line: u32,
-    /// The column, from 1; 0 if the debug information has none.
+    /// The column, starting at 1; 0 if the debug information contains no column.
     pub column: u32,
 }
 
-/// The packages whose functions stand between a test and std.
+/// The packages with functions that are called between a test and std.
 const FACADES: [&str; 3] = ["unpause-loom", "unpause-model", "unpause-shuttle"];
 
 impl Frame {
@@ -37,9 +37,10 @@ impl Frame {
         self.file.starts_with("/rustc/") || parts.iter().any(|part| self.file.contains(part))
     }
 
-    /// Returns `true` for a function of a crate that has the names of another tool, such as loom's, over std.
+    /// Returns `true` for a function of a facade crate, which provides the API of another tool, for example loom, over
+    /// std.
     pub fn is_of_facade(&self) -> bool {
-        // `unpause-loom/src/…` in a checkout, `unpause-loom-0.1.0/src/…` in the registry's sources.
+        // The folder is `unpause-loom/src/…` in a checkout, and `unpause-loom-0.1.0/src/…` in registry sources.
         let is_one = |part: &str| {
             let version = FACADES.iter().find_map(|name| part.strip_prefix(name));
             version.is_some_and(|version| version.is_empty() || version.starts_with("-0."))
@@ -53,13 +54,13 @@ impl Frame {
         false
     }
 
-    /// The method of an atomic whose operation the compiler makes a loop of, if the function is its intrinsic:
-    /// `fetch_max` or `fetch_min`. The loop reads the memory without an operation and then does compare-exchanges.
+    /// Returns `fetch_max` or `fetch_min` if the function is the intrinsic of this atomic method, which the compiler
+    /// turns into a loop. The loop reads the memory without an operation, and then executes compare-exchanges.
     pub fn looped(&self) -> Option<&'static str> {
         if !self.file.ends_with("/core/src/sync/atomic.rs") {
             return None;
         }
-        // With its path or without.
+        // The compiler may write the name with or without its path.
         let name = self.function.split('<').next()?.rsplit("::").next()?;
         match name {
             "atomic_max" | "atomic_umax" => Some("fetch_max"),
@@ -73,11 +74,11 @@ impl Frame {
 type Lines = addr2line::Context<EndianSlice<'static, LittleEndian>>;
 
 thread_local! {
-    /// `None` if the program has no debug information.
+    /// The debug information; `None` if the program has none.
     static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
 }
 
-/// Reads the debug information, if this thread has not yet.
+/// Reads the debug information, if this thread has not read it yet.
 pub(crate) fn load() {
     LINES.with(|lines| _ = lines.get_or_init(read));
 }
@@ -93,7 +94,7 @@ fn read() -> Option<Lines> {
     addr2line::Context::from_dwarf(Dwarf::load(section).ok()?).ok()
 }
 
-/// The frames at a return address, innermost first; none without debug information.
+/// Returns the frames at a return address, innermost first; empty without debug information.
 pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
     let Some(address) = return_address.checked_sub(load_address() + 1) else { return Vec::new() };
     LINES.with(|lines| {
@@ -131,7 +132,7 @@ pub(crate) fn is_compiled_std(return_address: usize) -> bool {
     })
 }
 
-/// The file as a report shows it: `package-version/…` of a package from a registry.
+/// Returns the file in the format of reports. For a package from a registry, this is `package-version/…`.
 pub fn shortened(file: &str) -> &str {
     let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
     let std = file.strip_prefix("/rustc/").and_then(|_| file.split_once("/library/"));
@@ -147,14 +148,15 @@ pub fn shortened(file: &str) -> &str {
     }
 }
 
-/// Makes a place in the source, as `std::panic::Location::caller` returns it. It is never freed.
+/// Creates a place in the source, like the result of `std::panic::Location::caller`. It is never freed.
 ///
-/// The compiler makes such places and nothing else can, so the fields of one are found in the memory of another.
+/// Only the compiler can create such places. So this function finds the layout of the fields in the memory of another
+/// place.
 ///
 /// # Panics
-/// If the toolchain's `Location` has another form than a file name, a line and a column.
+/// Panics if the toolchain's `Location` does not consist of a file name, a line and a column.
 pub fn location(file: &str, line: u32, column: u32) -> &'static Location<'static> {
-    /// The form of a `Location`, in the toolchains that this was tried with.
+    /// The layout of a `Location` in the tested toolchains.
     #[repr(C)]
     #[derive(Clone, Copy)]
     struct Form {
@@ -165,20 +167,20 @@ pub fn location(file: &str, line: u32, column: u32) -> &'static Location<'static
     }
     assert_eq!(size_of::<Location<'_>>(), size_of::<Form>(), "{UNKNOWN_FORM}");
     let sample = Location::caller();
-    // SAFETY: both have this size, and each bit pattern is a valid `Form`.
+    // SAFETY: both types have this size, and each bit pattern is a valid `Form`.
     let form = unsafe { *(&raw const *sample).cast::<Form>() };
     let name = sample.file();
     let has_form = form.file == name.as_ptr()
         && form.length - name.len() <= 1
         && (form.line, form.column) == (sample.line(), sample.column());
     assert!(has_form, "{UNKNOWN_FORM}");
-    // The name of a file ends with a zero, which counts or not.
+    // A file name ends with a zero byte, which may be included in the length or not.
     let counted = form.length - name.len();
     let text: &'static str = Box::leak(format!("{file}\0").into_boxed_str());
     let length = file.len() + counted;
     let made: &'static Form =
         Box::leak(Box::new(Form { file: text.as_ptr(), length, line, column }));
-    // SAFETY: the sample has this form, and the fields of this one have the same meaning.
+    // SAFETY: the sample has this layout, and the fields of the new value have the same meaning.
     let made = unsafe { &*(&raw const *made).cast::<Location<'static>>() };
     assert!(
         made.file() == file && made.line() == line && made.column() == column,

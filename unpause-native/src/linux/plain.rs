@@ -1,5 +1,5 @@
-//! The functions called by instrumented code for plain accesses, in programs whose data races are
-//! searched.
+//! The functions that instrumented code calls for plain accesses, in programs that are searched for
+//! data races.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ use super::race;
 use super::switch::frame_pointer;
 use super::thread::{current, outside};
 
-/// The largest number of bytes of one copy that are checked.
+/// The maximum number of bytes of one copy that are checked.
 const CHECKED: usize = 1 << 16;
 
 /// Checks an access of the current simulated thread, in a function with this frame pointer.
@@ -46,7 +46,7 @@ fn access(address: usize, size: usize, is_write: bool, frame: usize) {
     }
 }
 
-/// Functions by the names that the compiler calls, for accesses of some sizes.
+/// Defines functions with the names that the compiler calls, for accesses of several sizes.
 macro_rules! accesses {
     ($($name:ident $size:literal $is_write:literal)*) => {$(
         #[unsafe(no_mangle)]
@@ -110,7 +110,7 @@ unsafe extern "C" fn __tsan_memcpy(
 ) -> *mut c_void {
     access(from as usize, size, false, frame_pointer());
     access(to as usize, size, true, frame_pointer());
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { libc::memcpy(to, from, size) }
 }
 
@@ -122,13 +122,13 @@ unsafe extern "C" fn __tsan_memmove(
 ) -> *mut c_void {
     access(from as usize, size, false, frame_pointer());
     access(to as usize, size, true, frame_pointer());
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { libc::memmove(to, from, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
     access(to as usize, size, true, frame_pointer());
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { libc::memset(to, byte, size) }
 }

@@ -1,8 +1,8 @@
-//! Runs whose tasks are futures, polled on a thread of the system: no thread is simulated.
+//! Runs of tasks that are futures, polled on an OS thread. No thread is simulated.
 //!
-//! Whatever differs between processes, or between two runs of one process, is the same for such a run too: random
-//! bytes, from which the keys of a `HashMap` are made, and thread-locals and statics of the tested
-//! crates. Clocks, files and sockets belong to the system.
+//! Values that differ between processes, or between two runs of one process, are fixed for such a run, too. These
+//! values are the random bytes, from which the keys of a `HashMap` are created, and the thread-locals and statics of
+//! the tested crates. Clocks, files and sockets belong to the system.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,42 +15,42 @@ use super::program::program;
 use super::thread::Destructor;
 use super::{entropy, environment, statics, std_state, switch};
 
-/// Returns the key of the random bytes of a run.
+/// A function that returns the key for the random bytes of a run.
 type Key = fn() -> u64;
 
 thread_local! {
-    /// The random bytes of the run that this thread polls: the state of their stream, which the first ones begin.
+    /// The random bytes of the run that this thread polls. The first use creates the state of their stream.
     static RANDOM: Cell<Option<(Option<u64>, Key)>> = const { Cell::new(None) };
-    /// The destructors of the thread-locals that the run has made. Null while the thread polls no run.
+    /// The destructors of the thread-locals that the run has created. Null while the thread polls no run.
     static DESTRUCTORS: Cell<*mut Vec<Destructor>> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// A thread-local variable of the program: its distance from the first one, and its size.
+/// A thread-local variable of the program: its distance from the first variable, and its size.
 #[derive(Clone, Copy)]
 struct Variable {
     offset: usize,
     size: usize,
 }
 
-/// A run that the current thread polls until this is dropped.
+/// A run that the current thread polls until this value is dropped.
 pub struct Polled {
-    /// The values of the variables before the run, one after the other.
+    /// The values of the variables before the run, concatenated.
     before: Vec<u8>,
-    /// Boxed, because the thread knows the address.
+    /// The list is boxed, because the thread stores its address.
     #[expect(clippy::box_collection, reason = "the run may be moved, and the list must not")]
     destructors: Box<Vec<Destructor>>,
 }
 
 impl Polled {
-    /// Begins a run on this thread, with fresh thread-locals and statics. `key` returns the key of its random bytes
-    /// when the first ones are asked for. The caller lets no other test of the process run beside it: statics are
-    /// shared by all threads.
+    /// Begins a run on this thread, with fresh thread-locals and statics. `key` returns the key for the random bytes at
+    /// their first use. The caller must exclude other tests of the process during the run, because all threads share
+    /// the statics.
     ///
     /// # Errors
-    /// If the program has no symbols, by which its variables are found.
+    /// Returns an error if the program has no symbols, which are needed to find its variables.
     ///
     /// # Panics
-    /// If the thread polls a run already.
+    /// Panics if the thread already polls a run.
     pub fn begin(key: fn() -> u64) -> Result<Polled, String> {
         assert!(DESTRUCTORS.get().is_null(), "this thread polls a run already");
         statics::save()?;
@@ -58,8 +58,8 @@ impl Polled {
         std_state::begin_polled();
         let mut before = Vec::new();
         for (variable, address) in variables() {
-            // SAFETY: the symbol table says that each thread has a variable of this size there, and no reference to it
-            // is live: the run has not begun.
+            // SAFETY: the symbol table guarantees that each thread has a variable of this size there. No reference to
+            // it is live, because the run has not begun.
             unsafe {
                 let bytes = std::slice::from_raw_parts(address as *const u8, variable.size);
                 before.extend_from_slice(bytes);
@@ -75,12 +75,12 @@ impl Polled {
 
 impl Drop for Polled {
     fn drop(&mut self) {
-        // They may make other thread-locals, which have destructors, too.
+        // Destructors may create other thread-locals, which have destructors, too.
         loop {
-            // SAFETY: the thread adds to the list in the same way, and no reference lives while a destructor runs.
+            // SAFETY: only this thread uses the list, and no reference to it is live while a destructor runs.
             let next = unsafe { (*DESTRUCTORS.get()).pop() };
             let Some((destructor, argument)) = next else { break };
-            // SAFETY: registered with this argument, for a variable that has its value still.
+            // SAFETY: the destructor was registered with this argument, for a variable that still has its value.
             unsafe { destructor(argument) };
         }
         DESTRUCTORS.set(std::ptr::null_mut());
@@ -89,7 +89,7 @@ impl Drop for Polled {
         let mut before = &self.before[..];
         for (variable, address) in variables() {
             let (bytes, rest) = before.split_at(variable.size);
-            // SAFETY: as in `begin`; the run is over.
+            // SAFETY: like in `begin`; the run is over.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, variable.size);
             }
@@ -100,16 +100,16 @@ impl Drop for Polled {
     }
 }
 
-/// The function that a thread calls before `abort` ends the process, in a run that it polls.
+/// The function that a thread calls before `abort` ends the process during a run that it polls.
 static ON_ABORT: OnceLock<fn()> = OnceLock::new();
 
-/// Calls `call` when a thread calls `abort` in a run that it polls, before the process ends. Only the first function
-/// counts.
+/// Sets the function to call when a thread calls `abort` during a run that it polls, before the process ends. Only the
+/// first call has an effect.
 pub fn on_abort(call: fn()) {
     _ = ON_ABORT.set(call);
 }
 
-/// The current thread calls `abort`.
+/// Calls this function, because the current thread calls `abort`.
 pub(crate) fn aborts() {
     if let (true, Some(call)) = (is_on(), ON_ABORT.get()) {
         call();
@@ -121,14 +121,14 @@ pub(crate) fn is_on() -> bool {
     !DESTRUCTORS.get().is_null() || RANDOM.get().is_some()
 }
 
-/// Writes the value that a variable has when its thread starts.
+/// Writes the value that a variable has at the start of a thread.
 ///
 /// # Safety
-/// `target` is the variable of the current thread, without a live reference.
+/// `target` must be the variable of the current thread, without a live reference.
 unsafe fn write_initial(Variable { offset, size }: Variable, target: *mut u8) {
     let image = image();
     let initialized = image.initialized.saturating_sub(offset).min(size);
-    // SAFETY: the caller's; the image is the program's own.
+    // SAFETY: the caller guarantees the target, and the image belongs to the program.
     unsafe {
         let initial = (image.initial + offset) as *const u8;
         std::ptr::copy_nonoverlapping(initial, target, initialized);
@@ -136,7 +136,7 @@ unsafe fn write_initial(Variable { offset, size }: Variable, target: *mut u8) {
     }
 }
 
-/// The variables that a run has of its own, each with its address in the current thread.
+/// Returns the variables of which a run has its own, each with its address in the current thread.
 fn variables() -> impl Iterator<Item = (Variable, usize)> {
     static VARIABLES: OnceLock<Vec<Variable>> = OnceLock::new();
     let variables = VARIABLES.get_or_init(find);
@@ -159,30 +159,30 @@ fn find() -> Vec<Variable> {
     found
 }
 
-/// Returns `true` for std's variable with the next keys of a `HashMap`. It is the only variable of
-/// std that a run has of its own.
+/// Returns `true` for std's variable with the next keys of a `HashMap`. It is the only std variable of which a run has
+/// its own.
 fn is_hash_keys(symbol: &str) -> bool {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     name.contains("RandomState") && name.contains("KEYS")
 }
 
-/// Fills the buffer if this thread polls a run. Returns `false` if it does not.
+/// Fills the buffer if this thread polls a run. Otherwise returns `false`.
 ///
 /// # Safety
-/// The buffer is valid for writes of `size` bytes.
+/// The buffer must be valid for writes of `size` bytes.
 pub(crate) unsafe fn fill(buffer: *mut u8, size: usize) -> bool {
     let Some((state, key)) = RANDOM.get() else { return false };
-    // The callers are functions of C, through which nothing unwinds. A key that cannot be drawn is of a run that fails.
+    // The callers are C functions, so no panic may unwind through them. If the key cannot be drawn, the run fails.
     let mut state = state.unwrap_or_else(|| catch_unwind(AssertUnwindSafe(key)).unwrap_or(0));
     for at in 0..size {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the buffer.
         unsafe { buffer.add(at).write(entropy::next_byte(&mut state)) };
     }
     RANDOM.set(Some((Some(state), key)));
     true
 }
 
-/// Keeps the destructor for the end of the run, if this thread polls one and `argument` is a variable of the run's own.
+/// Stores the destructor for the end of the run, if this thread polls a run and `argument` is a variable of the run.
 pub(crate) fn keeps_destructor(destructor: Destructor) -> bool {
     let list = DESTRUCTORS.get();
     if list.is_null() {
@@ -193,7 +193,7 @@ pub(crate) fn keeps_destructor(destructor: Destructor) -> bool {
     if !variables().any(is_in) {
         return false;
     }
-    // SAFETY: the list of the run, which only this thread uses, and no reference to it lives longer than a call.
+    // SAFETY: this is the list of the run. Only this thread uses it, and no reference to it outlives a call.
     unsafe { (*list).push(destructor) };
     true
 }

@@ -1,4 +1,4 @@
-//! The number of processors: a run has four on every machine.
+//! The number of processors. A run has four processors on every machine.
 
 use std::ffi::{CStr, c_char, c_int, c_long};
 
@@ -16,7 +16,7 @@ unsafe extern "C" fn sched_getaffinity(
     set: *mut libc::cpu_set_t,
 ) -> c_int {
     if current().is_some() && size > 0 {
-        // SAFETY: the caller has room for `size` bytes.
+        // SAFETY: the caller provides room for `size` bytes.
         unsafe {
             std::ptr::write_bytes(set.cast::<u8>(), 0, size);
             *set.cast::<u8>() = (1 << PROCESSORS) - 1;
@@ -24,7 +24,7 @@ unsafe extern "C" fn sched_getaffinity(
         return 0;
     }
     type Affinity = unsafe extern "C" fn(libc::pid_t, usize, *mut libc::cpu_set_t) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sched_getaffinity", Affinity)(process, size, set) }
 }
 
@@ -34,21 +34,21 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     if counts && current().is_some() {
         return PROCESSORS as c_long;
     }
-    // SAFETY: the caller's argument.
+    // SAFETY: the argument is a number.
     unsafe { real!(c"sysconf", unsafe extern "C" fn(c_int) -> c_long)(name) }
 }
 
 /// std reads the CPU limit of a container from these files.
 const LIMITS: &CStr = c"/proc/self/cgroup";
 
-// The real function takes the mode as a variable argument, which is passed in the same register.
+// The last argument of the real function is variadic, and is passed in the same register.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
-    // SAFETY: the caller's path.
+    // SAFETY: the caller guarantees the path.
     if current().is_some() && unsafe { CStr::from_ptr(path) } == LIMITS {
         return fail(libc::ENOENT);
     }
     type Open = unsafe extern "C" fn(*const c_char, c_int, libc::mode_t) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"open64", Open)(path, flags, mode) }
 }

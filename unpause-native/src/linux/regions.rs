@@ -1,7 +1,8 @@
-//! The memory that an address is in, and accesses to memory that is not in use.
+//! The memory to which an address belongs, and accesses to memory that is not in use.
 //!
-//! One thread runs at a time, so the innermost function of each other thread is known, and a variable below it is one
-//! of a function that has returned. Memory that a later function of the thread uses again is not recognised.
+//! Only one thread runs at a time, so the innermost function of each other thread is known. A variable below the frame
+//! of this function belongs to a function that has returned. If a later function of the thread reuses the memory, this
+//! is not detected.
 
 use std::ptr::NonNull;
 
@@ -15,7 +16,7 @@ use super::thread::Thread;
 
 /// The owner of a variable on a stack.
 pub(crate) enum Owner<'a> {
-    /// The accessing thread, or the address is on no stack of the run.
+    /// The accessing thread, or the address is not on a stack of the run.
     None,
     /// Another thread.
     Other(&'a Thread),
@@ -31,9 +32,9 @@ impl Owner<'_> {
 }
 
 impl Run {
-    /// The memory that an address is in. For the carrier, or the running thread.
+    /// Returns the memory to which an address belongs. Called by the carrier, or by the running thread.
     pub(crate) fn region(&self, address: usize) -> Region {
-        // SAFETY: workers are never freed, and their numbers and stacks change between runs only.
+        // SAFETY: workers are never freed, and their numbers and stacks change only between runs.
         let mut threads = self.threads.iter().map(|thread| unsafe { thread.as_ref() });
         if heap::has(address) {
             return Region::Heap;
@@ -47,24 +48,24 @@ impl Run {
         }
     }
 
-    /// Extends the range of the stacks by one.
+    /// Extends the address range of the stacks by the stack of a worker.
     pub(crate) fn note_stack(&mut self, worker: NonNull<Thread>) {
         // SAFETY: workers are never freed.
         let worker = unsafe { worker.as_ref() };
         self.stacks = (self.stacks.0.min(worker.lowest), self.stacks.1.max(worker.base));
     }
 
-    /// Returns `false` if the memory that a thread is about to access is free, a red zone, or of a function that has
-    /// returned.
+    /// Returns `false` if the memory that a thread is about to access is freed, is a red zone, or belongs to a function
+    /// that has returned.
     #[inline]
     pub(crate) fn may_access(&self, thread: &Thread, access: &Access) -> bool {
-        // The address of the return address: all variables of the caller are above.
+        // `called_from` is the address of the return address, and all variables of the caller are above it.
         blocks::may_access(access.address, access.size.into())
             && !self.owner(access.address, (thread, thread.called_from)).has_returned()
     }
 
-    /// The owner of the variable at an address. The functions of the accessing thread have their variables above an
-    /// address of its stack.
+    /// Returns the owner of the variable at an address. `by` is the accessing thread, and an address on its stack below
+    /// all variables of its functions.
     #[inline]
     pub(crate) fn owner<'a>(&'a self, address: usize, by: (&'a Thread, usize)) -> Owner<'a> {
         let (lowest, end) = self.stacks;
@@ -75,16 +76,16 @@ impl Run {
         if !thread.owns(address) {
             return self.other_owner(address);
         }
-        // A function may have another stack: a coroutine's.
+        // A function may have another stack, for example in a coroutine.
         match address < above && thread.owns(above) {
             true => Owner::Returned(thread),
             false => Owner::None,
         }
     }
 
-    /// The same for an address that is not on the stack of the accessing thread.
+    /// Returns the owner of an address that is not on the stack of the accessing thread.
     fn other_owner(&self, address: usize) -> Owner<'_> {
-        // SAFETY: workers are never freed, and all threads but the accessing one are suspended.
+        // SAFETY: workers are never freed, and all threads except the accessing thread are suspended.
         let mut threads = self.threads.iter().map(|thread| unsafe { thread.as_ref() });
         let Some(owner) = threads.find(|thread| thread.owns(address)) else {
             return Owner::None;
@@ -96,7 +97,7 @@ impl Run {
         }
     }
 
-    /// The error of an access that is not [allowed](Run::may_access).
+    /// Returns the error for an access that is not [allowed](Run::may_access).
     pub(crate) fn misuse(&self, address: usize, by: (&Thread, usize), step: Step) -> Fault {
         let Owner::Returned(owner) = self.owner(address, by) else {
             return blocks::misuse(address, step);
@@ -113,37 +114,36 @@ impl Run {
 }
 
 impl Thread {
-    /// Its run, to be read.
+    /// Returns the run of the thread for reading.
     pub(crate) fn run_of(&self) -> &Run {
         // SAFETY: the run is boxed and outlives its threads.
         unsafe { &*self.run }
     }
 
-    /// Returns `true` if a variable of its functions can have this address. Thread-locals are above.
+    /// Returns `true` if a variable of its functions can have this address. Thread-locals are above this range.
     fn owns(&self, address: usize) -> bool {
         self.lowest <= address && address < self.base
     }
 
-    /// The lowest address that a variable of the program can have on the stack of a suspended thread.
+    /// Returns the lowest address that a variable of the program can have on the stack of a suspended thread.
     pub(crate) fn lowest_of_program(&self) -> usize {
         match self.caller {
             (0, 0) => self.context.stack_pointer,
-            // The frame pointer of the function of this crate that has made the request.
+            // This is the frame pointer of the function in this crate that has made the request.
             (0, frame) => frame,
-            // The function of instrumentation has its return address there.
+            // This is the address of the return address of the function of instrumentation.
             _ => self.called_from,
         }
     }
 }
 
 impl Local {
-    /// The memory that an address is in.
+    /// Returns the memory to which an address belongs.
     pub(crate) fn region(&self, address: usize) -> Region {
         self.run.region(address)
     }
 
-    /// Notes an access of a thread to memory that it may not access. Returns the values to show as the previous and the
-    /// new one.
+    /// Records an invalid access of a thread. Returns the values to show as the previous value and the new value.
     #[cold]
     pub(crate) fn misuse(&mut self, thread: usize, access: Access) -> (u64, u64) {
         let label = match access.operation {
@@ -154,7 +154,7 @@ impl Local {
         let of = self.thread(thread);
         let step = Step::at(label, thread, of.return_addresses().take(FRAMES));
         let fault = self.run.misuse(access.address, (of, of.called_from), step);
-        // The rest of a stack differs from run to run, and freed memory has its poison.
+        // The remains on a stack differ from run to run, so they are not shown. Freed memory contains its poison.
         let values = match fault.problem {
             Problem::UseAfterReturn => {
                 let poison = u64::MAX / 0xFF * u64::from(blocks::FREED);

@@ -6,30 +6,30 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use super::death::Death;
 use super::net::Transfer;
 
-/// The reason why a thread has stopped: what it does next, if the carrier resumes it.
+/// The reason why a thread has stopped: its next action, if the carrier resumes it.
 #[derive(Clone, Copy, Debug)]
 pub enum Request {
-    /// An operation on memory. The carrier does it with [`Execution::perform`](crate::Execution::perform), and resumes
-    /// the thread with the value read.
+    /// An operation on memory. The carrier performs it with [`Execution::perform`](crate::Execution::perform), and
+    /// resumes the thread with the value that was read.
     Access(Access),
-    /// Waits, if the word still has the value `expected`, until a [`Wake`](Request::Wake) of the word. The thread is
-    /// resumed with 0, or with an error number: `EAGAIN` if the value differs, `ETIMEDOUT`.
+    /// If the word still has the value `expected`, waits until a [`Wake`](Request::Wake) of the word. The thread is
+    /// resumed with 0, or with an error number: `EAGAIN` if the value differs, or `ETIMEDOUT`.
     Wait {
-        /// The address of the word, of 32 bits.
+        /// The address of the word, which has 32 bits.
         word: usize,
         /// The value that the thread has seen.
         expected: u32,
-        /// The virtual time in nanoseconds at which the wait ends, if it does.
+        /// The virtual time, in nanoseconds, at which the wait times out, if any.
         deadline: Option<u64>,
     },
     /// Ends up to `count` waits for a word. The thread is resumed with the number of waits that it has ended.
     Wake {
         /// The address of the word.
         word: usize,
-        /// The largest number of waits.
+        /// The maximum number of waits to end.
         count: u32,
     },
-    /// The thread has spawned another one.
+    /// The thread has spawned another thread.
     Spawn {
         /// The number of the new thread.
         thread: usize,
@@ -39,29 +39,30 @@ pub enum Request {
         /// The number of the thread.
         thread: usize,
     },
-    /// Lets other threads go first.
+    /// Lets other threads run first.
     Yield,
     /// Stops, and does nothing when it is resumed: [`point`](crate::point).
     Point,
     /// Waits until a virtual time, in nanoseconds.
     Sleep {
-        /// The time.
+        /// The end of the sleep.
         until: u64,
     },
-    /// An operation on a socket, a pipe, an event or a file that waits for them.
+    /// An operation on a socket, a pipe, an event or an epoll file.
     Transfer(Transfer),
-    /// Only of a run in a process of its own: its carrier has done something for the thread, and the caller must do the
-    /// same, by [`Execution::take_note`](crate::Execution::take_note). It then resumes the thread, with any value.
+    /// Used only for a run in a process of its own. Its carrier has performed an action for the thread. The caller must
+    /// perform the same action, which [`Execution::take_note`](crate::Execution::take_note) returns. It then resumes
+    /// the thread, with any value.
     Noted,
-    /// Asks for random bytes for the first time in the run. The thread is resumed with their key.
+    /// Requests random bytes for the first time in the run. The thread is resumed with their key.
     Key,
-    /// The thread has used memory in a wrong way: [`Execution::take_fault`](crate::Execution::take_fault). It must
+    /// The thread has made an error in memory use: see [`Execution::take_fault`](crate::Execution::take_fault). It must
     /// not be resumed.
     Fault,
-    /// The thread has ended, destructors of thread-locals included.
+    /// The thread has ended, including the destructors of its thread-locals.
     End,
-    /// The thread cannot continue, and must not be resumed. Its stack:
-    /// [`Execution::stacks`](crate::Execution::stacks).
+    /// The thread cannot continue, and must not be resumed. [`Execution::stacks`](crate::Execution::stacks) returns its
+    /// stack.
     Died(Death),
 }
 
@@ -87,38 +88,38 @@ pub enum Operation {
     Xor,
     /// Bitwise and, inverted.
     Nand,
-    /// Writes if the old value is the expected one.
+    /// Writes if the old value is the expected value.
     CompareExchange,
     /// Orders other operations; touches no memory.
     Fence,
 }
 
-/// One operation on memory that a thread is about to do.
+/// An operation on memory that a thread is about to perform.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// The kind.
     pub operation: Operation,
-    /// The number of bytes: 1, 2, 4, 8; 0 for a fence.
+    /// The number of bytes: 1, 2, 4 or 8; 0 for a fence.
     pub size: u8,
-    /// The memory order that the code asks for, as the C ABI numbers it: 0 relaxed, 2 acquire, 3 release, 4 both, 5
+    /// The memory order in the code, by its number in the C ABI: 0 relaxed, 2 acquire, 3 release, 4 acquire-release, 5
     /// sequentially consistent.
     pub order: u8,
-    /// The memory order of a compare-exchange that fails.
+    /// The memory order of a failing compare-exchange.
     pub failure: u8,
     /// The address.
     pub address: usize,
-    /// The operand: the new value, the number added, or the expected value of a compare-exchange.
+    /// The operand: the new value, the number to add, or the expected value of a compare-exchange.
     pub operand: u64,
     /// The new value of a compare-exchange.
     pub replacement: u64,
 }
 
-/// Does an operation on an atomic of one size. Returns the previous value and the new one.
+/// Performs an operation on an atomic of one size. Returns the previous value and the new value.
 macro_rules! perform {
     ($access:expr, $atomic:ty, $int:ty) => {{
         let access = $access;
-        // SAFETY: instrumented code is about to do an atomic operation of this size at this address, so the address is
-        // aligned and valid, and the memory is accessed by atomic operations.
+        // SAFETY: instrumented code is about to perform an atomic operation of this size at this address. So the
+        // address is aligned and valid, and the memory is accessed by atomic operations.
         let atomic = unsafe { &*(access.address as *const $atomic) };
         let (operand, new) = (access.operand as $int, access.replacement as $int);
         let (old, new): ($int, $int) = match access.operation {
@@ -163,7 +164,7 @@ macro_rules! perform {
 }
 
 impl Operation {
-    /// Its name, as a method of an atomic.
+    /// Returns the name of the operation as a method of an atomic.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Load => "load",
@@ -182,7 +183,7 @@ impl Operation {
 }
 
 impl Access {
-    /// The value in memory, if the operation would leave it as it is.
+    /// Returns the value in memory, if the operation would leave it unchanged.
     pub(crate) fn look(&self) -> Option<u64> {
         let (old, _) = Access { operation: Operation::Load, ..*self }.perform();
         let looks = match self.operation {
@@ -196,7 +197,8 @@ impl Access {
         looks.then_some(old)
     }
 
-    /// Returns `true` if the operation, which has found the value `old`, has changed memory, or written the same again.
+    /// Returns `true` if the operation, which has found the value `old`, has written to memory, even if it wrote the
+    /// same value.
     #[inline(always)]
     pub fn changes(&self, old: u64) -> bool {
         match self.operation {
@@ -206,9 +208,9 @@ impl Access {
         }
     }
 
-    /// Does the operation. Returns the previous value and the new one.
+    /// Performs the operation. Returns the previous value and the new value.
     //
-    // Crate-private: only an access that a thread has requested is valid. Inlined into the
+    // This is crate-private, because only an access that a thread has requested is valid. When it is inlined into the
     // functions of instrumentation, it is the single instruction that they represent.
     #[inline(always)]
     pub(crate) fn perform(&self) -> (u64, u64) {
@@ -271,23 +273,23 @@ impl unpause_orders::Operation for Access {
     }
 }
 
-/// A function that a thread has its carrier call.
+/// A function that a thread lets its carrier call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     function: unsafe fn(*mut ()),
     data: *mut (),
 }
 
-// SAFETY: the data is of a simulated thread, and the carrier of its run alone calls the function.
+// SAFETY: the data belongs to a simulated thread, and only the carrier of its run calls the function.
 unsafe impl Send for Call {}
 
 impl Call {
-    /// Has `function` called with `data`.
+    /// Returns a call of `function` with `data`.
     pub(crate) fn new(function: unsafe fn(*mut ()), data: *mut ()) -> Call {
         Call { function, data }
     }
 
-    /// Has nothing called.
+    /// Returns a call without effect.
     pub(crate) fn nothing() -> Call {
         unsafe fn nothing(_: *mut ()) {}
         Call { function: nothing, data: std::ptr::null_mut() }
@@ -296,9 +298,9 @@ impl Call {
     /// Calls the function.
     ///
     /// # Safety
-    /// The thread that has made this request is suspended in it.
+    /// The thread that has made this request must be suspended in it.
     pub(crate) unsafe fn call(self) {
-        // SAFETY: the thread's, which waits for the end of the call.
+        // SAFETY: the function and the data are from the thread that waits for the end of the call.
         unsafe { (self.function)(self.data) }
     }
 }

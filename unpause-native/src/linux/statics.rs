@@ -1,4 +1,4 @@
-//! Statics of the tested crates: they have their first values again when a run begins.
+//! Statics of the tested crates: they get their first values again when a run begins.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, c_char};
@@ -10,15 +10,15 @@ use super::arch;
 use super::image::load_address;
 use super::program::{has_symbols, program};
 
-/// The crates of the toolchain whose variables keep their values, where the program has no [list](toolchain) of these
-/// variables. The others have none, or begin each run as well with a first value.
+/// The toolchain crates whose variables keep their values, in a program without a [list](toolchain) of these variables.
+/// The other toolchain crates have no variables, or can begin each run with their first values.
 const OF_STD: &[&str] = &["std", "std_detect"];
 
-/// The crate that hands the tests of a program to the runtime.
+/// The crate that passes the tests of a program to the runtime.
 const SHIM: &str = "unpause_any";
 
-/// The crates of unpause, and the crates that it is made of. If it is linked as one object its
-/// statics have no names, and statics with these names belong to tested crates.
+/// The crates of unpause, and their dependencies. If unpause is linked as one object, its statics have no names, and
+/// statics with these names belong to tested crates.
 const OF_UNPAUSE: &[&str] = &[
     "event_listener",
     "event_listener_strategy",
@@ -40,41 +40,40 @@ const OF_UNPAUSE: &[&str] = &[
     "unpause_words",
 ];
 
-/// Crates shared by the engine and tested code. Their statics have pointers to values of tested
-/// code: dispatchers and call sites.
+/// Crates shared by the engine and tested code. Their statics have pointers to values of tested code, for example
+/// dispatchers and call sites.
 const OF_TRACING: &[&str] = &["tracing", "tracing_core"];
 
-/// A static: its address, and the bytes that it begins each run with.
+/// A static: its address, and its bytes at the start of each run.
 struct Saved {
     address: usize,
     bytes: Vec<u8>,
-    /// True if the engine uses it between runs, too.
+    /// True if the engine also uses the static between runs.
     of_tracing: bool,
 }
 
 static SAVED: OnceLock<Result<Vec<Saved>, String>> = OnceLock::new();
 
-/// Saves the statics, the first time that it is called.
+/// Saves the statics on the first call.
 ///
 /// # Errors
-/// If the program cannot be read, or has no symbols.
+/// Returns an error if the program cannot be read, or has no symbols.
 pub(crate) fn save() -> Result<(), String> {
     SAVED.get_or_init(read).as_ref().map(drop).map_err(Clone::clone)
 }
 
-/// Saves the statics, the first time that it is called. If the program cannot be read, its first run fails with the
-/// reason.
+/// Saves the statics on the first call. If the program cannot be read, its first run fails with the reason.
 pub fn save_statics() {
     let _ = save();
 }
 
-/// Puts the saved bytes back. For the carrier, between two runs.
+/// Restores the saved bytes. Called by the carrier between two runs.
 pub(crate) fn restore() {
     put_back(|_| true);
 }
 
-/// Puts the statics of tracing back. For the carrier, at the end of a run: its dispatchers end with its memory, and the
-/// engine would call them.
+/// Restores the statics of tracing. Called by the carrier at the end of a run: its dispatchers end with the memory of
+/// the run, but the engine would call them.
 pub(crate) fn forget_dispatchers() {
     put_back(|saved| saved.of_tracing);
 }
@@ -82,8 +81,8 @@ pub(crate) fn forget_dispatchers() {
 fn put_back(which: impl Fn(&Saved) -> bool) {
     let Some(Ok(all)) = SAVED.get() else { return };
     for saved in all.iter().filter(|saved| which(saved)) {
-        // SAFETY: the static is writable and this long. No thread of a run exists; threads of the system do not use
-        // statics of tested crates while a run is on.
+        // SAFETY: the static is writable and has this length. No thread of a run exists, and OS threads do not use
+        // statics of tested crates during a run.
         unsafe {
             let target = saved.address as *mut u8;
             std::ptr::copy_nonoverlapping(saved.bytes.as_ptr(), target, saved.bytes.len());
@@ -91,28 +90,28 @@ fn put_back(which: impl Fn(&Saved) -> bool) {
     }
 }
 
-/// The bytes of the statics now, in the order of their addresses; empty before the first run.
+/// Returns the current bytes of the statics, sorted by address; empty before the first run.
 pub(crate) fn current() -> Vec<Vec<u8>> {
     let Some(Ok(saved)) = SAVED.get() else { return Vec::new() };
     let bytes = saved.iter().map(|saved| {
-        // SAFETY: the static is this long, and no run is on.
+        // SAFETY: the static has this length, and no run executes.
         unsafe { std::slice::from_raw_parts(saved.address as *const u8, saved.bytes.len()) }
     });
     bytes.map(<[u8]>::to_vec).collect()
 }
 
-/// Gives the statics the bytes that they had when [`current`] was called.
+/// Sets the statics to the bytes that [`current`] has returned.
 pub(crate) fn give_back(bytes: &[Vec<u8>]) {
     let Some(Ok(saved)) = SAVED.get() else { return };
     for (saved, bytes) in saved.iter().zip(bytes).filter(|(saved, _)| !saved.of_tracing) {
-        // SAFETY: the static is writable and this long, and no run is on.
+        // SAFETY: the static is writable and has this length, and no run executes.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), saved.address as *mut u8, bytes.len());
         }
     }
 }
 
-/// Returns `true` for an address in a static that runs share with threads of the system: of std, for example.
+/// Returns `true` for an address in a static that runs share with OS threads, for example a static of std.
 pub(crate) fn is_shared(address: usize) -> bool {
     static SECTIONS: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
     let sections = SECTIONS.get_or_init(|| {
@@ -127,16 +126,16 @@ pub(crate) fn is_shared(address: usize) -> bool {
     sections.iter().copied().any(within) && !is_saved(address)
 }
 
-/// Returns `true` for an address in a static that has its first value again when a run begins.
+/// Returns `true` for an address in a static that gets its first value again when a run begins.
 fn is_saved(address: usize) -> bool {
     let Some(Ok(saved)) = SAVED.get() else { return false };
-    // In the order of their addresses.
+    // The list is sorted by address.
     let after = saved.partition_point(|saved| saved.address <= address);
     let before = after.checked_sub(1).and_then(|at| saved.get(at));
     before.is_some_and(|saved| address - saved.address < saved.bytes.len())
 }
 
-/// Returns `true` for a section with statics that can change.
+/// Returns `true` for a section with mutable statics.
 pub(crate) fn is_writable(section: &object::Section<'_, '_>) -> bool {
     matches!(section.name(), Ok(".data" | ".bss"))
 }
@@ -163,17 +162,17 @@ fn read() -> Result<Vec<Saved>, String> {
     statics.sort_unstable();
     statics.dedup();
     let save = |(address, size, of_tracing): (usize, usize, bool)| {
-        // SAFETY: the symbol table says that the program has a static of this size there.
+        // SAFETY: the symbol table guarantees that the program has a static of this size there.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size) };
         Saved { address, bytes: bytes.to_vec(), of_tracing }
     };
     Ok(statics.into_iter().map(save).collect())
 }
 
-/// The symbols of the variables of the toolchain's crates: of std, of the harness and of what they are made of. Empty
-/// if the program was not linked by `cargo unpause test`.
+/// Returns the symbols of the variables of the toolchain's crates: std, the harness and their dependencies. Empty if
+/// the program was not linked by `cargo unpause test`.
 ///
-/// The name of a crate does not tell: a test program may be called `test` or `std`, and a dependency `memchr`.
+/// The crate name is not sufficient: a test program may be called `test` or `std`, and a dependency `memchr`.
 fn toolchain() -> &'static HashSet<&'static str> {
     static TOOLCHAIN: OnceLock<HashSet<&'static str>> = OnceLock::new();
     TOOLCHAIN.get_or_init(|| {
@@ -181,13 +180,13 @@ fn toolchain() -> &'static HashSet<&'static str> {
         if list.is_null() {
             return HashSet::new();
         }
-        // SAFETY: the list that is linked with the replacements of std's functions, which ends with a zero.
+        // SAFETY: this null-terminated list is linked with the replacements of std functions.
         let list = unsafe { CStr::from_ptr(list) };
         list.to_str().unwrap_or_default().lines().collect()
     })
 }
 
-/// Returns `true` for a variable of a crate of the toolchain.
+/// Returns `true` for a variable of a toolchain crate.
 pub(crate) fn is_of_toolchain(symbol: &str) -> bool {
     let list = toolchain();
     match list.is_empty() {
@@ -196,26 +195,26 @@ pub(crate) fn is_of_toolchain(symbol: &str) -> bool {
     }
 }
 
-/// The crate of a symbol; `None` for a symbol of C.
+/// Returns the crate of a symbol; `None` for a C symbol.
 fn krate(symbol: &str) -> Option<String> {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     let (krate, _) = name.trim_start_matches(['<', '&', '*']).split_once("::")?;
     Some(krate.to_owned())
 }
 
-/// Returns `true` for a Rust static of a crate that is tested.
+/// Returns `true` for a Rust static of a tested crate.
 pub(crate) fn is_tested(symbol: &str) -> bool {
     let Some(krate) = krate(symbol) else { return false };
     let is_ours = krate == SHIM || (!cfg!(unpause_linked) && OF_UNPAUSE.contains(&&*krate));
     !is_ours && !is_of_toolchain(symbol)
 }
 
-/// Returns `true` for a static of tracing that begins each run as before the first one, although
-/// the engine uses it: the list of dispatchers, the global one, the list of call sites, and each
-/// call site of the engine in that list.
+/// Returns `true` for a static of tracing that must be restored at the start of each run, although the engine uses it.
+/// These are the list of dispatchers, the global dispatcher, the list of call sites, and each call site of the engine
+/// in that list.
 ///
-/// The number of scoped dispatchers is none of these: the engine may have one across the begin of a run. It is a hint,
-/// so a run that ends within a scope does no harm.
+/// The number of scoped dispatchers is not restored, because the engine may have a scoped dispatcher when a run begins.
+/// The number is a hint, so a run that ends within a scope does no harm.
 fn is_of_tracing(symbol: &str) -> bool {
     if cfg!(unpause_linked) {
         return false;
@@ -246,7 +245,7 @@ mod tests {
         assert!(is_of_tracing(core) && is_of_tracing(site));
         assert!(!is_of_tracing("_ZN12tracing_core10dispatcher12SCOPED_COUNT17h0123456789abcdefE"));
         assert!(!is_of_tracing("_ZN3sim6engine4LAST17h0123456789abcdefE"));
-        // Variables of threads are another question: a scope of the engine is around the run.
+        // Thread-local variables are different, because a scope of the engine surrounds the run.
         assert!(!is_tested(core) && !is_tested(site));
     }
 

@@ -1,5 +1,4 @@
-//! State that std keeps in its own statics: each run finds it as the first run did, and leaves
-//! nothing of itself in it.
+//! State in the statics of std. Each run finds it in the same state as the first run, and leaves no changes in it.
 //!
 //! | file | subject |
 //! |---|---|
@@ -9,7 +8,7 @@
 //! | `streams.rs` | the standard streams: their locks and the buffer |
 //! | `locks.rs` | other locks |
 //!
-//! This file has what remains: the marks of the end of the process.
+//! This file contains the rest: the marks that std sets at the end of a process.
 
 mod hooks;
 mod locks;
@@ -27,8 +26,8 @@ use super::death::Death;
 use super::request::Request;
 use super::thread::Thread;
 
-/// The word of std that records the clean-up of `std::process::exit`, which happens once in a
-/// process, with its two values: the present value and the value after a clean-up.
+/// The std word that records the clean-up of `std::process::exit`, which happens once in a process. `done` is its value
+/// after a clean-up, and `before` its value before the run.
 struct CleanUp {
     word: &'static AtomicU32,
     done: u32,
@@ -44,7 +43,7 @@ fn clean_up() -> Option<&'static CleanUp> {
         }
         let once = Once::new();
         once.call_once(|| ());
-        // SAFETY: both are a `Once`, which is one atomic word.
+        // SAFETY: both are a `Once`, which consists of one atomic word.
         let (word, done) = unsafe {
             (
                 &*(range.start as *const AtomicU32),
@@ -56,13 +55,13 @@ fn clean_up() -> Option<&'static CleanUp> {
     CLEAN_UP.get_or_init(find).as_ref()
 }
 
-/// The statics whose values belong to a run.
+/// Returns the statics whose values belong to a run.
 fn values() -> &'static Mutex<Vec<Swapped>> {
     static VALUES: OnceLock<Mutex<Vec<Swapped>>> = OnceLock::new();
     VALUES.get_or_init(|| Mutex::new(statics::swapped()))
 }
 
-/// A run on simulated threads begins. `std::process::exit` cleans nothing up in it, because the
+/// Prepares std for a run on simulated threads. `std::process::exit` performs no clean-up in the run, because the
 /// process continues.
 pub(crate) fn begin() {
     begin_polled();
@@ -73,17 +72,17 @@ pub(crate) fn begin() {
     }
 }
 
-/// The state of the threads of a run that is over.
+/// The state of the threads after a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
-    /// A thread has called `exit`.
+    /// True if a thread has called `exit`.
     pub(crate) exited: bool,
-    /// A thread has died, or was given up while it panicked: it may hold a lock of std.
+    /// True if a thread has died, or was abandoned while it panicked, so that it may hold a std lock.
     pub(crate) died: bool,
 }
 
 impl Left {
-    /// The state of these threads.
+    /// Returns the state of these threads.
     pub(crate) fn of<'a>(threads: impl Iterator<Item = &'a Thread>) -> Left {
         let mut left = Left::default();
         for thread in threads {
@@ -95,7 +94,7 @@ impl Left {
     }
 }
 
-/// The run is over.
+/// Restores the state of std after the run.
 pub(crate) fn end(left: Left) {
     if left.exited {
         forget_exit();
@@ -111,14 +110,14 @@ pub(crate) fn end(left: Left) {
     end_polled(left.died);
 }
 
-/// A run begins whose tasks are polled on a thread of the system.
+/// Prepares std for a run whose tasks are polled on an OS thread.
 pub(crate) fn begin_polled() {
     hooks::begin();
     let _held = locks::Backtraces::lock();
     values().lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(Swapped::begin);
 }
 
-/// Such a run is over. `is_left` is true if a thread of it may hold a lock of std.
+/// Restores the state of std after such a run. `is_left` is true if a thread of the run may hold a std lock.
 pub(crate) fn end_polled(is_left: bool) {
     let held = locks::Backtraces::lock();
     values().lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Swapped::end);
@@ -126,13 +125,14 @@ pub(crate) fn end_polled(is_left: bool) {
     hooks::end(is_left);
 }
 
-/// Forgets that a simulated thread has called `std::process::exit`: std lets no second thread end the process.
+/// Removes the mark that a simulated thread has called `std::process::exit`, because std lets no second thread end the
+/// process.
 fn forget_exit() {
     static MARK: OnceLock<Option<Range<usize>>> = OnceLock::new();
     let mark = MARK.get_or_init(|| range("unique_thread_exit::EXITING_THREAD_ID"));
     for address in mark.clone().into_iter().flatten() {
-        // SAFETY: a byte of a static of std that is 0 as long as no thread ends the process. A thread of the system
-        // does so after the last run.
+        // SAFETY: this byte of a std static is 0 until a thread ends the process. An OS thread can do so only after the
+        // last run.
         unsafe { (address as *mut u8).write_volatile(0) };
     }
 }

@@ -1,7 +1,7 @@
-//! The change from one stack and thread-local block to another.
+//! The switch from one stack and thread-local block to another.
 //!
-//! The registers that a function must keep for its caller are pushed, the stack pointer is saved,
-//! and the registers of the other side are taken, the thread pointer with them.
+//! A switch pushes the callee-saved registers, saves the stack pointer, and restores the registers
+//! of the other side, including the thread pointer.
 
 pub(crate) use super::arch::{begin, frame_pointer, park, switch, thread_pointer};
 
@@ -9,7 +9,7 @@ pub(crate) use super::arch::{begin, frame_pointer, park, switch, thread_pointer}
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Context {
-    /// Below it the registers are saved.
+    /// The stack pointer. The registers are saved at this address.
     pub(crate) stack_pointer: usize,
     /// The base of the thread-local block.
     pub(crate) thread_pointer: usize,
@@ -22,7 +22,7 @@ mod tests {
     use crate::linux::arch;
     use crate::{Ended, Execution, Request};
 
-    /// The number of requests of a thread that spawns another one and waits for it.
+    /// Returns the number of requests of a thread that spawns another thread and waits for it.
     fn requests() -> usize {
         let body = || assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
         let mut execution = Execution::begin(Box::new(body)).unwrap();

@@ -1,9 +1,9 @@
-//! The folder for temporary files: a run that reads its name, the variable `TMPDIR`, has an empty folder of its own.
+//! The folder for temporary files. A run that reads its name, the variable `TMPDIR`, gets its own empty folder.
 //!
-//! Each process has one such folder, which is empty between runs, so that its path is the same in all of them. The
-//! paths of two processes differ only while both exist. A run that does not read the variable pays nothing. Only the
-//! function `getenv` returns the folder: the environment keeps its value, which threads of the system and other
-//! processes read.
+//! Each process has one such folder, which is empty between runs, so that its path is the same in all runs. The paths
+//! of two processes differ only if both exist at the same time. A run that does not read the variable pays nothing.
+//! Only the function `getenv` returns the folder. The environment keeps its value, which OS threads and other processes
+//! read.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::fs;
@@ -19,38 +19,40 @@ use super::thread::outside;
 
 pub(crate) const VARIABLE: &CStr = c"TMPDIR";
 
-/// The largest number of processes that have a folder at one time.
+/// The maximum number of processes that have a folder at the same time.
 const PROCESSES: u32 = 256;
 
 /// True if the run has changed the variable.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
-/// True if the run has the folder.
+/// True if the run uses the folder.
 static IS_USED: AtomicBool = AtomicBool::new(false);
-/// True if this process is a copy of one that has a folder.
+/// True if this process is a copy of a process that has a folder.
 static IS_COPY: AtomicBool = AtomicBool::new(false);
 
 type Get = unsafe extern "C" fn(*const c_char) -> *mut c_char;
 
-/// The folder of this process, and its name for C. `None` if none can be made: the variable then keeps its value.
+/// Returns the folder of this process, and its name as a C string. `None` if no folder can be created; the variable
+/// then keeps its value.
 fn folder() -> Option<&'static (PathBuf, CString)> {
     static FOLDERS: [OnceLock<Option<(PathBuf, CString)>>; 2] = [OnceLock::new(), OnceLock::new()];
     FOLDERS[usize::from(IS_COPY.load(Ordering::Relaxed))].get_or_init(find).as_ref()
 }
 
-/// This process is a copy of another one, which makes runs at the same time: it gets a folder of its own.
+/// Marks this process as a copy that executes runs at the same time as the original process, so that it gets its own
+/// folder.
 pub(crate) fn begin_copy() {
     IS_COPY.store(true, Ordering::Relaxed);
 }
 
-/// Makes the first folder that no other process has, and locks it until this process ends.
+/// Creates the first folder that no other process uses, and locks it until this process ends.
 fn find() -> Option<(PathBuf, CString)> {
-    // SAFETY: libc's function, with a text; system calls without arguments.
+    // SAFETY: the libc function gets a string, and the system calls have no arguments.
     let (parent, user) =
         unsafe { (real!(c"getenv", Get)(VARIABLE.as_ptr()), libc::syscall(libc::SYS_geteuid)) };
     let parent = if parent.is_null() {
         Path::new("/tmp")
     } else {
-        // SAFETY: a text of libc, which is read before the variable changes.
+        // SAFETY: the string belongs to libc, and is read before the variable changes.
         let name = unsafe { CStr::from_ptr(parent) };
         Path::new(OsStr::from_bytes(name.to_bytes()))
     };
@@ -61,10 +63,12 @@ fn find() -> Option<(PathBuf, CString)> {
     })
 }
 
-/// Makes the folder, if there is none, and locks it. Returns `false` if it is another user's, a link, or locked.
+/// Creates the folder, if it does not exist, and locks it. Returns `false` if it belongs to another user, is a link, or
+/// is locked.
 fn locks(name: &CStr, user: libc::uid_t) -> bool {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: system calls with a text, numbers and a buffer. The functions of libc may be simulated.
+    // SAFETY: the system calls take a string, numbers and a buffer. The libc functions are not used, because they may
+    // be replaced.
     unsafe {
         libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), 0o700);
         let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) as c_int;
@@ -82,11 +86,11 @@ fn locks(name: &CStr, user: libc::uid_t) -> bool {
     }
 }
 
-/// Removes all that is in the folder.
+/// Removes all files in the folder.
 fn empty(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        // A file that cannot be removed stays, as it would in the real folder.
+        // A file that cannot be removed stays, as in the real folder.
         _ = match entry.file_type() {
             Ok(kind) if kind.is_dir() => fs::remove_dir_all(path),
             _ => fs::remove_file(path),
@@ -94,8 +98,8 @@ fn empty(folder: &Path) {
     }
 }
 
-/// The name of the folder of the current run, which is empty when the run first asks. Null if the variable is to be
-/// read.
+/// Returns the name of the folder of the current run, which is empty at its first use. Returns null if the variable
+/// must be read instead.
 fn of_run() -> *const c_char {
     if IS_CHANGED.load(Ordering::Relaxed) {
         return null();
@@ -103,19 +107,19 @@ fn of_run() -> *const c_char {
     outside(|| {
         let Some((folder, name)) = folder() else { return null() };
         if !IS_USED.swap(true, Ordering::Relaxed) {
-            // Of a process that was created for a run and has died.
+            // The files belong to a process that was created for a run and has died.
             empty(folder);
         }
         name.as_ptr()
     })
 }
 
-/// The run changes the variable itself.
+/// Records that the run changes the variable itself.
 pub(crate) fn is_changed() {
     IS_CHANGED.store(true, Ordering::Relaxed);
 }
 
-/// The run is over.
+/// Empties the folder at the end of the run.
 pub(crate) fn end() {
     IS_CHANGED.store(false, Ordering::Relaxed);
     if IS_USED.swap(false, Ordering::Relaxed)
@@ -127,13 +131,13 @@ pub(crate) fn end() {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getenv(name: *const c_char) -> *mut c_char {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees the string.
     if is_of_run() && unsafe { CStr::from_ptr(name) } == VARIABLE {
         let folder = of_run();
         if !folder.is_null() {
             return folder.cast_mut();
         }
     }
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     unsafe { real!(c"getenv", Get)(name) }
 }

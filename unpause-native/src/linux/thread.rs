@@ -1,5 +1,5 @@
-//! Simulated threads. Each borrows the stack and the thread-local block of a *worker*: a thread of the system that
-//! sleeps for ever. Workers are kept for later runs.
+//! Simulated threads. Each thread borrows the stack and the thread-local block of a *worker*: an OS thread that sleeps
+//! for ever. Workers are reused in later runs.
 
 mod past;
 
@@ -26,91 +26,92 @@ pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 /// A destructor of a thread-local, with its argument.
 pub(crate) type Destructor = (unsafe extern "C" fn(*mut u8), *mut u8);
 
-/// The room between the frame in which a worker sleeps and the stack of a simulated thread.
+/// The distance between the frame in which a worker sleeps and the stack of a simulated thread.
 const GAP: usize = 256;
 
-/// The number of panics that are kept: a process is ended by the third of three that belong together.
+/// The maximum number of panics that are stored. Of three related panics, the third one ends the process.
 const PANICS: usize = 3;
 
-/// The stack of the first thread of a run.
+/// The stack size of the first thread of a run.
 pub(crate) const STACK: usize = 2 << 20;
 
 thread_local! {
-    /// The simulated thread of this thread-local block; null in threads of the system.
+    /// The simulated thread of this thread-local block; null in OS threads.
     static CURRENT: Cell<*mut Thread> = const { Cell::new(null_mut()) };
 }
 
-/// A simulated thread, or the worker that waits to be one.
+/// A simulated thread, or the worker for a future one.
 pub(crate) struct Thread {
-    /// Its saved state while it is suspended.
+    /// The saved state of the thread while it is suspended.
     pub(crate) context: Context,
-    /// Its run, whose carrier is suspended while the thread runs.
+    /// The run of the thread. Its carrier is suspended while the thread runs.
     pub(super) run: *mut Run,
-    /// 1 when the worker sleeps.
+    /// 1 if the worker sleeps.
     parked: AtomicU32,
     /// The stack pointer of the sleeping worker.
     pub(super) base: usize,
     /// The size of the stack.
     pub(crate) stack: usize,
-    /// The lowest address of the stack; below it is a guard page, which cannot be accessed.
+    /// The lowest address of the stack. Below it is a guard page, which cannot be accessed.
     pub(super) lowest: usize,
     pub(crate) pthread: libc::pthread_t,
-    /// Its number in the run.
+    /// The number of the thread in the run.
     pub(crate) number: usize,
     start: Option<Start>,
     argument: *mut c_void,
-    /// The routine that it runs itself instead of a new thread.
+    /// The routine that the thread runs itself instead of a new thread.
     pub(crate) own: Own,
     pub(crate) result: *mut c_void,
     pub(crate) ended: bool,
-    /// Nobody will join it.
+    /// True if no thread will join this thread.
     pub(crate) detached: bool,
-    /// More than 0 while the thread is in code of this crate or of the carrier's: calls of libc are then real.
+    /// Greater than 0 while the thread executes code of this crate or of the carrier. Calls of libc are then real.
     outside: u32,
     pub(crate) destructors: Vec<Destructor>,
-    /// The frame of a function of std that starts a process, or 0.
+    /// The frame of a std function that starts a process, or 0.
     pub(crate) starts_child: usize,
-    /// A hash of its place in the tree of threads.
+    /// A hash of the thread's position in the thread tree.
     pub(crate) path: u64,
     pub(crate) children: u64,
     pub(crate) allocations: u64,
-    /// Its part of the heap.
+    /// The part of the heap that the thread uses.
     pub(crate) arena: Arena,
-    /// Its readings of the clock.
+    /// The clock readings of the thread.
     pub(crate) readings: Readings,
-    /// Its request, while it is suspended.
+    /// The request of the thread while it is suspended.
     pub(crate) request: Request,
-    /// A function for the carrier to call, in place of a request.
+    /// A function for the carrier to call, instead of a request.
     pub(crate) call: Option<Call>,
-    /// The return address of the function that made the request, and the frame pointer there.
+    /// The return address of the function that made the request, and the frame pointer at that point.
     pub(crate) caller: (usize, usize),
-    /// The address of the return address of the function of instrumentation called last.
+    /// The address of the return address of the function of instrumentation that was called last.
     pub(crate) called_from: usize,
-    /// The lowest of its variables that others have accessed, if data races are searched.
+    /// The lowest variable of the thread that other threads have accessed, if the test searches for data races.
     pub(crate) lent: Cell<usize>,
-    /// The answer to its last request.
+    /// The reply to the last request of the thread.
     pub(crate) reply: u64,
-    /// Where its last request returns to, a compare-exchange that fails: see `weak.rs`. 0 is the return address.
+    /// The return address for the last request of the thread, if the request is a compare-exchange that fails: see
+    /// `weak.rs`. 0 means the normal return address.
     pub(crate) returns: usize,
-    /// The texts and the places of its last panics, the last one last.
+    /// The texts and the places of its last panics, in their order.
     pub(crate) panics: Vec<(String, String)>,
-    /// The return addresses of its last panic, innermost first.
+    /// The return addresses of the last panic of the thread, innermost first.
     pub(crate) panicked_by: Vec<usize>,
 }
 
-/// The simulated thread that runs now, if it exists and is not [outside].
+/// Returns the simulated thread that runs now, if any, unless it is [outside].
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static mut Thread> {
     let thread = CURRENT.get();
-    // SAFETY: not null, it is a worker, which is never freed. One thread of control is in it, and a reference does
-    // not outlive the function of this crate that has asked for it.
+    // SAFETY: if the pointer is not null, it is a worker, which is never freed. Only one thread of control executes in
+    // it, and the reference does not outlive the function of this crate that has called this.
     let thread = unsafe { thread.as_mut() }?;
     (thread.outside == 0).then_some(thread)
 }
 
-/// The simulated thread that runs now, if any. For handlers of signals.
+/// Returns the simulated thread that runs now, if any. Called by signal handlers.
 pub(crate) fn any() -> Option<&'static mut Thread> {
-    // SAFETY: as in `current`.
+    // SAFETY: like in `current`.
     unsafe { CURRENT.get().as_mut() }
 }
 
@@ -120,20 +121,20 @@ pub fn inside() -> bool {
     current().is_some()
 }
 
-/// Calls `act` with the functions of libc as they are: memory that it allocates outlives the run, and it is not a part
-/// of the execution.
+/// Calls `act` with the real libc functions. Memory that `act` allocates outlives the run, and `act` is not a part of
+/// the execution.
 pub fn outside<R>(act: impl FnOnce() -> R) -> R {
-    /// Ends it, even in a panic.
+    /// A guard that ends the real calls when it is dropped, also by a panic.
     struct End(*mut Thread);
     impl Drop for End {
         fn drop(&mut self) {
-            // SAFETY: as in `current`.
+            // SAFETY: like in `current`.
             unsafe { (*self.0).outside -= 1 };
         }
     }
     let thread = CURRENT.get();
     let _end = (!thread.is_null()).then(|| {
-        // SAFETY: as in `current`.
+        // SAFETY: like in `current`.
         unsafe { (*thread).outside += 1 };
         End(thread)
     });
@@ -141,12 +142,13 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `act` on the carrier, with its stack and its thread-locals, while the current simulated thread waits. Not a
-/// point: no other thread runs before it returns. Calls `act` at once on any other thread. Panics as `act` does.
+/// point, because no other thread runs before it returns. On any other thread, calls `act` at once. Propagates panics
+/// of `act`.
 pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
-    /// The function, and then its result.
+    /// The function, and later its result.
     struct Slot<F, R>(Option<F>, Option<std::thread::Result<R>>);
     unsafe fn call<F: FnOnce() -> R, R>(slot: *mut ()) {
-        // SAFETY: the slot of the thread that waits below.
+        // SAFETY: the slot belongs to the thread that waits below.
         let slot = unsafe { &mut *slot.cast::<Slot<F, R>>() };
         if let Some(act) = slot.0.take() {
             slot.1 = Some(catch_unwind(AssertUnwindSafe(act)));
@@ -162,7 +164,7 @@ pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
     let mut slot = Slot(Some(act), None);
     let function = typed(&slot);
     let call = Call::new(function, (&raw mut slot).cast());
-    // SAFETY: as in `current`. The slot lives until the carrier resumes the thread.
+    // SAFETY: like in `current`. The slot lives until the carrier resumes the thread.
     unsafe { stop_with(thread, call) };
     match slot.1 {
         Some(Ok(result)) => result,
@@ -171,23 +173,23 @@ pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Stops the thread, which is the current one, until the carrier has made the call.
+/// Stops the current thread until the carrier has executed the call.
 ///
-/// Compiled with this crate: in a caller of the generic function above, which is instrumented, the switch would be an
-/// operation of the program.
+/// This function is compiled with this crate. If it were inlined into an instrumented caller of the generic function
+/// above, the switch would be an operation of the program.
 ///
 /// # Safety
-/// The thread is the caller's thread, and the data of the call lives until this returns.
+/// `thread` must be the current thread, and the data of the call must live until this function returns.
 #[inline(never)]
 unsafe fn stop_with(thread: *mut Thread, call: Call) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees these requirements.
     unsafe {
         (*thread).call = Some(call);
         (*thread).stop((*thread).request, (0, 0));
     }
 }
 
-/// Records the text and the place of a panic of the current simulated thread. For a panic hook.
+/// Records the text and the place of a panic of the current simulated thread. Called by a panic hook.
 pub fn note_panic(message: String, place: String) {
     if let Some(thread) = current() {
         outside(|| {
@@ -200,13 +202,13 @@ pub fn note_panic(message: String, place: String) {
     }
 }
 
-/// The text and the place of the last panic of the current simulated thread.
+/// Returns the text and the place of the last panic of the current simulated thread.
 pub fn last_panic() -> Option<(String, String)> {
     let thread = current()?;
     outside(|| thread.panics.last().cloned())
 }
 
-/// Stops the current simulated thread, so that others may run. Does nothing on any other thread.
+/// Stops the current simulated thread, so that other threads may run. Does nothing on any other thread.
 #[inline(never)]
 pub fn point() {
     if let Some(thread) = current() {
@@ -215,7 +217,7 @@ pub fn point() {
 }
 
 impl Thread {
-    /// Stops with `request` until the carrier resumes the thread. Returns the answer.
+    /// Stops with `request` until the carrier resumes the thread. Returns the reply.
     #[inline]
     pub(crate) fn stop(&mut self, request: Request, caller: (usize, usize)) -> u64 {
         self.request = request;
@@ -223,7 +225,7 @@ impl Thread {
         if self.lent.get() != usize::MAX {
             self.note_return();
         }
-        // SAFETY: the carrier is suspended in `resume`, and this context is valid until it resumes the thread.
+        // SAFETY: the carrier is suspended in `resume`, and its context is valid until it resumes the thread.
         unsafe { switch(&mut self.context, &raw const (*self.run).carrier) };
         self.reply
     }
@@ -231,8 +233,8 @@ impl Thread {
     /// Continues the suspended thread until its next request.
     pub(crate) fn resume(thread: NonNull<Thread>) {
         let thread = thread.as_ptr();
-        // SAFETY: the thread is suspended: `begin` has made it ready or it has stopped with a request. Only the
-        // carrier of its run knows it.
+        // SAFETY: the thread is suspended: `begin` has prepared it, or it has stopped with a request. Only the carrier
+        // of its run uses it.
         unsafe {
             let carrier = &raw mut (*(*thread).run).carrier;
             (*carrier).thread_pointer = switch::thread_pointer();
@@ -240,34 +242,34 @@ impl Thread {
         }
     }
 
-    /// Its run.
+    /// Returns the run of the thread.
     pub(crate) fn run(&mut self) -> &mut Run {
-        // SAFETY: the run is boxed and outlives its threads. Its carrier is suspended while a thread runs, so that
-        // this is the only reference.
+        // SAFETY: the run is boxed and outlives its threads. Its carrier is suspended while a thread runs, so this is
+        // the only reference.
         unsafe { &mut *self.run }
     }
 
-    /// Returns `true` if calls of libc are real for the moment.
+    /// Returns `true` if calls of libc are currently real.
     pub(crate) fn is_outside(&self) -> bool {
         self.outside != 0
     }
 
-    /// From now on calls of libc are real on this thread, in a process that is no part of the run.
+    /// Makes calls of libc real on this thread from now on, in a process that is not part of the run.
     pub(crate) fn leave_for_ever(&mut self) {
         self.outside += 1;
     }
 
-    /// Returns `true` if a function that needs more stack than there is accesses this address.
+    /// Returns `true` if a function that needs more stack than available accesses this address.
     pub(crate) fn is_below_stack(&self, address: usize) -> bool {
-        /// The guard page, and the frame of a function of C that passes it by.
+        /// The range below the stack: the guard page, and the frame of a C function that skips it.
         const BELOW: usize = 64 << 10;
         address.wrapping_add(BELOW).wrapping_sub(self.lowest) < BELOW + 4096
     }
 
-    /// Ends the run: the thread is not resumed.
+    /// Ends the run with an error. The thread is not resumed.
     #[cold]
     pub(crate) fn fail(&mut self, fault: Fault) {
-        // Built by the caller with memory of the run, which is not reused while the carrier reads it.
+        // The caller has built the error in memory of the run, which is not reused while the carrier reads it.
         let run = self.run();
         if run.fault.is_none() {
             outside(|| run.fault = Some(fault.clone()));
@@ -277,7 +279,7 @@ impl Thread {
         unreachable!("a thread with an error is not resumed")
     }
 
-    /// The memory that the thread refers to while it is suspended: its stack, its argument.
+    /// Returns the memory to which the thread refers while it is suspended: its stack and its argument.
     pub(crate) fn in_use(&self) -> Vec<(usize, usize)> {
         if self.ended {
             return vec![((&raw const self.result) as usize, 8)];
@@ -290,15 +292,15 @@ impl Thread {
             .collect()
     }
 
-    /// A hash of the registers that its function keeps while it calls the function of instrumentation that it has
-    /// stopped in. `None` if it has stopped in another one, and has never in one.
+    /// Returns a hash of the registers that its function preserves during the call of the function of instrumentation
+    /// in which it has stopped. `None` if it has never called a function of instrumentation.
     pub(crate) fn registers(&self) -> Option<u64> {
-        // Below the return address, the functions of this crate and the switch have saved them. No other thread writes
-        // there, and the rest is the same for the same calls.
+        // The functions of this crate and the switch have saved the registers below the return address. No other thread
+        // writes there, and the rest of this memory is equal for equal calls.
         let words = (self.context.stack_pointer..self.called_from).step_by(8);
         (self.called_from != 0).then(|| {
             words.fold(0, |hash: u64, address| {
-                // SAFETY: the used part of the stack of a suspended thread, word by word.
+                // SAFETY: this is the used part of the stack of a suspended thread.
                 let word = unsafe { *(address as *const u64) };
                 (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
             })
@@ -311,19 +313,20 @@ impl Thread {
         self.base.wrapping_sub(address) < self.stack
     }
 
-    /// The distance of an address from the upper end of its stack: a large number above it.
+    /// Returns the distance of an address below the upper end of its stack. The result is a large number for an address
+    /// above it.
     #[inline]
     pub(crate) fn depth(&self, address: usize) -> usize {
         self.base.wrapping_sub(address)
     }
 
-    /// The thread-local variables of the program in its block: the address and the size.
+    /// Returns the address and the size of the program's thread-local variables in its block.
     pub(crate) fn thread_locals(&self) -> (usize, usize) {
         let image = image();
         (self.context.thread_pointer.wrapping_add_signed(image.offset), image.size)
     }
 
-    /// Makes a new thread of a worker: fresh thread-locals, an empty stack, `start` as its function.
+    /// Turns a worker into a new thread: fresh thread-locals, an empty stack, and `start` as its function.
     pub(crate) fn begin(
         worker: NonNull<Thread>,
         number: usize,
@@ -332,8 +335,8 @@ impl Thread {
         run: *mut Run,
     ) {
         let image = image();
-        // SAFETY: the worker sleeps and its last simulated thread has ended or was given up, so that nothing uses its
-        // stack or its thread-locals. The image is the program's own, and each block has room for it.
+        // SAFETY: the worker sleeps. Its last simulated thread has ended or was abandoned, so nothing uses its stack or
+        // its thread-locals. The image belongs to the program, and each block has room for it.
         unsafe {
             let thread = &mut *worker.as_ptr();
             let (block, size) = thread.thread_locals();
@@ -373,21 +376,21 @@ impl Thread {
     }
 }
 
-/// A routine that a thread runs itself, so that no new thread is created. The thread then has the name of the new
+/// A routine that a thread runs itself, so that no new thread is created. The thread then gets the name of the new
 /// thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Own {
     None,
     /// The next routine for which a thread is created.
     Next,
-    /// This routine, when the thread that was created for it is joined.
+    /// This routine, which runs when the thread that was created for it is joined.
     Routine(Start, *mut c_void),
 }
 
 impl Thread {
     /// Runs the start routine of the thread to completion, if the thread has one. Returns `false` if it has none.
     pub(crate) fn run_own(&mut self) -> bool {
-        // The reference does not live while the routine runs.
+        // The reference is not live while the routine runs.
         match std::mem::replace(&mut self.own, Own::None) {
             Own::Routine(start, argument) => {
                 start(argument);
@@ -401,11 +404,11 @@ impl Thread {
     }
 }
 
-/// The first function of each simulated thread.
+/// The first function on the stack of each simulated thread.
 extern "C" fn entry() -> ! {
     let thread = CURRENT.get();
-    // SAFETY: as in `current`; `begin` has set the thread and its start routine. The reference to the thread does not
-    // live while the routine or a destructor runs.
+    // SAFETY: like in `current`. `begin` has set the thread and its start routine. No reference to the thread is live
+    // while the routine or a destructor runs.
     unsafe {
         let (start, argument) = ((*thread).start, (*thread).argument);
         let start = start.expect("`begin` has set the routine");
@@ -424,14 +427,14 @@ extern "C" fn entry() -> ! {
     unreachable!("a thread that has ended is not resumed")
 }
 
-/// Makes a worker with a stack of `stack` bytes, and waits until it sleeps.
+/// Creates a worker with a stack of `stack` bytes, and waits until it sleeps.
 ///
 /// # Errors
-/// The error number of the system, if it refuses a thread with such a stack.
+/// Returns the error number of the system if it refuses a thread with such a stack.
 pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
     let worker = Box::into_raw(Box::new(Thread::without_stack(stack)));
-    // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid, or
-    // freed if no thread of the system knows it.
+    // SAFETY: the attribute is initialised before it is used. The worker is leaked, so that its address stays valid, or
+    // freed if no OS thread uses it.
     unsafe {
         let mut attribute: libc::pthread_attr_t = std::mem::zeroed();
         libc::pthread_attr_init(&mut attribute);
@@ -453,10 +456,10 @@ pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
     }
 }
 
-/// The function of each worker.
+/// The main function of each worker.
 extern "C" fn work(worker: *mut c_void) -> *mut c_void {
     let worker = worker.cast::<Thread>();
-    // SAFETY: the worker is leaked and `hire` waits. Signals are blocked, because a handler would run on the stack
+    // SAFETY: the worker is leaked, and `hire` waits. Signals are blocked, because a handler would run on the stack
     // that a simulated thread uses.
     unsafe {
         (*worker).context.thread_pointer = switch::thread_pointer();

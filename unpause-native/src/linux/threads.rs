@@ -1,4 +1,4 @@
-//! Functions of libc that make threads and wait for them.
+//! libc functions that create threads and wait for them.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -11,10 +11,11 @@ use super::request::Request;
 use super::switch::frame_pointer;
 use super::thread::{Own, STACK, Start, Thread, current, outside};
 
-/// The lowest address of the stack of the current thread of the system.
+/// Returns the lowest address of the stack of the current OS thread.
 pub(crate) fn lowest_of_stack() -> usize {
     let (mut lowest, mut size) = (null_mut(), 0);
-    // SAFETY: the attributes of this thread, initialised before they are read and destroyed after.
+    // SAFETY: the attributes belong to this thread. They are initialised before they are read, and destroyed
+    // afterwards.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0 {
@@ -28,8 +29,8 @@ pub(crate) fn lowest_of_stack() -> usize {
 type Handler = Option<extern "C" fn()>;
 type RegisterAtFork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
 
-/// The function behind `pthread_atfork`. A run makes no copy of its process, and libc would keep its list of handlers
-/// in the memory of the run, so the handlers of a run are left out.
+/// The function behind `pthread_atfork`. Handlers of a run are not registered: a run does not fork its process, and
+/// libc would store its list of handlers in the memory of the run.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __register_atfork(
     prepare: Handler,
@@ -40,7 +41,7 @@ unsafe extern "C" fn __register_atfork(
     if current().is_some() {
         return 0;
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"__register_atfork", RegisterAtFork)(prepare, parent, child, object) }
 }
 
@@ -51,32 +52,32 @@ type Create = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// libc's `pthread_create`.
+/// Calls libc's `pthread_create`.
 ///
 /// # Safety
-/// As there.
+/// The requirements are the same as for `pthread_create`.
 pub(crate) unsafe fn real_create(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"pthread_create", Create)(thread, attributes, start, argument) }
 }
 
-/// The number of a thread that the thread that has made it runs itself. libc gives no thread this number.
+/// The number of a thread whose creator runs its routine itself. libc gives no thread this number.
 const OWN: libc::pthread_t = libc::pthread_t::MAX;
 
-/// Makes the calling thread run the routine of the next thread that it makes, when it joins it. Does nothing on threads
-/// that are not simulated.
+/// Makes the calling thread run the routine of the next thread that it creates. The routine runs when the thread joins
+/// the new thread. Does nothing on threads that are not simulated.
 pub fn own_next_thread() {
     if let Some(thread) = current() {
         thread.own = Own::Next;
     }
 }
 
-/// The same for the program of `--any`.
+/// The same function for the program of `--any`.
 #[unsafe(no_mangle)]
 extern "C" fn unpause_any_own_thread() {
     own_next_thread();
@@ -90,26 +91,26 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(parent) = current() else {
-        // SAFETY: the caller's arguments.
+        // SAFETY: the caller guarantees the arguments.
         return unsafe { real_create(thread, attributes, start, argument) };
     };
     if matches!(parent.own, Own::Next) {
         parent.own = Own::Routine(start, argument);
-        // SAFETY: the caller has room for the number.
+        // SAFETY: the caller provides room for the number.
         unsafe { *thread = OWN };
         return 0;
     }
     let mut stack = STACK;
     if !attributes.is_null() {
-        // SAFETY: the caller's attributes.
+        // SAFETY: the caller guarantees the attributes.
         unsafe { libc::pthread_attr_getstacksize(attributes, &mut stack) };
     }
-    // The caller gets the error that libc would return: std's `Builder::spawn` is an `Err` then.
+    // The caller gets the error that libc would return. std's `Builder::spawn` then returns `Err`.
     let child = match outside(|| Run::spawn(parent, stack, (start, argument))) {
         Ok(child) => child,
         Err(error) => return error,
     };
-    // SAFETY: a worker is never freed; the caller has room for its number.
+    // SAFETY: a worker is never freed, and the caller provides room for its number.
     let number = unsafe {
         *thread = (*child.as_ptr()).pthread;
         (*child.as_ptr()).number
@@ -121,7 +122,7 @@ unsafe extern "C" fn pthread_create(
     0
 }
 
-/// The current simulated thread, and a thread of its run.
+/// Returns the current simulated thread, and a thread of its run.
 fn with_child(thread: libc::pthread_t) -> Option<(&'static mut Thread, NonNull<Thread>)> {
     let parent = current()?;
     let child = parent.run().find(thread)?;
@@ -144,14 +145,14 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
             outside(|| orders.joined(parent.number, number));
         }
         if !result.is_null() {
-            // SAFETY: the caller has room for the result.
+            // SAFETY: the caller provides room for the result.
             unsafe { *result = (*child.as_ptr()).result };
         }
         outside(|| parent.run().note_done(number));
         return 0;
     }
     type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"pthread_join", Join)(thread, result) }
 }
 
@@ -159,7 +160,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
 unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     if let Some((parent, child)) = with_child(thread) {
         let child = child.as_ptr();
-        // SAFETY: a worker is never freed. It may be that of the caller.
+        // SAFETY: a worker is never freed. It may be the worker of the caller.
         let (number, has_ended) = unsafe {
             (*child).detached = true;
             ((*child).number, (*child).ended)
@@ -170,12 +171,12 @@ unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
         return 0;
     }
     type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     unsafe { real!(c"pthread_detach", Detach)(thread) }
 }
 
-/// The kernel's number of a simulated thread, as the program sees it. The kernel gives no thread so large a number, so
-/// that a signal to it fails.
+/// Returns the kernel's number of a simulated thread, as the program sees it. The kernel gives no thread such a large
+/// number, so a signal to it fails.
 pub(crate) fn number(thread: &Thread) -> libc::pid_t {
     const FIRST: libc::pid_t = 1 << 22;
     FIRST + thread.number as libc::pid_t
@@ -186,7 +187,7 @@ unsafe extern "C" fn gettid() -> libc::pid_t {
     if let Some(thread) = current() {
         return number(thread);
     }
-    // SAFETY: it has no arguments.
+    // SAFETY: the function has no arguments.
     unsafe { real!(c"gettid", unsafe extern "C" fn() -> libc::pid_t)() }
 }
 
@@ -195,11 +196,11 @@ unsafe extern "C" fn sched_yield() -> c_int {
     if let Some(thread) = current() {
         thread.stop(Request::Yield, (0, frame_pointer()));
     }
-    // Outside of a run another thread of the system may go first or not.
+    // Outside of a run, the system decides if another OS thread runs first.
     0
 }
 
-/// Destructors of thread-locals of a simulated thread run in place when it ends, the last first.
+/// Registers a destructor. The destructors for thread-locals of a simulated thread run at its end, in reverse order.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cxa_thread_atexit_impl(
     destructor: unsafe extern "C" fn(*mut u8),
@@ -214,28 +215,28 @@ unsafe extern "C" fn __cxa_thread_atexit_impl(
         return 0;
     }
     type AtExit = unsafe extern "C" fn(unsafe extern "C" fn(*mut u8), *mut u8, *mut u8) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"__cxa_thread_atexit_impl", AtExit)(destructor, argument, object) }
 }
 
-/// std asks for a signal stack at the start of each thread, and maps one if there is none. A simulated thread claims to
-/// have one: handlers run on the stack of whatever thread of the system they interrupt.
+/// std queries the signal stack at the start of each thread, and maps a stack if there is none. A simulated thread
+/// claims to have a signal stack, because handlers run on the signal stack of the interrupted OS thread.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     if current().is_some() {
         if !old.is_null() {
             let claimed = libc::stack_t { ss_sp: null_mut(), ss_flags: 0, ss_size: 0 };
-            // SAFETY: the caller has room for it.
+            // SAFETY: the caller provides room for it.
             unsafe { *old = claimed };
         }
         return 0;
     }
     type SignalStack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sigaltstack", SignalStack)(new, old) }
 }
 
-/// std asks for the guard page at the start of each thread, in order to name a stack overflow.
+/// std queries the guard page at the start of each thread, in order to report stack overflows.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_getattr_np(
     thread: libc::pthread_t,
@@ -245,6 +246,6 @@ unsafe extern "C" fn pthread_getattr_np(
         return libc::EINVAL;
     }
     type Attributes = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"pthread_getattr_np", Attributes)(thread, attributes) }
 }

@@ -1,15 +1,16 @@
-//! Instructions of the program that synchronise threads or call the system and that no function of this crate sees:
-//! assembly, C, and what the compiler has made after the instrumentation.
+//! Instructions of the program that synchronise threads or call the system, and that are invisible to the functions of
+//! this crate. They are assembly, C, and code that the compiler generates after the instrumentation.
 //!
-//! `cargo unpause test` searches each program that it has linked, and appends the list to the file
+//! `cargo unpause test` searches each program that it has linked, and appends the list of instructions to the file
 //! (`cargo-unpause/src/test/scan.rs`). A run sets a breakpoint at each instruction, so that its first execution is
-//! noted. The handler removes the breakpoint, and the next run sets it again: a run that executes none pays nothing.
+//! recorded. The handler removes the breakpoint, and the next run sets it again. A run that executes no such
+//! instruction pays nothing.
 //!
 //! # Limits
 //!
-//! An execution by a thread that is none of the run counts, too, if it comes during the run. A
-//! debugger takes the breakpoints for its own. So none are set in a traced program, and each run
-//! then counts as if it had executed all of them.
+//! An execution by a thread outside of the run counts, too, if it happens during the run. A debugger would mistake the
+//! breakpoints for its own. So no breakpoints are set in a traced program, and each run then counts as if it had
+//! executed all instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
@@ -21,35 +22,34 @@ use super::image::load_address;
 use super::places::{self, Frame, shortened};
 use super::{arch, compiled, orders, program, signals};
 
-/// The end of a program with a list: before it is the length of the list, in 16 hexadecimal digits.
+/// The end of a program with a list. Before it is the length of the list, in 16 hexadecimal digits.
 const END: &[u8] = b"unpause-unseen-1";
 
 /// The number of these digits.
 const DIGITS: usize = 16;
 
-/// The variable with the file to which the functions are appended, for the command that runs the
-/// tests.
+/// The environment variable with the file to which the functions are appended. The command that runs the tests sets it.
 const VARIABLE: &str = "UNPAUSE_UNSEEN";
 
-/// The note of a run of a program that has no list.
+/// The note for a run of a program that has no list.
 const NOT_SEARCHED: &str = "code in assembly and in C, because the program was not searched for it: \
     `cargo unpause test` searches the programs that it links, and not documentation tests";
 
-/// An instruction of the list.
+/// An instruction in the list.
 struct Site {
     address: usize,
-    /// Its function, in words.
+    /// The description of the function that contains the instruction.
     function: &'static str,
-    /// The code there, where a breakpoint can be set.
+    /// The code of the instruction, if a breakpoint can be set there.
     code: Option<arch::Code>,
-    /// True if it was executed since the last run began.
+    /// True if the instruction was executed since the start of the last run.
     hit: AtomicBool,
 }
 
 /// The list of the program.
 #[derive(Default)]
 struct List {
-    /// By address, each once.
+    /// The instructions, sorted by address, each of them once.
     sites: Vec<Site>,
     /// True if the program was searched.
     is_searched: bool,
@@ -57,10 +57,10 @@ struct List {
 
 static LIST: OnceLock<List> = OnceLock::new();
 
-/// True if breakpoints were removed since the last run began.
+/// True if breakpoints were removed since the start of the last run.
 static REMOVED: AtomicBool = AtomicBool::new(true);
 
-/// Sets the breakpoints for a run that begins.
+/// Sets the breakpoints at the start of a run.
 pub(crate) fn begin() {
     let list = LIST.get_or_init(|| {
         let list = load();
@@ -74,34 +74,34 @@ pub(crate) fn begin() {
     for site in &list.sites {
         site.hit.store(false, Ordering::Relaxed);
         if site.code.is_some() {
-            // SAFETY: an instruction of the program, in memory that `load` has made writable.
+            // SAFETY: this is an instruction of the program, in memory that `load` has made writable.
             unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
         }
     }
 }
 
-/// Sets breakpoints that were removed since the run began once more.
+/// Sets the breakpoints again that were removed since the start of the run.
 pub(crate) fn watch_again() {
     for site in LIST.get().map_or(&[][..], |list| &list.sites) {
         if site.code.is_some() && site.hit.load(Ordering::Relaxed) {
-            // SAFETY: as in `begin`.
+            // SAFETY: like in `begin`.
             unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
         }
     }
 }
 
-/// Takes a trap at one of the breakpoints: removes it, so that the thread executes the instruction. Returns `false` for
-/// any other trap.
+/// Handles a trap at a breakpoint of the list: removes the breakpoint, so that the thread executes the instruction.
+/// Returns `false` for any other trap.
 ///
 /// # Safety
-/// The context of a handler.
+/// `context` must be the context of a signal handler.
 pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     let address = unsafe { arch::trapped_at(context) };
     let sites = LIST.get().map_or(&[][..], |list| &list.sites);
     let Ok(at) = sites.binary_search_by_key(&address, |site| site.address) else { return false };
     let Some(code) = sites[at].code else { return false };
-    // SAFETY: as in `begin`. Another thread may have come here at the same time and does the same.
+    // SAFETY: like in `begin`. Another thread may be at this point at the same time, and does the same.
     unsafe {
         arch::write_code(address, code);
         arch::continue_at(context, address);
@@ -112,8 +112,7 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
     true
 }
 
-/// The functions that were entered since the last run began, and functions for which this is
-/// unknown.
+/// Returns the functions that were entered since the start of the last run, and functions for which this is unknown.
 pub(crate) fn entered() -> BTreeSet<&'static str> {
     let Some(list) = LIST.get() else { return BTreeSet::new() };
     if !list.is_searched && compiled::std_is_replaced() {
@@ -123,7 +122,7 @@ pub(crate) fn entered() -> BTreeSet<&'static str> {
     list.sites.iter().filter(is_entered).map(|site| site.function).collect()
 }
 
-/// Tells the command which functions of the list a run has entered: each once.
+/// Reports each function of the list that a run has entered to the command, once.
 pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
     let sites = LIST.get().map_or(&[][..], |list| &list.sites);
     if sites.is_empty() || signals::is_child() {
@@ -135,7 +134,7 @@ pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
     tell(functions.filter(|name| names.contains(name) && told.insert(name)), "entered ");
 }
 
-/// Appends lines to the file of the command, if it has given one.
+/// Appends lines to the file of the command, if the command has set one.
 fn tell(functions: impl Iterator<Item = &'static str>, mark: &str) {
     let names: BTreeSet<&str> = functions.collect();
     let Some(file) = std::env::var_os(VARIABLE).filter(|_| !names.is_empty()) else { return };
@@ -147,7 +146,7 @@ fn tell(functions: impl Iterator<Item = &'static str>, mark: &str) {
     let _ = opened.and_then(|mut file| std::io::Write::write_all(&mut file, lines.as_bytes()));
 }
 
-/// Reads the list at the end of the program, and makes the memory of its instructions writable.
+/// Reads the list at the end of the program, and makes its instructions writable.
 fn load() -> List {
     let Some(text) = program::bytes().and_then(text) else { return List::default() };
     let is_traced = !text.is_empty() && is_traced();
@@ -161,18 +160,18 @@ fn load() -> List {
             let (key, shown) = named(address, function, instruction);
             let function = *functions.entry(key).or_insert_with(|| &*shown.leak());
             let is_set = watch != "n" && !is_traced && make_writable(address);
-            // SAFETY: code of the program.
+            // SAFETY: this is code of the program.
             let code = is_set.then(|| unsafe { (address as *const arch::Code).read_unaligned() });
             Some(Site { address, function, code, hit: AtomicBool::new(false) })
         })
         .collect();
     sites.sort_by_key(|site| site.address);
-    // Several instructions of a function that has its breakpoint at its beginning.
+    // Several instructions of a function may share a breakpoint at the start of the function.
     sites.dedup_by_key(|site| site.address);
     List { sites, is_searched: true }
 }
 
-/// The list at the end of a program.
+/// Returns the list at the end of a program.
 fn text(program: &'static [u8]) -> Option<&'static str> {
     let rest = program.strip_suffix(END)?;
     let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
@@ -180,8 +179,8 @@ fn text(program: &'static [u8]) -> Option<&'static str> {
     std::str::from_utf8(&rest[rest.len().checked_sub(length)?..]).ok()
 }
 
-/// The function of an instruction as a key and in words. `symbol` is the function that has the instruction in the
-/// program: another one may be inlined there.
+/// Returns the function of an instruction, as a key and as a description. `symbol` is the function that contains the
+/// instruction in the program; another function may be inlined there.
 fn named(address: usize, symbol: &str, instruction: &str) -> ((String, String), String) {
     let frames = places::frames(address + 1);
     let inner = frames.first().cloned().unwrap_or_default();
@@ -195,13 +194,13 @@ fn named(address: usize, symbol: &str, instruction: &str) -> ((String, String), 
     ((function.to_owned(), file), shown)
 }
 
-/// Makes the page of an instruction writable, or both of them. Returns `false` if the system refuses.
+/// Makes the page of an instruction writable, or both pages that contain it. Returns `false` if the system refuses.
 fn make_writable(address: usize) -> bool {
-    // SAFETY: a system call without arguments but a number.
+    // SAFETY: the only argument of the call is a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let (from, to) = (address & !(page - 1), address + size_of::<arch::Code>());
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    // SAFETY: code of the program, which stays as it is.
+    // SAFETY: this is code of the program, which stays unchanged.
     unsafe { libc::mprotect(from as *mut c_void, to - from, protection) == 0 }
 }
 

@@ -1,8 +1,8 @@
-//! Failures of `compare_exchange_weak` that see the expected value.
+//! Spurious failures of `compare_exchange_weak`, which see the expected value.
 //!
-//! LLVM's pass calls one function for weak and strong operations, and compiled code takes the operation for a success
-//! if the result is the expected value: another result would be a value that was never there. So the result is the
-//! value in memory, and the function returns to the code for a failure:
+//! LLVM's pass calls one function for weak and strong operations. Compiled code treats the operation as a success if
+//! the result is the expected value, but another result would be a value that the memory never had. So the result is
+//! the value in memory, and the function returns to the code for a failure:
 //!
 //! ```text
 //! call __tsan_atomic64_compare_exchange_val
@@ -11,46 +11,46 @@
 //! …                    returns here
 //! ```
 //!
-//! Where a result is moved between the two, or is the operand of a conditional instruction, the comparison alone is
-//! skipped, with the flags of a difference, unless code for the failure uses the same flags again.
+//! If the result is moved between the two instructions, or is the operand of a conditional instruction, only the
+//! comparison is skipped. The flags then show a difference. This is not possible if the code for the failure uses the
+//! same flags again.
 //!
-//! The pass comes after LLVM's optimisations, so that none of them takes "it failed" for "the value is another one". An
-//! operation that is not followed by such instructions cannot be made to fail.
+//! The pass runs after LLVM's optimisations, so no optimisation concludes from a failure that the value is different.
+//! An operation cannot be made to fail if other instructions follow it.
 
 use super::request::Request;
 use super::thread::Thread;
 
-/// Some bytes of code.
+/// The bytes of code at an address.
 type Code = [u8; 16];
 
-/// Where a compare-exchange returns to.
+/// The return address of a compare-exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Return {
-    /// The distance from the return address.
+    /// The distance from the normal return address.
     distance: isize,
-    /// True if the flags show a difference.
+    /// True if the flags must show a difference.
     differs: bool,
 }
 
 impl Return {
-    /// As one number: the flag is the lowest bit. 0 is the return address.
+    /// Returns the address as one number, with the flag in the lowest bit. 0 is the normal return address.
     pub(crate) fn packed(self) -> usize {
         (self.distance << 1) as usize | usize::from(self.differs)
     }
 }
 
-/// Where the compare-exchange that the thread has requested last returns to if it fails although it sees the expected
-/// value. `None` if it cannot be made to fail.
+/// Returns the return address that makes the last requested compare-exchange of the thread fail although it sees the
+/// expected value. `None` if it cannot be made to fail.
 pub(crate) fn failure(thread: &Thread) -> Option<Return> {
     let Request::Access(access) = thread.request else { return None };
-    // SAFETY: code of the program: that behind a call, or behind or at the target of a jump there.
-    // A function does not end with a call that returns, and there are more bytes behind the code of
-    // a program.
+    // SAFETY: this is code of the program after a call, or near a jump there or its target. A function does not end
+    // with a call that returns, and more bytes follow the code of a program.
     let code = |at: isize| unsafe { *((thread.caller.0 as isize + at) as *const Code) };
     returns(&code, access.size, access.operand)
 }
 
-/// The same for the code at a distance from the return address.
+/// Returns the same result for code that is given by its distance from the return address.
 fn returns(code: &dyn Fn(isize) -> Code, size: u8, expected: u64) -> Option<Return> {
     let compared = comparison(&code(0), size, expected)? as isize;
     if let Some(distance) = unequal(&code(compared), compared) {
@@ -59,7 +59,7 @@ fn returns(code: &dyn Fn(isize) -> Code, size: u8, expected: u64) -> Option<Retu
     let used = compared + moves(code, compared);
     let behind = match unequal(&code(used), used) {
         Some(target) => target,
-        // Of one byte, it may be the value too: `AtomicBool`.
+        // In an operation on one byte, the flag may also become the value, as in `AtomicBool`.
         None => used + conditional(&code(used)).filter(|_| size > 1)? as isize,
     };
     let behind = behind + moves(code, behind);
@@ -68,7 +68,7 @@ fn returns(code: &dyn Fn(isize) -> Code, size: u8, expected: u64) -> Option<Retu
     (!uses_flags).then_some(Return { distance: compared, differs: true })
 }
 
-/// The target of the jump at a distance, `je` or `jne`, if the values differ.
+/// Returns the target of a jump (`je` or `jne`) at a distance, if the values differ.
 fn unequal(code: &Code, at: isize) -> Option<isize> {
     let far = || i32::from_le_bytes([code[2], code[3], code[4], code[5]]) as isize;
     match (code[0], code[1]) {
@@ -80,7 +80,7 @@ fn unequal(code: &Code, at: isize) -> Option<isize> {
     }
 }
 
-/// The length of an instruction that sets or moves a register if values are equal or differ.
+/// Returns the length of an instruction that sets or moves a register depending on a comparison.
 fn conditional(code: &Code) -> Option<usize> {
     let at = usize::from(code[0] & 0xf0 == 0x40);
     let known = code[at] == 0x0f && matches!(code[at + 1], 0x94 | 0x95 | 0x44 | 0x45);
@@ -88,15 +88,15 @@ fn conditional(code: &Code) -> Option<usize> {
     known.then(|| at + 3 + operand(mode, rm, code[at + 3]))
 }
 
-/// The number of bytes of instructions from a distance on that move a value and keep the flags.
+/// Returns the number of bytes of the instructions from a distance on that move a value and preserve the flags.
 fn moves(code: &dyn Fn(isize) -> Code, from: isize) -> isize {
-    /// The largest number of them.
+    /// The maximum number of such instructions.
     const MOVES: usize = 4;
     let mut length = 0;
     for _ in 0..MOVES {
         let code = code(from + length);
         let at = usize::from(code[0] & 0xf0 == 0x40);
-        // To a register or memory, from one, and of constants to registers of four bytes.
+        // These are moves to a register or memory, moves from a register, and constants to four-byte registers.
         length += match code[at] {
             0x88..=0x8b | 0x8d => {
                 let (mode, rm) = (code[at + 1] >> 6, code[at + 1] & 7);
@@ -109,17 +109,18 @@ fn moves(code: &dyn Fn(isize) -> Code, from: isize) -> isize {
     length
 }
 
-/// The length of the instruction that compares the register `rax`, of `size` bytes, with `expected`, or with a register
-/// or memory that may have it.
+/// Returns the length of the instruction that compares the register `rax`, of `size` bytes, with `expected`. The other
+/// operand may be a register or memory with this value.
 fn comparison(code: &Code, size: u8, expected: u64) -> Option<usize> {
-    // The prefixes: the size of two bytes, then a byte 0x4_ for eight bytes and for the upper eight registers.
+    // The prefixes: the operand size of two bytes, and then a byte 0x4_ for eight-byte operands and for the upper eight
+    // registers.
     let word = usize::from(code[0] == 0x66);
     let prefix = code[word] & 0xf0 == 0x40;
     let rex = if prefix { code[word] & 0x0f } else { 0 };
     let (wide, upper_reg, upper_rm) = (rex & 8 != 0, rex & 4 != 0, rex & 1 != 0);
     let at = word + usize::from(prefix);
     let opcode = code[at];
-    // Opcodes of one byte are even, and 0x83 belongs to the larger sizes.
+    // Opcodes for one byte are even, and 0x83 belongs to the larger sizes.
     let of_size = match size {
         1 => opcode & 1 == 0 && word == 0,
         2 => opcode & 1 == 1 && word == 1 && !wide,
@@ -136,7 +137,7 @@ fn comparison(code: &Code, size: u8, expected: u64) -> Option<usize> {
     let mask = u64::MAX >> (64 - 8 * u32::from(size));
     let value = |from: usize, length: usize| {
         let bytes = (0..length).rev().fold(0u64, |value, n| value << 8 | u64::from(code[from + n]));
-        // Sign-extended to the size.
+        // The value is sign-extended to the size.
         let unused = 64 - 8 * length as u32;
         ((bytes << unused) as i64 >> unused) as u64 & mask
     };
@@ -156,7 +157,7 @@ fn comparison(code: &Code, size: u8, expected: u64) -> Option<usize> {
     }
 }
 
-/// The number of bytes of the address of an operand.
+/// Returns the number of bytes for the address of an operand.
 fn operand(mode: u8, rm: u8, index: u8) -> usize {
     let has_index = mode != 3 && rm == 4;
     let far = match mode {
@@ -172,7 +173,7 @@ fn operand(mode: u8, rm: u8, index: u8) -> usize {
 mod tests {
     use super::*;
 
-    /// The code, behind which there is padding.
+    /// Returns the code, followed by padding.
     fn padded(bytes: &[u8], at: isize) -> Code {
         std::array::from_fn(|n| {
             let at = usize::try_from(at + n as isize).ok();
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(behind(&[0x49, 0x89, 0xc6, 0x75, 0x10]), Some((3, true)), "mov r14, rax; jne");
         assert_eq!(behind(&[0x0f, 0x94, 0xc3, 0x90]), Some((3, true)), "sete bl");
         assert_eq!(behind(&[0x4c, 0x0f, 0x45, 0xeb]), Some((3, true)), "cmovne r13, rbx");
-        // The second jump is one of the same comparison.
+        // The second jump uses the same comparison.
         assert_eq!(behind(&[0x74, 0x20, 0x74, 0x30]), Some((5, false)), "je; je");
         assert_eq!(
             behind(&[0x49, 0x89, 0xc6, 0x74, 0x20, 0x74, 0x30]),
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(behind(&[0x0f, 0x94, 0xc3, 0x74, 0x20]), None, "sete bl; je");
         assert_eq!(behind(&[0x48, 0x01, 0xc3, 0x75, 0x10]), None, "add rbx, rax; jne");
         assert_eq!(behind(&[0x7f, 0x10]), None, "jg");
-        // sete bl, of a byte: the value may be made of it
+        // sete bl, for one byte: the value may be computed from it
         assert_eq!(found(&[0x38, 0xd8, 0x0f, 0x94, 0xc3], 1), None);
     }
 
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!((packed(5, false), packed(3, true), packed(-11, false)), (10, 7, -22));
     }
 
-    /// Instructions as an assembler makes them, each with the size and the value that it compares.
+    /// The instructions are assembler output, each with the size and the value that it compares.
     #[test]
     fn comparisons_of_the_result_are_known() {
         let known: &[(&[u8], u8, u64)] = &[

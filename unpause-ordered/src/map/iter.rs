@@ -1,8 +1,8 @@
-//! [`Iter`].
+//! The iterator of a map, [`Iter`].
 
 use std::slice;
 
-/// The entries of a [`Map`](super::Map) or of a range of it, in order.
+/// The entries of a [`Map`](super::Map) or of a range of the map, in order.
 pub struct Iter<'a, K, V> {
     front: slice::Iter<'a, (K, V)>,
     between: slice::Iter<'a, Vec<(K, V)>>,

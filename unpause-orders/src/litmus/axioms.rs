@@ -1,14 +1,15 @@
-//! The memory model as axioms over a finished execution graph: the reference, without anything incremental.
+//! The memory model as axioms over a finished execution graph: the reference implementation, with no incremental
+//! computation.
 //!
-//! C++20, [intro.races] and [atomics.order], without consume; cycles of program order and reads-from are forbidden.
-//! RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer; PLDI 2017) with the release sequences of C++20 allows more: the tests
-//! compare the two.
+//! The axioms are C++20, [intro.races] and [atomics.order], without consume. Cycles of program order and reads-from are
+//! forbidden. RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer; PLDI 2017) with the release sequences of C++20 allows more
+//! executions. The tests compare both models.
 
 use crate::operation::{SEQ_CST, acquires, releases};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// `None` for the first value of a word.
+    /// `None` for the initial value of a word.
     pub(super) thread: Option<usize>,
     /// `None` for a fence.
     pub(super) word: Option<usize>,
@@ -17,18 +18,18 @@ pub(super) struct Event {
     pub(super) order: u8,
 }
 
-/// An execution.
+/// An execution graph.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
-    /// The first values, then thread by thread in program order.
+    /// The initial values, then the events of each thread in program order.
     pub(super) events: Vec<Event>,
-    /// For an event that reads: the event that it reads from.
+    /// For each reading event, the event that wrote the value.
     pub(super) source: Vec<Option<usize>>,
-    /// For an event that writes: its place in the modification order of its word.
+    /// For each writing event, its place in the modification order of its word.
     pub(super) place: Vec<usize>,
 }
 
-/// A relation of up to 32 events: bit `b` of row `a`.
+/// A relation of up to 32 events: bit `b` of row `a` is set if `a` is related to `b`.
 #[derive(Clone, Copy)]
 struct Relation {
     rows: [u32; 32],
@@ -55,7 +56,7 @@ impl Relation {
         self
     }
 
-    /// The composition.
+    /// Returns the composition with `other`.
     fn then(self, other: Relation) -> Relation {
         let mut rows = [0; 32];
         for (row, mut left) in rows.iter_mut().zip(self.rows) {
@@ -72,7 +73,7 @@ impl Relation {
         self
     }
 
-    /// The transitive closure.
+    /// Returns the transitive closure.
     fn plus(mut self) -> Relation {
         for middle in 0..self.count {
             let row = self.rows[middle];
@@ -85,7 +86,7 @@ impl Relation {
         self
     }
 
-    /// The pairs from one set of events to another.
+    /// Returns the pairs from one set of events to another set.
     fn only(mut self, from: u32, to: u32) -> Relation {
         for (a, row) in self.rows.iter_mut().enumerate() {
             *row = if from >> a & 1 == 1 { *row & to } else { 0 };
@@ -115,7 +116,8 @@ impl Graph {
         events.fold(0, |set, (at, event)| set | u32::from(is_in(event)) << at)
     }
 
-    /// The models that allow it. In it, a read-modify-write directly follows the store that it reads.
+    /// Returns the models that allow this execution. In the execution, a read-modify-write must directly follow the
+    /// store that it reads.
     pub(super) fn allowed(&self) -> Allowed {
         const NEVER: Allowed = Allowed { by_cpp20: false, by_rc11: false };
         let (events, count) = (&self.events, self.events.len());

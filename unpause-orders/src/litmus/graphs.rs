@@ -1,4 +1,4 @@
-//! The outcomes that the axioms allow: every source of every read and every modification order is tried.
+//! The outcomes that the axioms allow: computed by trying every source of every read and every modification order.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,34 @@ use crate::operation::Operation;
 pub struct Outcomes {
     /// The outcomes that C++20 allows.
     pub by_cpp20: BTreeSet<Outcome>,
-    /// The outcomes that RC11 allows: these and more.
+    /// The outcomes that RC11 allows: a superset of the C++20 outcomes.
     pub by_rc11: BTreeSet<Outcome>,
 }
 
-/// The outcomes of a program that a model allows.
+/// Returns the outcomes of a program that each model allows.
 pub fn outcomes(program: &Litmus) -> Outcomes {
     let mut found = Outcomes::default();
     let is_exchange = |act: &&Act| matches!(act, Act::CompareExchange(..));
     let exchanges = program.threads.iter().flatten().filter(is_exchange).count();
-    // The kind of event that a compare-exchange is depends on its success: each guess is checked at the end.
+    // The event kind of a compare-exchange depends on its success, so each guess of the successes is checked at the
+    // end.
     for guess in 0..1u32 << exchanges {
         Guess::new(program, guess).enumerate(&mut found);
     }
     found
 }
 
-/// The events of a program, under a guess of the compare-exchanges that succeed.
+/// The events of a program, under a guess about which compare-exchanges succeed.
 struct Guess {
     events: Vec<Event>,
-    /// The action of each event; `None` for the first value of a word.
+    /// The action of each event; `None` for the initial value of a word.
     acts: Vec<Option<Act>>,
 }
 
 /// A modification order of one word and the sources of its reads.
 struct Part {
     order: Vec<usize>,
-    /// The events that read, each with the event that it reads from.
+    /// The reading events, each with the event that wrote the value.
     sources: Vec<(usize, usize)>,
 }
 
@@ -67,7 +68,7 @@ impl Guess {
         Guess { events, acts: all }
     }
 
-    /// Adds the outcomes of all graphs that have these events.
+    /// Adds the outcomes of all graphs with these events.
     fn enumerate(&self, found: &mut Outcomes) {
         let words = self.events.iter().filter(|event| event.thread.is_none()).count();
         let parts: Vec<Vec<Part>> = (0..words).map(|word| self.parts(word)).collect();
@@ -98,8 +99,8 @@ impl Guess {
         });
     }
 
-    /// The modification orders and sources of one word that agree with the program order on that word. In each of them
-    /// a read-modify-write directly follows its source.
+    /// Returns the modification orders and sources of one word that agree with the program order on that word. In each
+    /// modification order, a read-modify-write directly follows its source.
     fn parts(&self, word: usize) -> Vec<Part> {
         let events = &self.events;
         let here: Vec<usize> =
@@ -143,7 +144,7 @@ impl Guess {
         found
     }
 
-    /// The outcome of a graph without cycles; `None` if a compare-exchange does not do what was guessed.
+    /// Returns the outcome of an acyclic graph, or `None` if a compare-exchange contradicts the guess.
     fn values(&self, graph: &Graph) -> Option<Outcome> {
         let count = self.events.len();
         let (mut read, mut written) = (vec![None; count], vec![None; count]);
@@ -180,7 +181,7 @@ impl Guess {
     }
 }
 
-/// Calls `act` with each sequence of numbers below these bounds.
+/// Calls `act` with each sequence of numbers in which every number is below its bound.
 fn each_choice(bounds: &[usize], mut act: impl FnMut(&[usize])) {
     let mut choice = vec![0; bounds.len()];
     loop {
@@ -191,7 +192,7 @@ fn each_choice(bounds: &[usize], mut act: impl FnMut(&[usize])) {
     }
 }
 
-/// Calls `act` with each order of the items from `from` on.
+/// Calls `act` with each permutation of the items from `from` on.
 fn each_permutation(items: &mut [usize], from: usize, act: &mut impl FnMut(&[usize])) {
     if from == items.len() {
         return act(items);

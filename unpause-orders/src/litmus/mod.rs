@@ -9,21 +9,21 @@ mod graphs;
 pub use self::graphs::{Outcomes, outcomes};
 use crate::operation::{Operation, SEQ_CST, acquires, releases};
 
-/// Litmus tests of the literature, one in each line: the name, a tab, the program.
+/// Litmus tests from the literature, one per line: the name, a tab, the program.
 pub const TABLE: &str = include_str!("table.txt");
 
-/// An action of a thread. Orders have the numbers of the C ABI.
+/// An action of a thread. Orders are given as numbers of the C ABI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Loads a word, with this order.
+    /// Loads a word with this order.
     Load(usize, u8),
     /// Stores a value.
     Store(usize, u64, u8),
     /// Adds a value.
     Add(usize, u64, u8),
-    /// Stores a value and returns the old one.
+    /// Stores a value and returns the previous value.
     Swap(usize, u64, u8),
-    /// Stores the second value if the word has the first value. The second order is the order of a failure.
+    /// Stores the second value if the word has the first value. The second order applies on failure.
     CompareExchange(usize, u64, u64, u8, u8),
     /// A fence.
     Fence(u8),
@@ -43,11 +43,11 @@ pub const ACQ_REL: u8 = 4;
 pub struct Litmus {
     /// The actions of each thread.
     pub threads: Vec<Vec<Act>>,
-    /// The number of words. Each is 0 at first.
+    /// The number of words. Each word is initially 0.
     pub words: usize,
 }
 
-/// The values that the reading actions have returned, thread by thread, then the last value of each word.
+/// The values returned by the reading actions, thread by thread, followed by the final value of each word.
 pub type Outcome = Vec<u64>;
 
 impl Litmus {
@@ -64,7 +64,7 @@ impl Litmus {
 }
 
 impl Act {
-    /// The word that it accesses; `None` for a fence.
+    /// Returns the accessed word; `None` for a fence.
     pub fn word(&self) -> Option<usize> {
         match *self {
             Act::Load(word, _)
@@ -155,7 +155,7 @@ fn act(text: &str) -> Act {
     }
 }
 
-/// A stream of random numbers.
+/// A random number generator.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
@@ -168,8 +168,8 @@ impl Random {
     }
 }
 
-/// A random program of up to `acts` actions on two words. One program in three is rich in sequentially consistent
-/// operations, and another one in relaxed operations.
+/// Returns a random program of up to `acts` actions on two words. A third of the programs is rich in sequentially
+/// consistent operations, and another third in relaxed operations.
 pub fn random(random: &mut Random, mut acts: usize) -> Litmus {
     let threads = 2 + random.below(2);
     let richness = random.below(3);

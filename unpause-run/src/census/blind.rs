@@ -1,8 +1,8 @@
-//! Blind spots: alternatives that were possible and that no run tried.
+//! Blind spots: possible alternatives that no run tried.
 //!
-//! An object is *contested* once two conflicting accesses, identified by their tasks and their numbers among
-//! the accesses of these tasks to it, were adjacent in both orders: then the schedule decides the
-//! order. Accesses of a task before it spawns another one, or after it has joined it, never are.
+//! An access is identified by its task and its number among the task's accesses to the object. An object is *contested*
+//! if two conflicting accesses to it were adjacent in both orders, because the schedule then decides their order.
+//! Accesses of a task before it spawns another task, or after it has joined this task, are never contested.
 
 use crate::run::Run;
 use crate::run::coverage::{Blind, BlindDraw, BlindObject};
@@ -11,7 +11,7 @@ use crate::run::ids::{Spot, TaskPath};
 use crate::run::op::Access;
 use unpause_ordered::{Map, Set};
 
-/// Draws of a larger bound are ignored, because tests rarely need all of their values.
+/// The maximum bound of a counted draw. Larger draws are ignored, because tests rarely need all of their values.
 const BOUND_MAX: u64 = 64;
 
 /// The alternatives that runs tried.
@@ -19,13 +19,13 @@ const BOUND_MAX: u64 = 64;
 #[doc(hidden)]
 pub struct Tried {
     pub objects: Map<ObjectName, Object>,
-    /// By task: true if it was preempted. Tasks of one step are left out.
+    /// For each task, `true` if it was preempted. Tasks with a single step are excluded.
     pub tasks: Map<TaskPath, bool>,
-    /// By task, number among its draws and bound: the values that occurred, a bit each.
+    /// For each draw (task, number among the task's draws, and bound), the values that occurred, as a bit set.
     pub draws: Map<(TaskPath, u32, u64), u64>,
 }
 
-/// An object, in all runs: kind, place and number there.
+/// The name of an object across runs: its kind, its place, and its number at this place.
 pub type ObjectName = (&'static str, Spot, u32);
 
 /// An access to an object: the task, and its number among the accesses of this task.
@@ -34,7 +34,7 @@ pub type Visit = (TaskPath, u32);
 #[derive(Debug)]
 #[doc(hidden)]
 pub enum Object {
-    /// Not contested: the tasks that accessed it, and the pairs of conflicting accesses, in their order.
+    /// An object that is not contested: the tasks that accessed it, and the ordered pairs of conflicting accesses.
     Quiet {
         visitors: Visitors,
         pairs: Set<(Visit, Visit)>,
@@ -50,7 +50,7 @@ pub enum Visitors {
 }
 
 impl Tried {
-    /// Adds a run.
+    /// Adds a run to the record.
     pub(super) fn add(&mut self, run: &Run) {
         self.add_objects(run);
         self.add_tasks(run);
@@ -58,7 +58,8 @@ impl Tried {
     }
 
     fn add_objects(&mut self, run: &Run) {
-        // By object: the last access that was not a read, and the reads since; by task, the number of accesses.
+        // For each object: the last access that was not a read, the reads since this access, and the number of accesses
+        // of each task.
         struct ObjectLog<'a> {
             known: &'a mut Object,
             changed: Option<Visit>,
@@ -72,7 +73,7 @@ impl Tried {
                 continue;
             };
             let name = (object.kind, object.place.into(), object.ordinal);
-            // An unlock and the next lock never occur in the other order.
+            // An unlock and the next lock never occur in the opposite order.
             if event.op.access.gives_up() {
                 continue;
             }
@@ -134,7 +135,7 @@ impl Tried {
         }
     }
 
-    /// Adds the counts of another one.
+    /// Adds the counts of another record.
     pub(super) fn merge(&mut self, other: Tried) {
         for (name, object) in other.objects {
             match self.objects.get_mut(&name) {
@@ -150,7 +151,7 @@ impl Tried {
         }
     }
 
-    /// The alternatives that were never tried.
+    /// Returns the alternatives that no run tried.
     pub(super) fn blind(&self) -> Blind {
         let quiet =
             |object: &Object| matches!(object, Object::Quiet { visitors: Visitors::Several, .. });
@@ -173,7 +174,7 @@ impl Tried {
     }
 }
 
-/// Records for a task if it was preempted.
+/// Records whether a task was preempted.
 fn record_preemption(tasks: &mut Map<TaskPath, bool>, path: &TaskPath, preempted: bool) {
     match tasks.get_mut(path) {
         Some(known) => *known |= preempted,

@@ -1,31 +1,32 @@
-//! One number for the class of a run.
+//! The class number of a run.
 //!
-//! Each event gets a hash of its predecessors in the happens-before order only:
-//! the last event of its task and, for its object, the last access that changed it. If the event itself changes the
-//! object, the hash includes the sum of the reads since, because they have no order. A failed compare-exchange counts
-//! as a read. On an object of a kind of its own, such as a channel, the hash includes the sums of the events before it
-//! that it conflicts with, which costs one step for each earlier message of a channel. The number of a
-//! run is the sum over its events, so it does not depend on the order of independent steps;
-//! two runs of different classes have the same number with a probability of about 2^-64.
-//! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
-//! this way.) One update for each event.
+//! Each event gets a hash of only its predecessors in the happens-before order. These are the last event of its task
+//! and the last access that changed its object. If the event itself changes the object, the hash also includes the sum
+//! of the reads since, because reads have no order. A failed compare-exchange counts as a read.
+//!
+//! Some objects, such as channels, have operations with their own kinds. For such an object, the hash includes the sums
+//! of the earlier events that conflict with the event. This costs one step for each earlier message of a channel.
+//!
+//! The class number is the sum over the events of the run, so it does not depend on the order of independent steps. Two
+//! runs of different classes have the same number with a probability of about 2^-64. Musuvathi and Qadeer (*Fair
+//! Stateless Model Checking*, PLDI 2008) hash happens-before graphs in this way. There is one update per event.
 //!
 //! **Not included:**
 //!
-//! - values, which follow from the order;
-//! - communication of tasks by other means than this library, such as a channel of another one;
-//! - the real-time order of returns and invocations of calls. An exhaustive
-//!   search that is shown run by run has more runs if calls are recorded (68 for the 28 classes of the
-//!   list of Harris in the corpus), because it distinguishes that order;
-//! - the branch of a task with several branches that found another task ended;
-//! - the number of writes before a wait for several objects read them again;
-//! - the operations on an object that came before a task gave up waiting for it;
+//! - values, because they follow from the order;
+//! - communication between tasks outside this library, for example through a channel of another library;
+//! - the real-time order of returns and invocations of calls. An exhaustive search that is displayed run by run
+//!   distinguishes this order. So it has more runs if calls are recorded, for example 68 runs for the 28 classes of
+//!   Harris's list in the corpus;
+//! - for a task with several branches, the branch that found another task ended;
+//! - the number of writes to several objects before a task that waits for these objects reads them again;
+//! - the operations on an object before a task stopped waiting for it;
 //! - the order in which tasks added nodes, if an address shows it.
 //!
-//! Steps that the death of a node takes back are included: two runs that differ in them alone have different numbers,
-//! though a search needs only one of the two.
+//! Steps that the death of a node undoes are included. So two runs that differ only in such steps have different
+//! numbers, although a search needs only one of the two runs.
 //!
-//! An object made by a `const` constructor is identified by its place and number, which is its name in the run.
+//! An object that a `const` constructor creates is identified by its place and its number at this place, as in reports.
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
@@ -34,7 +35,8 @@ use crate::run::op::task::ABORT;
 use crate::run::rng::mix;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
-/// The class of a run: the same number for two runs that differ only in the order of independent steps.
+/// Returns the class number of a run, which is the same for two runs that differ only in the order of independent
+/// steps.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, Runner};
@@ -65,7 +67,8 @@ pub fn class_of(run: &Run) -> u64 {
     for (number, step) in (0..).zip(&run.steps) {
         while let Some(draw) = draws.next_if(|draw| draw.step == number) {
             let task = &mut tasks[step.task.index()];
-            // A value that is not explored, or of a draw that made no difference, is of no class.
+            // Values that searches do not explore, and values of draws that made no difference, do not belong to the
+            // class.
             let value = if draw.given { 0 } else { draw.value };
             task.own = mix(mix(task.take(), draw.bound), value);
             sum = sum.wrapping_add(task.own);
@@ -79,13 +82,13 @@ pub fn class_of(run: &Run) -> u64 {
 
 /// The hash of the accesses to an object.
 struct ObjectHash {
-    /// The hash of the last access that changed it; at first, its name.
+    /// The hash of the last access that changed the object; initially, of the object's name.
     changed: u64,
-    /// The sum of the hashes of the accesses since, which read.
+    /// The sum of the hashes of later accesses, which are all reads.
     reads: u64,
-    /// The sums of the hashes of all events, by kind, if the object's operations have kinds of their own.
+    /// The sums of the hashes of all events, by kind, if the object's operations have their own kinds.
     by_kind: Vec<u64>,
-    /// The events with numbers of messages, with their hashes. They are in no sum.
+    /// The events with message numbers, and their hashes. No sum includes them.
     numbered: Vec<((Kind, Span), u64)>,
 }
 
@@ -94,7 +97,7 @@ impl ObjectHash {
         ObjectHash { changed: name, reads: 0, by_kind: Vec::new(), numbered: Vec::new() }
     }
 
-    /// Returns the hash of the events that an event of this kind conflicts with.
+    /// Returns the hash of the earlier events that conflict with an event of this kind.
     fn conflicting(&self, (kind, span): (Kind, Span)) -> u64 {
         let sum = |number: usize| self.by_kind.get(number).copied().unwrap_or(0);
         let hash = kind.conflicting().fold(self.changed, |hash, at| hash.wrapping_add(sum(at)));
@@ -119,11 +122,12 @@ impl ObjectHash {
     }
 }
 
-/// Hash of a task's events, and of other tasks' operations on the task.
+/// The hash of a task's events, and of other tasks' operations on the task.
 struct TaskHash {
-    /// The hash of the task's last event; at first, of its name.
+    /// The hash of the task's last event; initially, of the task's name.
     own: u64,
-    /// Sums of the hashes of other tasks' operations on the task since then, by kind; first, operations without a kind.
+    /// The sums of the hashes of other tasks' operations on the task since this event, by kind. Index 0 is for
+    /// operations without a kind.
     told: Vec<u64>,
 }
 
@@ -132,7 +136,7 @@ impl TaskHash {
         TaskHash { own: name, told: Vec::new() }
     }
 
-    /// Returns the hash of all events so far, which precede the next event of the task.
+    /// Returns the hash of all events so far that precede the next event of the task.
     fn take(&mut self) -> u64 {
         self.own = self.told.drain(..).filter(|sum| *sum != 0).fold(self.own, mix);
         self.own
@@ -155,7 +159,7 @@ impl TaskHash {
     }
 }
 
-/// Returns the hash of an event, and records the event as the last one of its task.
+/// Returns the hash of an event, and records the event as the last event of its task.
 fn event_hash(event: &Event, tasks: &mut [TaskHash], objects: &mut [ObjectHash]) -> u64 {
     let access = event.op.access;
     let mut hash = mix(tasks[event.task.index()].take(), access as u64);
@@ -176,7 +180,7 @@ fn event_hash(event: &Event, tasks: &mut [TaskHash], objects: &mut [ObjectHash])
         }
     }
     if let (Access::Abort | Access::Tell, Values::Task(target)) = (access, event.values) {
-        // The effect of an abort, or of a wake-up, depends on the progress of its target.
+        // The effect of an abort or a wake-up depends on the progress of its target.
         let kind = if access == Access::Abort { Some(ABORT) } else { event.op.kind };
         let target = &mut tasks[target.index()];
         hash = mix(hash, target.conflicting(kind));
@@ -199,7 +203,7 @@ fn name_of_object(object: &ObjectRecord, before: &[ObjectRecord], tasks: &[u64])
             let line = u64::from(place.line()) << 32 | u64::from(place.column());
             let place_key = mix(file, line);
             let Some(node) = object.node else { return mix(place_key, u64::from(object.ordinal)) };
-            // The order of the nodes' first uses of a static does not belong to the class.
+            // The order in which nodes first use a static does not belong to the class.
             let name = node.bytes().fold(4, |hash, byte| mix(hash, u64::from(byte)));
             let same = |other: &&ObjectRecord| other.place == place && other.node == object.node;
             mix(mix(place_key, name), before.iter().filter(same).count() as u64)

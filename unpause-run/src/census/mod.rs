@@ -1,7 +1,7 @@
 //! The census of runs: the classes of their interleavings, and the alternatives that no run tried.
 //!
-//! A `Census` counts runs, one at a time, each with its position among the seeds; the censuses of several
-//! workers are merged. The result does not depend on the distribution of the runs among the workers.
+//! A `Census` counts runs one at a time, each with its position among the seeds. The censuses of several workers can be
+//! merged. The result does not depend on the distribution of the runs among the workers.
 
 use unpause_ordered::Map;
 mod blind;
@@ -14,19 +14,19 @@ pub use self::blind::{Object, Tried, Visit, Visitors};
 use crate::run::Run;
 use crate::run::coverage::Coverage;
 
-/// Counts over runs.
+/// The counts over all runs of a census.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Census {
     pub runs: u64,
     pub foreign: bool,
-    /// By class: the number of runs, and the position of the first one.
+    /// For each class, the number of runs and the position of the first run.
     pub classes: Map<u64, (u64, u64)>,
     pub tried: Tried,
 }
 
 impl Census {
-    /// Adds a run, the `position`-th of all. Linear in its events.
+    /// Adds a run with its position among all runs. Linear in the number of its events.
     pub fn add(&mut self, position: u64, run: &Run) {
         self.runs += 1;
         self.foreign |= run.foreign;
@@ -36,12 +36,12 @@ impl Census {
         self.tried.add(run);
     }
 
-    /// Records that tasks share something that is not of this library.
+    /// Records that tasks share something outside this library.
     pub fn shares_unseen(&mut self) {
         self.foreign = true;
     }
 
-    /// Gives each run another position, in the same order.
+    /// Maps the position of each run to a new position. The mapping must keep the order.
     pub fn move_positions(&mut self, to: impl Fn(u64) -> u64) {
         self.classes.values_mut().for_each(|(_, first)| *first = to(*first));
     }
@@ -57,7 +57,7 @@ impl Census {
         self.tried.merge(other.tried);
     }
 
-    /// The coverage of the runs. Positions count all runs, from 0 on.
+    /// Returns the coverage of the runs. Positions count all runs, from 0.
     pub fn coverage(&self) -> Coverage {
         let mut new_per_hundred = vec![0; self.runs.div_ceil(100) as usize];
         for (_, first) in self.classes.values() {

@@ -1,16 +1,17 @@
-//! The accesses of a call, for searches: which other calls it conflicts with, and if a crash before it can show.
+//! The accesses of a file system call, for searches. They determine the conflicts with other calls, and whether a crash
+//! before the call differs from a crash after it.
 
 use super::Handle;
 use super::location::Ino;
 
-/// An object that calls conflict on.
+/// An object on which calls conflict.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Object {
     /// Contents of a file, or entries of a directory.
     Inode(Ino),
-    /// Eight bytes of a mapped file, as maps use them; counted from 0.
+    /// An aligned group of eight bytes of a mapped file, counted from 0. The accesses of maps use it.
     Word(Ino, u64),
-    /// The order of stores into a sector of a mapped file, and what is durable of it.
+    /// The order of stores into a sector of a mapped file, and the durable part of these stores.
     Sector(Ino, u64),
     /// The position of an open file.
     Position(Handle),
@@ -23,26 +24,28 @@ pub enum Object {
 /// An access to the contents of a mapped file. It conflicts with accesses of the other variant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Contents {
-    /// Read by a call of the file.
+    /// A call on the file read the contents.
     Read(Ino),
-    /// Stored into by a map. Two stores conflict on their words and sectors.
+    /// A map stored into the contents. Two stores conflict on their words and sectors instead.
     Stored(Ino),
 }
 
 /// The accesses of one call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Accesses {
-    /// Sorted, without duplicates; `true` if the call changed the object or depends on being alone.
+    /// The accessed objects, sorted, without duplicates. The flag is `true` if the call changed the object or depends
+    /// on exclusive access.
     pub objects: Vec<(Object, bool)>,
     pub contents: Option<Contents>,
-    /// The call is one of a map: a read of its inode decides nothing that a crash left.
+    /// True if a map made the call. The call's read of the inode then decides nothing about the state after a crash.
     pub is_by_map: bool,
-    /// The call made something durable, or a sync failed: a power failure before it leaves other states than after.
+    /// True if the call made something durable, or if a sync failed. The possible states after a power failure then
+    /// depend on whether the failure precedes the call.
     pub syncs: bool,
-    /// The call changed values that processes see: a kill before it leaves another disk than after.
+    /// True if the call changed values that processes can read. The state of the disk after a kill then depends on
+    /// whether the kill precedes the call.
     pub changes: bool,
-    /// The call decided a location of a crashed disk, so its draws depend on the draws of earlier
-    /// reads.
+    /// True if the call decided a location of a crashed disk, so that its draws depend on the draws of earlier reads.
     pub decides: bool,
 }
 
@@ -55,7 +58,7 @@ impl Accesses {
         self.add(object, true);
     }
 
-    /// True if the call so far updates `object`.
+    /// Returns `true` if the call has updated `object` so far.
     pub(super) fn updates(&self, object: Object) -> bool {
         let at = self.objects.binary_search_by_key(&object, |(object, _)| *object);
         at.is_ok_and(|at| self.objects[at].1)
@@ -68,7 +71,7 @@ impl Accesses {
         }
     }
 
-    /// True if the order of two calls with these accesses can make a difference.
+    /// Returns `true` if the order of two calls with these accesses can make a difference.
     #[cfg(any(test, feature = "planted"))]
     pub fn conflicts_with(&self, other: &Accesses) -> bool {
         let by_contents = match (self.contents, other.contents) {

@@ -1,12 +1,13 @@
-//! A disk after a power failure. A location is decided when it is first read.
+//! A disk after a power failure. The value of a location is decided at its first read.
 //!
-//! `kept` is closed downwards, `lost` is closed upwards, and they share nothing. A location with
-//! the versions v1 < v2 < … can have any version from its last one in `kept` to its last one
-//! outside `lost`: an interval. Version j takes the closure of vj into `kept` and the closure of
-//! v(j+1) into `lost`. An effect in both closures, in the first one and `lost`, or in `kept` and
-//! the second one would put j outside the interval, so each choice is possible and no later one is
-//! cut off: the answers are exactly the states that the readers can tell apart. (The same idea for
-//! persistent memory: Gorjiara, Xu, Demsky, *Jaaru*, ASPLOS 2021.)
+//! `kept` is closed downwards, `lost` is closed upwards, and the two sets are disjoint. A location with the versions v1
+//! < v2 < … can have any version from its last version in `kept` to its last version outside `lost`. These versions are
+//! an interval. Choosing version j adds the closure of vj to `kept` and the closure of v(j+1) to `lost`.
+//!
+//! Suppose that an effect is in both closures, in the first closure and `lost`, or in `kept` and the second closure.
+//! Then j would be outside the interval. So each choice is possible and cuts off no later choice. The results are
+//! exactly the states that readers can distinguish. (The same idea for persistent memory: Gorjiara, Xu, Demsky,
+//! *Jaaru*, ASPLOS 2021.)
 
 use super::Draw;
 use super::effects::Pending;
@@ -14,10 +15,10 @@ use super::location::{Location, Part, Value};
 use super::rules::Choosing;
 use unpause_ordered::{Map, Set};
 
-/// One life of the disk that a power failure ended.
+/// A life of the disk that a power failure ended.
 #[derive(Clone, Debug)]
 pub(super) struct Crashed {
-    /// The values that a sync made durable in that life.
+    /// The values that syncs made durable in that life.
     durable: Map<Location, Value>,
     pending: Pending,
     kept: Set<u64>,
@@ -25,17 +26,17 @@ pub(super) struct Crashed {
     decided: Map<Location, Value>,
     choosing: Choosing,
     mood: Option<Mood>,
-    /// By call: its sectors, from the first to the last one, and how many of them survive, if that is drawn.
+    /// The writes by call number: the first and the last sector, and the sectors that survive if they have been drawn.
     writes: Map<u64, (u64, u64, Option<Torn>)>,
 }
 
-/// How a sampled crash treats all that was pending.
+/// The treatment of pending effects in a sampled crash.
 #[derive(Clone, Copy, Debug)]
 enum Mood {
     KeepsAll,
     EachLocation,
     LosesAll,
-    /// Calls before this one are kept, later calls are lost, and this one is torn.
+    /// Calls before this call are kept, later calls are lost, and this call is torn.
     Prefix(u64),
 }
 
@@ -48,11 +49,11 @@ enum Torn {
     Last(u64),
 }
 
-/// A version of a location that a read after a crash gave, although there are newer ones.
+/// A version of a location that a read after a crash returned although there were newer versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
     pub location: Location,
-    /// The number of newer versions, which are lost.
+    /// The number of newer versions, all of which are lost.
     pub newer: usize,
 }
 
@@ -88,7 +89,7 @@ impl Crashed {
         }
     }
 
-    /// The locations within `bounds` that this life may have set.
+    /// Returns the locations within `bounds` that this life may have set.
     pub(super) fn locations(
         &self,
         bounds: std::ops::Range<Location>,
@@ -97,9 +98,9 @@ impl Crashed {
         durable.chain(self.pending.locations(bounds))
     }
 
-    /// Decides `location`. `None`: this life left no value of it, so the life before decides.
+    /// Decides `location`. Returns `None` if this life left no value there; then the previous life decides.
     ///
-    /// The answer of a draw is 0 if nothing more is lost than is already decided.
+    /// The result of a draw is 0 if nothing is lost beyond the effects that are already decided as lost.
     pub(super) fn read(
         &mut self,
         location: &Location,
@@ -113,7 +114,7 @@ impl Crashed {
             return self.durable.get(location).cloned();
         };
         let chain: Vec<u64> = chain.iter().copied().collect();
-        // Both sets cut a chain in one place, because later versions are ordered after earlier ones.
+        // Both sets cut a chain at one place, because later versions are ordered after earlier versions.
         let low = chain.partition_point(|id| self.kept.contains(id));
         let high = chain.partition_point(|id| !self.lost.contains(id));
         debug_assert!(low <= high);
@@ -136,12 +137,12 @@ impl Crashed {
         Some(value)
     }
 
-    /// Records the value of `location` that the life before decided.
+    /// Records the value of `location` that an earlier life decided.
     pub(super) fn settle(&mut self, location: &Location, value: Value) {
         self.decided.insert(location.clone(), value);
     }
 
-    /// A version from `low` to `high`.
+    /// Chooses a version from `low` to `high`.
     fn choose(
         &mut self,
         location: &Location,
@@ -158,8 +159,8 @@ impl Crashed {
             Mood::LosesAll => return low,
             Mood::EachLocation => {}
             Mood::Prefix(torn) => {
-                // All earlier choices kept calls before the torn one and lost later calls, so at
-                // least one version of the interval is left.
+                // All earlier choices kept calls before the torn call and lost later calls, so the interval still
+                // contains at least one version.
                 let call = |id: &u64| self.pending.effect(*id).call;
                 low = low.max(chain.partition_point(|id| call(id) < torn));
                 high = high.min(chain.partition_point(|id| call(id) <= torn));
@@ -187,7 +188,7 @@ impl Crashed {
             2 => Mood::LosesAll,
             _ => {
                 let calls: Set<u64> = self.pending.effects().map(|e| e.call).collect();
-                // The last call first: answer 0 loses the least.
+                // The last call comes first, because the draw 0 must lose the least.
                 let nth = one_below(calls.len() as u64, draw) as usize;
                 Mood::Prefix(*calls.iter().rev().nth(nth).expect("below the number of calls"))
             }
@@ -196,11 +197,12 @@ impl Crashed {
         mood
     }
 
-    /// True if sector `index` of the write with the effect `id` survives. The sectors of one write are drawn together.
+    /// Returns `true` if sector `index` of the write with the effect `id` survives. All sectors of a write are drawn
+    /// together.
     fn survives(&mut self, id: u64, index: u64, draw: Draw<'_>) -> bool {
         let call = self.pending.effect(id).call;
         let Some((first, last, torn)) = self.writes.get_mut(&call) else {
-            // A truncation, which is one effect.
+            // The effect is a truncation, which is a single effect.
             return draw(2) == 0;
         };
         let count = *last - *first + 1;
@@ -219,7 +221,7 @@ impl Crashed {
     }
 }
 
-/// An answer below `bound`, without a draw if only one answer exists.
+/// Returns a value below `bound`, without a draw if only one value is possible.
 fn one_below(bound: u64, draw: Draw<'_>) -> u64 {
     if bound == 1 { 0 } else { draw(bound) }
 }

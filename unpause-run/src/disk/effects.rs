@@ -1,12 +1,12 @@
-//! Pending effects: changes that processes see, and that a crash may keep or lose.
+//! Pending effects: changes that processes can read, and that a crash may keep or lose.
 //!
-//! An effect sets one or several locations together. Its id is its rank in the order of calls, so all effects that it
-//! is ordered after have lower ids. The order is not stored as edges, because their number would be
-//! quadratic under a journal: it follows from chains, one for each location, and from [`Rules`].
+//! An effect sets one or several locations together. The id of an effect is its rank in the order of calls, so its
+//! predecessors in the order of effects have lower ids. This order is not stored as edges, because their number would
+//! be quadratic under a journal. Instead, it is derived from chains, one per location, and from [`Rules`].
 //!
-//! A *clean* effect should have been written by a sync that failed. The kernel takes it for written: no later sync of
-//! the inode covers it, and no effect is ordered after it any longer, but for later versions of its locations (Rebello
-//! et al., *Can Applications Recover from fsync Failures?*, ATC 2020).
+//! An effect is *clean* if a failed sync should have written it. The kernel considers it written, so no later sync of
+//! the inode covers it. No effect is ordered after it any longer, except later versions of its locations (Rebello et
+//! al., *Can Applications Recover from fsync Failures?*, ATC 2020).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,15 +17,16 @@ use super::rules::Rules;
 
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
-    /// The number of the call that made it.
+    /// The number of the call that caused the effect.
     pub(super) call: u64,
     pub(super) sets: Vec<(Location, Value)>,
-    /// True for entries and lengths, which a journal keeps in order.
+    /// True for directory entries and lengths, which a journal keeps in order.
     pub(super) is_metadata: bool,
-    /// The inodes with a failed sync that should have written it, which makes it clean. Two at most: a rename is on
-    /// two directories, and the sync of the other one still covers it.
+    /// The inodes with a failed sync that should have written this effect; not empty if the effect is clean. There are
+    /// at most two, because a rename affects two directories. If the sync failed for one directory, a sync of the other
+    /// directory still covers the effect.
     pub(super) failed: Vec<Ino>,
-    /// Ordered after the effect with the id before its own: the second half of a rename.
+    /// True if the effect is ordered after the effect with the previous id, because it is the second half of a rename.
     pub(super) is_second_half: bool,
 }
 
@@ -41,9 +42,9 @@ pub(super) struct Pending {
     rules: Rules,
     next: u64,
     effects: Map<u64, Effect>,
-    /// By location: the effects on it, in the order of calls. No chain is empty.
+    /// For each location, the effects on it, in the order of calls. No chain is empty.
     chains: Map<Location, VecDeque<u64>>,
-    /// The effects on entries and lengths. Invariant: empty if no rule is about them.
+    /// The effects on entries and lengths. Invariant: empty if no rule concerns them.
     metadata: Set<u64>,
 }
 
@@ -72,17 +73,17 @@ impl Pending {
         self.effects.values()
     }
 
-    /// The effects on `location`, in the order of calls.
+    /// Returns the effects on `location`, in the order of calls.
     pub(super) fn chain(&self, location: &Location) -> Option<&VecDeque<u64>> {
         self.chains.get(location)
     }
 
-    /// The locations within `bounds` that an effect sets.
+    /// Returns the locations within `bounds` that an effect sets.
     pub(super) fn locations(&self, bounds: Range<Location>) -> impl Iterator<Item = &Location> {
         self.chains.range(bounds).map(|(location, _)| location)
     }
 
-    /// The value of `location` after effect `id`, which sets it.
+    /// Returns the value of `location` after effect `id`, which sets this location.
     pub(super) fn value(&self, id: u64, location: &Location) -> Value {
         let mut sets = self.effects[&id].sets.iter();
         let (_, value) = sets.find(|(set, _)| set == location).expect("the effect is in the chain");
@@ -102,8 +103,8 @@ impl Pending {
         self.effects.insert(id, effect);
     }
 
-    /// The effects that a sync of the locations within `bounds`, all of one inode, covers, without
-    /// their predecessors in the order.
+    /// Returns the effects that a sync of the locations within `bounds` covers, without their predecessors in the
+    /// order. All these locations belong to one inode.
     pub(super) fn on(&self, bounds: Range<Location>) -> Set<u64> {
         let ino = bounds.start.ino;
         let chains = self.chains.range(bounds);
@@ -111,20 +112,20 @@ impl Pending {
         ids.filter(|id| !self.effects[id].failed.contains(&ino)).collect()
     }
 
-    /// The entries and lengths of all inodes, including inodes with failed syncs: a journal has
-    /// them all.
+    /// Returns the effects on entries and lengths of all inodes. The result includes inodes with failed syncs, because
+    /// a journal contains all these effects.
     pub(super) fn of_journal(&self) -> impl Iterator<Item = u64> {
         self.metadata.iter().copied()
     }
 
-    /// Records that a sync of `ino` failed, which should have written `ids`.
+    /// Records that a sync of `ino`, which should have written `ids`, failed.
     pub(super) fn mark_clean(&mut self, ids: &Set<u64>, ino: Ino) {
         for id in ids {
             self.effects.get_mut(id).expect("pending").failed.push(ino);
         }
     }
 
-    /// Takes out `ids`, in the order of calls.
+    /// Removes `ids`. Returns their effects, in the order of calls.
     pub(super) fn take(&mut self, ids: &Set<u64>) -> Vec<Effect> {
         let mut taken = Vec::with_capacity(ids.len());
         for id in ids {
@@ -144,11 +145,10 @@ impl Pending {
         taken
     }
 
-    /// Adds to `kept`, which is closed, `more` and all effects that they are ordered after. Returns the ids
-    /// that it added.
+    /// Adds `more` and all their predecessors in the order to `kept`, which is closed. Returns the added ids.
     ///
-    /// Effects are visited from the last one to the first, so each rule that names "all earlier ones" is applied at
-    /// the first effect that it concerns.
+    /// Effects are visited from last to first. So a rule about all earlier effects is applied at the first effect that
+    /// it concerns.
     pub(super) fn close_down(
         &self,
         more: impl IntoIterator<Item = u64>,
@@ -188,8 +188,7 @@ impl Pending {
         added
     }
 
-    /// Adds to `lost`, which is closed, `first` and all effects that are ordered after it. Returns the ids that it
-    /// added.
+    /// Adds `first` and all its successors in the order to `lost`, which is closed. Returns the added ids.
     pub(super) fn close_up(&self, first: u64, lost: &mut Set<u64>) -> Vec<u64> {
         let mut open = Set::from([first]);
         let mut added = Vec::new();
@@ -233,8 +232,8 @@ impl Pending {
         added
     }
 
-    /// Opens the effects among `before` that must be kept, too, back to the first kept one: it has
-    /// kept its predecessors.
+    /// Adds to `open` the effects among `before` that must also be kept. The search ends at the first kept effect,
+    /// because its predecessors are already kept.
     fn earlier(
         &self,
         before: impl DoubleEndedIterator<Item = u64>,
@@ -245,13 +244,13 @@ impl Pending {
         open.extend(ordering.take_while(|id| !kept.contains(id)));
     }
 
-    /// Opens the effects among `after` that are lost, too, up to the first lost one: it has lost
-    /// its successors.
+    /// Adds to `open` the effects among `after` that are also lost. The search ends at the first lost effect, because
+    /// its successors are already lost.
     fn later(&self, after: impl Iterator<Item = u64>, lost: &Set<u64>, open: &mut Set<u64>) {
         open.extend(after.take_while(|id| !(lost.contains(id) && self.orders(*id))));
     }
 
-    /// True if rules order other effects after `id`.
+    /// Returns `true` if rules order other effects after `id`.
     fn orders(&self, id: u64) -> bool {
         self.effects[&id].failed.is_empty()
     }

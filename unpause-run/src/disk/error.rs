@@ -1,4 +1,4 @@
-//! Errors of calls: the errors of Linux, with their kinds in `std::io`.
+//! Errors of file system calls: the errors of Linux, with their kinds in `std::io`.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 /// The reason why a call failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// The number on Linux.
+    /// The error number on Linux.
     code: i32,
     kind: ErrorKind,
     text: &'static str,
@@ -24,7 +24,8 @@ macro_rules! errors {
     };
 }
 
-// Codes without a stable kind have `Other`; on Linux, `io::Error` is made from the code and has the kind of std.
+// Codes without a stable kind have the kind `Other`. On Linux, `io::Error` is created from the code, and std determines
+// the kind.
 errors! {
     NOT_PERMITTED = 1 PermissionDenied "operation not permitted";
     NOT_FOUND = 2 NotFound "no such file or directory";
@@ -49,7 +50,8 @@ impl fmt::Display for Error {
 }
 
 impl From<Error> for io::Error {
-    /// The error that a call of std gives: on Linux with its number, elsewhere with its kind and a text.
+    /// Converts the error to the error of std calls: on Linux with the error number, elsewhere with the kind and a
+    /// text.
     fn from(error: Error) -> io::Error {
         if cfg!(target_os = "linux") {
             io::Error::from_raw_os_error(error.code)

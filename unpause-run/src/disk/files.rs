@@ -1,4 +1,5 @@
-//! Open files: reads, writes, lengths and syncs. An open file holds an inode, so it stays readable without a name.
+//! Open files: reads, writes, lengths and syncs. An open file keeps its inode alive, so the file stays readable even
+//! without a name.
 
 use std::io::SeekFrom;
 use std::ops::Range;
@@ -11,11 +12,11 @@ use super::names::Metadata;
 use super::read::zeroed_from;
 use super::{Call, Contents, Disk, Object};
 
-/// The number of an open file. Never used again on one disk.
+/// The number of an open file. A disk never reuses it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle(pub u64);
 
-/// How a file is opened: the options of `std::fs::OpenOptions`.
+/// The options for opening a file, like `std::fs::OpenOptions`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenOptions {
     pub read: bool,
@@ -24,19 +25,19 @@ pub struct OpenOptions {
     pub truncate: bool,
     pub create: bool,
     pub create_new: bool,
-    /// Each write is followed by its sync within the call (`O_SYNC`, `O_DSYNC`).
+    /// True if each write includes a sync of the written data (`O_SYNC`, `O_DSYNC`).
     pub sync: bool,
 }
 
-/// The result of a sync, which the caller decides.
+/// The result of a sync. The caller chooses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncFate {
     Succeeds,
-    /// An error. Reads then show the data, which may not be on disk: ext4, XFS.
+    /// The sync fails. Later reads return the new data, which may not be on disk: ext4, XFS.
     FailsAndKeeps,
-    /// The same, because the disk is full: the room for a write is sought when it is synced.
+    /// The sync fails in the same way, because the disk is full: space for a write is allocated only when it is synced.
     FindsNoRoom,
-    /// An error. Reads then show the previous data, the only data that a crash leaves: Btrfs.
+    /// The sync fails. Later reads return the previous data, which is also the only data after a crash: Btrfs.
     FailsAndReverts,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct OpenFile {
     pub(super) writes: bool,
     appends: bool,
     syncs: bool,
-    /// A sync of the inode failed through another handle: the next one of this handle returns the error.
+    /// The error of a sync of the inode that failed through another handle. The next sync of this handle returns it.
     error: Option<Error>,
 }
 
@@ -56,19 +57,19 @@ pub(super) struct OpenFile {
 const LEN_MAX: u64 = i64::MAX as u64;
 
 impl Disk {
-    /// The inode of an open file.
+    /// Returns the inode of an open file.
     pub fn inode(&self, handle: Handle) -> Result<Ino, Error> {
         self.open.get(&handle).map(|file| file.ino).ok_or(Error::BAD_FILE)
     }
 
-    /// Closes a file. Closing syncs nothing and fails never. A process that dies closes all its files.
+    /// Closes a file. Closing never syncs and never fails. A process that dies closes all its files.
     pub fn close(&mut self, handle: Handle) {
         if let Some(file) = self.open.remove(&handle) {
             self.forget_if_gone(file.ino);
         }
     }
 
-    /// Frees the space of an inode that has neither names nor handles. A crash may bring it back.
+    /// Frees the space of an inode without names and handles. A crash may restore the inode.
     fn forget_if_gone(&mut self, ino: Ino) {
         if self.room.has_names(ino) || self.open.values().any(|file| file.ino == ino) {
             return;
@@ -93,7 +94,7 @@ impl Call<'_> {
         }
     }
 
-    /// Closes a file, as [`Disk::close`] does.
+    /// Closes a file, like [`Disk::close`].
     pub fn close(&mut self, handle: Handle) -> Result<(), Error> {
         self.file(handle)?;
         self.accesses.update(Object::Position(handle));
@@ -102,7 +103,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Opens a file, or a directory for reading, which can be synced and not read.
+    /// Opens a file. Also opens a directory for reading; its handle can be synced but not read.
     pub fn open(&mut self, path: &Path, options: OpenOptions) -> Result<Handle, Error> {
         let OpenOptions { read, write, append, truncate, create, create_new, sync } = options;
         let makes = truncate || create || create_new;
@@ -152,7 +153,7 @@ impl Call<'_> {
         self.disk.open.get_mut(&handle).ok_or(Error::BAD_FILE)
     }
 
-    /// Reads from the position on, which moves. Returns the number of bytes; 0 at the end of the file.
+    /// Reads from the current position and advances it. Returns the number of bytes; 0 at the end of the file.
     pub fn read(&mut self, handle: Handle, into: &mut [u8]) -> Result<usize, Error> {
         let at = self.file(handle)?.position;
         let count = self.read_at(handle, at, into)?;
@@ -160,7 +161,7 @@ impl Call<'_> {
         Ok(count)
     }
 
-    /// Reads from `at` on.
+    /// Reads from position `at`.
     pub fn read_at(&mut self, handle: Handle, at: u64, into: &mut [u8]) -> Result<usize, Error> {
         let file = self.file(handle)?;
         let ino = file.ino;
@@ -199,8 +200,8 @@ impl Call<'_> {
         Ok(into.len())
     }
 
-    /// Writes at the position, which moves, or at the end of a file opened for appending. Returns the number of bytes
-    /// written, which is lower than asked for if the disk is full.
+    /// Writes at the current position and advances it, or at the end of a file that was opened for appending. Returns
+    /// the number of bytes written, which is less than requested if the disk is full.
     pub fn write(&mut self, handle: Handle, bytes: &[u8]) -> Result<usize, Error> {
         let at = self.file(handle)?.position;
         let (count, end) = self.write_somewhere(handle, at, bytes)?;
@@ -208,12 +209,12 @@ impl Call<'_> {
         Ok(count)
     }
 
-    /// Writes at `at`. As on Linux, a file opened for appending is written at its end all the same.
+    /// Writes at position `at`. A file that was opened for appending is written at its end instead, as on Linux.
     pub fn write_at(&mut self, handle: Handle, at: u64, bytes: &[u8]) -> Result<usize, Error> {
         self.write_somewhere(handle, at, bytes).map(|(count, _)| count)
     }
 
-    /// The place at which a write at `at` or at the position begins, and the length of the file.
+    /// Returns the start of a write at `at` or at the current position, and the length of the file.
     pub(super) fn place_of_write(
         &mut self,
         handle: Handle,
@@ -225,7 +226,7 @@ impl Call<'_> {
         Ok((if appends { size } else { at.unwrap_or(position) }, size))
     }
 
-    /// The number of bytes written, and the position behind them.
+    /// Returns the number of bytes written, and the position after them.
     fn write_somewhere(
         &mut self,
         handle: Handle,
@@ -290,7 +291,7 @@ impl Call<'_> {
         Ok(done)
     }
 
-    /// Sets the length of a file. Bytes that are cut off are zeros if the file grows again.
+    /// Sets the length of a file. Bytes that are cut off become zeros if the file grows again.
     pub fn set_len(&mut self, handle: Handle, len: u64) -> Result<(), Error> {
         let OpenFile { ino, writes, .. } = *self.file(handle)?;
         if !writes || len > LEN_MAX {
@@ -300,10 +301,10 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// One effect on the length and all sectors that are cut: old bytes never come back.
+    /// Cuts the file in one effect on its length and all affected sectors, so that old bytes never return.
     ///
-    /// All sectors that some call wrote are cut, including sectors that a crash may have lost, so
-    /// they need not be decided.
+    /// All sectors that any call wrote are cut, including sectors that a crash may have lost. So these sectors need not
+    /// be decided.
     fn truncate(&mut self, ino: Ino, len: u64) {
         self.accesses.update(Object::Inode(ino));
         let old = self.size(ino);
@@ -328,7 +329,7 @@ impl Call<'_> {
         self.apply(sets, true);
     }
 
-    /// Moves the position, and returns it.
+    /// Moves the current position, and returns it.
     pub fn seek(&mut self, handle: Handle, to: SeekFrom) -> Result<u64, Error> {
         let OpenFile { ino, position, .. } = *self.file(handle)?;
         let to = match to {
@@ -347,9 +348,9 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Makes the contents of a file durable, or the entries of a directory.
+    /// Makes the contents of a file or the entries of a directory durable.
     ///
-    /// An error is returned once for each handle that was open when the sync failed.
+    /// If a sync fails, each handle that was open at that time returns the error once.
     pub fn sync(&mut self, handle: Handle, fate: SyncFate) -> Result<(), Error> {
         let ino = self.file(handle)?.ino;
         self.sync_of(handle, Location::all_of(ino), fate)

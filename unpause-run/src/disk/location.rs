@@ -1,16 +1,17 @@
-//! Locations of a disk and their values: the smallest things that a crash keeps or loses whole.
+//! Locations of a disk and their values. A location is the smallest unit that a crash keeps or
+//! loses completely.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// The number of a file or a directory. Never used again on one disk, not even after a crash.
+/// The number of a file or a directory. A disk never reuses it, even after a crash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ino(pub u64);
 
 /// The directory `/`.
 pub const ROOT: Ino = Ino(0);
 
-/// The name of an entry: one component of a path.
+/// The name of a directory entry: one component of a path.
 pub type Name = Arc<OsStr>;
 
 /// The kind of an inode, which never changes.
@@ -20,7 +21,7 @@ pub enum Kind {
     Directory,
 }
 
-/// One location: a part of an inode. The order keeps the locations of one inode together.
+/// A location: a part of an inode. The order keeps the locations of an inode together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Location {
     pub ino: Ino,
@@ -41,7 +42,7 @@ pub enum Part {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     Size(u64),
-    /// Bytes of one sector. `None` is a hole, which reads as zeros.
+    /// The bytes of a sector. `None` is a hole, which reads as zeros.
     Sector(Option<Arc<[u8]>>),
     Entry(Option<Ino>),
 }
@@ -59,17 +60,17 @@ impl Location {
         Location { ino: dir, part: Part::Entry(name.clone()) }
     }
 
-    /// The bounds of all locations of `ino`.
+    /// Returns the bounds of all locations of `ino`.
     pub(super) fn all_of(ino: Ino) -> std::ops::Range<Location> {
         Location::size(ino)..Location::size(Ino(ino.0 + 1))
     }
 
-    /// The bounds of the sectors of `ino`.
+    /// Returns the bounds of the sectors of `ino`.
     pub(super) fn sectors_of(ino: Ino) -> std::ops::RangeInclusive<Location> {
         Location::sector(ino, 0)..=Location::sector(ino, u64::MAX)
     }
 
-    /// The value on a new disk.
+    /// Returns the value of the location on a new disk.
     pub(super) fn blank(&self) -> Value {
         match self.part {
             Part::Size => Value::Size(0),
@@ -80,7 +81,8 @@ impl Location {
 }
 
 impl Value {
-    // A location has values of its own part only: the constructors of effects keep this.
+    // The value of a location always matches its part, because all constructors of effects ensure
+    // this.
 
     pub(super) fn into_size(self) -> u64 {
         let Value::Size(size) = self else { unreachable!("not a length: {self:?}") };

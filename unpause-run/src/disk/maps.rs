@@ -1,8 +1,8 @@
-//! Mapped files: words and slices in the page cache, and the syncs of ranges.
+//! Mapped files: words and slices in the page cache, and syncs of ranges.
 //!
-//! A store is one effect on its sector, so a crash leaves any state of the sector between two stores. A slice is stored
-//! in pieces of eight bytes, from the first to the last one, each by an effect of its own. A store that leaves the
-//! sector as it is has none: no version tells.
+//! A store is one effect on its sector, so a crash can leave the state of the sector between any two stores. A slice is
+//! stored in pieces of eight bytes, from first to last, and each piece is a separate effect. A store that leaves the
+//! sector unchanged has no effect, because no version would differ.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use super::files::SyncFate;
 use super::location::{Ino, Kind, Location};
 use super::{Call, Handle, Object};
 
-/// Bytes that are stored at once, if they are in one piece of this length.
+/// The length of an aligned piece of bytes that is stored atomically.
 pub const UNIT: u64 = 8;
 
-/// A slice of more units is one access to the whole file, and a sync of more sectors, too.
+/// The limit of fine-grained accesses. A slice of more units, or a sync of more sectors, is one access to the whole
+/// file.
 const FINE_MAX: u64 = 16;
 
 /// The reason why an access to mapped memory ends the process.
@@ -24,12 +25,12 @@ pub enum BusError {
     /// The file ends here, before the end of the access.
     BehindEnd(u64),
     Unreadable,
-    /// The first store into a sector of a full disk.
+    /// The store is the first store into a sector, and the disk is full.
     Full,
 }
 
 impl Call<'_> {
-    /// Maps a file. Decides its length, so that no access to the map does.
+    /// Maps a file. Decides the file's length, so that no access to the map needs to decide it.
     pub fn map(&mut self, handle: Handle) -> Result<Ino, Error> {
         let file = self.file(handle)?;
         let (ino, may) = (file.ino, file.reads && file.writes);
@@ -42,7 +43,7 @@ impl Call<'_> {
         Ok(ino)
     }
 
-    /// Begins an access to `bytes` of a mapped file.
+    /// Begins an access to `bytes` of a mapped file. Returns the inode, and the file's length if the access exceeds it.
     fn begin(&mut self, handle: Handle, bytes: &Range<u64>) -> Result<(Ino, Option<u64>), Error> {
         let ino = self.file(handle)?.ino;
         self.accesses.is_by_map = true;
@@ -51,10 +52,10 @@ impl Call<'_> {
         Ok((ino, (bytes.end > size).then_some(size)))
     }
 
-    /// The bytes of a sector, zeros for a hole.
+    /// Returns the bytes of a sector; `None` for a hole, which reads as zeros.
     fn mapped_sector(&mut self, ino: Ino, index: u64) -> Result<Option<Arc<[u8]>>, BusError> {
         if self.has_crashed() {
-            // A first read decides what a crash left, and no later one does.
+            // The first read decides the state after a crash, and no later read decides anything.
             match self.disk.now.contains_key(&Location::sector(ino, index)) {
                 true => self.accesses.read(Object::Sector(ino, index)),
                 false => self.accesses.update(Object::Sector(ino, index)),
@@ -66,7 +67,7 @@ impl Call<'_> {
         }
     }
 
-    /// Loads `into.len()` bytes from `at` on. The bytes of one unit are loaded at once.
+    /// Loads `into.len()` bytes from position `at`. The bytes of one unit are loaded atomically.
     pub fn load(
         &mut self,
         handle: Handle,
@@ -99,7 +100,7 @@ impl Call<'_> {
         Ok(Ok(()))
     }
 
-    /// Stores `new` at `at`.
+    /// Stores `new` at position `at`.
     pub fn store(
         &mut self,
         handle: Handle,
@@ -122,7 +123,7 @@ impl Call<'_> {
             if let Err(error) = self.store_unit(ino, part.start, &new[within]) {
                 return Ok(Err(error));
             }
-            // For a crash that tears calls, each unit is one.
+            // For a crash that tears calls, each unit counts as a call.
             self.disk.calls += 1;
         }
         Ok(Ok(()))
@@ -137,7 +138,7 @@ impl Call<'_> {
             Some(bytes) => bytes[from..to] == *new,
             None => new.iter().all(|byte| *byte == 0),
         };
-        // If all effects are in order, a sync of this one is a sync of all earlier ones.
+        // If all effects are in order, a sync of this effect also syncs all earlier effects.
         let counts = self.disk.settings.rules.everything_in_order || self.is_clean(ino, index);
         if is_same && !counts {
             return Ok(());
@@ -152,15 +153,15 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// True if a sync failed that should have written the newest version of a sector: the same bytes, stored again, are
-    /// a version that the next sync writes.
+    /// Returns `true` if a failed sync should have written the newest version of a sector. If the same bytes are stored
+    /// again, they are a new version for the next sync to write.
     fn is_clean(&self, ino: Ino, index: u64) -> bool {
         let pending = &self.disk.pending;
         let newest = pending.chain(&Location::sector(ino, index)).and_then(|chain| chain.back());
         newest.is_some_and(|id| !pending.effect(*id).failed.is_empty())
     }
 
-    /// Makes the sectors of `bytes` durable, and not the length of the file.
+    /// Makes the sectors of `bytes` durable, but not the length of the file.
     pub fn flush(
         &mut self,
         handle: Handle,
@@ -180,7 +181,7 @@ impl Call<'_> {
     }
 }
 
-/// The pieces of `bytes` between the multiples of `length`, each with its place in the slice.
+/// Returns the pieces of `bytes` between multiples of `length`, each with its range in the slice.
 fn parts(bytes: Range<u64>, length: u64) -> impl Iterator<Item = (Range<u64>, Range<usize>)> {
     let start = bytes.start;
     let mut next = bytes.start;

@@ -1,12 +1,12 @@
-//! Faults of the medium, on request: unreadable sectors, bits that change by themselves, writes
-//! that land in place of another sector.
+//! Faults of the medium, on request: unreadable sectors, bit rot, and misdirected writes, which overwrite a wrong
+//! sector.
 
 use super::error::Error;
 use super::location::{Location, Value};
 use super::{Call, Handle, Object};
 
 impl Call<'_> {
-    /// Makes a sector of a file unreadable, until it is written whole or cut off.
+    /// Makes a sector of a file unreadable until it is completely overwritten or cut off.
     pub fn damage(&mut self, handle: Handle, index: u64) -> Result<(), Error> {
         let ino = self.disk.inode(handle)?;
         self.accesses.update(Object::Inode(ino));
@@ -15,8 +15,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Changes a bit of a sector; bit 0 is the lowest one of its first byte. Returns `false`, and does nothing, if the
-    /// sector has a pending write, whose bytes are in memory, or is a hole.
+    /// Flips a bit of a sector; bit 0 is the lowest bit of its first byte. Returns `false` and does nothing in two
+    /// cases: the sector is a hole, or it has a pending write, so that its bytes are in memory.
     pub fn rot(&mut self, handle: Handle, index: u64, bit: u64) -> Result<bool, Error> {
         let ino = self.disk.inode(handle)?;
         self.accesses.update(Object::Inode(ino));
@@ -31,24 +31,23 @@ impl Call<'_> {
         let value = Value::Sector(Some(bytes.into()));
         self.disk.durable.insert(location.clone(), value.clone());
         self.disk.now.insert(location, value);
-        // The durable value changes: a crash before leaves other states than one after.
+        // The durable value changes, so the state after a crash depends on the order of the crash and this call.
         (self.accesses.changes, self.accesses.syncs) = (true, true);
         Ok(true)
     }
 
-    /// Makes the next write leave this sector as it was, and put the new contents in the place of
-    /// another one.
+    /// Misdirects the next write: it leaves sector `from` unchanged, and overwrites sector `to` with the new contents.
     pub fn misdirect(&mut self, from: u64, to: u64) {
         self.misdirected = Some((from, to));
     }
 
-    /// The sector that a write into this one hits.
+    /// Returns the sector that a write into sector `index` overwrites.
     pub(super) fn target(&self, index: u64) -> u64 {
         self.misdirected.filter(|(from, _)| *from == index).map_or(index, |(_, to)| to)
     }
 
-    /// The first and the last sector of a write of so many bytes, and the number of sectors that
-    /// the file then has.
+    /// Returns the first and the last sector of a write of `count` bytes, and the number of sectors of the file after
+    /// it.
     pub fn sectors_of_write(
         &mut self,
         handle: Handle,

@@ -1,29 +1,30 @@
-//! The model of a file system, and of all that may be left of it after a power failure.
+//! A model of a file system, and of the possible states after a power failure.
 //!
-//! A [`Disk`] has three kinds of state. *Now*: the values that processes see. *Pending*: the
-//! effects of calls that may not be on disk yet, with their order. *Durable*: the synced values. A
-//! power failure makes a layer of the last two. A location of the layer is decided when a call
-//! first reads it, by a draw; its answer 0 means "nothing is lost". A second one makes a layer over
-//! the first. So a crash costs nothing for locations that recovery does not read, and an
-//! enumeration of the draws visits each state that recovery can tell apart.
+//! A [`Disk`] has three kinds of state. *Now*: the values that processes read. *Pending*: the effects of calls that may
+//! not be on disk yet, with their order. *Durable*: the synced values.
+//!
+//! A power failure turns the pending effects and the durable values into a layer. A draw decides a location of the
+//! layer when a call first reads it; the result 0 means that nothing is lost. A second power failure puts a new layer
+//! over the first. So a crash costs nothing for locations that recovery does not read, and an enumeration of the draws
+//! visits each state that recovery can distinguish.
 //!
 //! | file | task |
 //! |---|---|
 //! | `location.rs` | inodes, locations, values |
 //! | `rules.rs` | the order of effects: POSIX, ext4, prefix |
 //! | `effects.rs` | pending effects and their closures |
-//! | `crash.rs` | one crashed life: intervals of versions, moods |
-//! | `read.rs` | values as processes see them, through the layers; effects of changes; syncs |
+//! | `crash.rs` | a crashed life: intervals of versions, moods |
+//! | `read.rs` | values that processes read, through the layers; effects of changes; syncs |
 //! | `names.rs` | paths and entries |
 //! | `files.rs` | open files and their contents |
 //! | `maps.rs` | mapped files: words, slices, their syncs |
 //! | `room.rs` | free space |
-//! | `media.rs` | faults of the medium: unreadable sectors, rot, writes that land elsewhere |
+//! | `media.rs` | faults of the medium: unreadable sectors, rot, misdirected writes |
 //! | `access.rs` | the accesses of a call, for searches |
 //!
-//! Calls are functions from data to data. The caller decides about faults, such as a sync that fails or a short read,
-//! and passes its answers. Not modelled: symbolic links, permissions, owners, times,
-//! and the capacity that directories take.
+//! Calls are functions from data to data. The caller decides about faults, such as a failing sync or a short read, and
+//! passes its decisions as arguments. Not modeled: symbolic links, permissions, owners, times, and the space that
+//! directories take.
 
 use unpause_ordered::{Map, Set};
 mod access;
@@ -55,7 +56,7 @@ use self::effects::Pending;
 use self::files::OpenFile;
 use self::room::Room;
 
-/// Answers a question with a number below the given bound. 0 is "nothing is lost".
+/// A function that draws a number below the given bound. 0 means that nothing is lost.
 pub type Draw<'d> = &'d mut dyn FnMut(u64) -> u64;
 
 /// Properties of a disk.
@@ -63,12 +64,13 @@ pub type Draw<'d> = &'d mut dyn FnMut(u64) -> u64;
 pub struct Settings {
     pub rules: Rules,
     pub choosing: Choosing,
-    /// Bytes that are written whole or not at all.
+    /// The number of bytes that are written completely or not at all.
     pub sector: u64,
-    /// Bytes for contents of files, in whole sectors.
+    /// The number of bytes for file contents, in whole sectors; `None` if there is no limit.
     pub capacity: Option<u64>,
-    /// The number of pending effects at which the oldest one is written back, as kernels do after some time. It bounds
-    /// the memory of a program that never syncs; a crash then cannot lose its oldest writes.
+    /// The maximum number of pending effects. At this number, the oldest effect is written back, as kernels do after
+    /// some time. The limit bounds the memory of a program that never syncs, but a crash then cannot lose its oldest
+    /// writes.
     pub pending_max: usize,
 }
 
@@ -88,39 +90,40 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 pub struct Disk {
     settings: Settings,
-    /// By inode.
+    /// The kind of each inode.
     kinds: Vec<Kind>,
-    /// Values of locations that were set or read since the last power failure. A cache: they follow from the rest.
+    /// The values of locations that were set or read since the last power failure. This is a cache: the other fields
+    /// determine the values.
     now: Map<Location, Value>,
-    /// The values that a sync made durable since then.
+    /// The values that syncs made durable since the last power failure.
     durable: Map<Location, Value>,
     pending: Pending,
-    /// Lives that a power failure ended, oldest first. Later ones are read first.
+    /// Lives that a power failure ended, oldest first. Newer lives are read first.
     crashed: Vec<Crashed>,
     open: Map<Handle, OpenFile>,
     handles: u64,
-    /// Files that were ever mapped.
+    /// Files that have ever been mapped.
     mapped: Set<Ino>,
     calls: u64,
-    /// Sectors that cannot be read.
+    /// Unreadable sectors.
     damaged: Set<(Ino, u64)>,
     room: Room,
 }
 
-/// One call, with the function that decides about losses.
+/// A call, with the function that decides about losses.
 pub struct Call<'d> {
     disk: &'d mut Disk,
     draw: Draw<'d>,
-    /// The accesses so far.
+    /// The accesses of the call so far.
     pub accesses: Accesses,
-    /// Locations whose newest version the call found lost.
+    /// The locations for which the call found that the newest version is lost.
     pub losses: Vec<Loss>,
-    /// A sector that the call does not write, and the sector in whose place it puts the contents.
+    /// A sector that the call leaves unwritten, and the sector that it overwrites instead.
     misdirected: Option<(u64, u64)>,
 }
 
 impl Disk {
-    /// An empty disk, which has the directory `/`.
+    /// Creates an empty disk, which contains only the directory `/`.
     #[track_caller]
     pub fn new(settings: Settings) -> Disk {
         assert!(settings.sector > 0, "a sector has at least one byte");
@@ -140,25 +143,25 @@ impl Disk {
         }
     }
 
-    /// Begins a call. The effects of one call are torn together.
+    /// Begins a call. If a crash tears calls, it treats the effects of one call together.
     pub fn call<'d>(&'d mut self, draw: Draw<'d>) -> Call<'d> {
         self.calls += 1;
         let (accesses, losses) = (Accesses::default(), Vec::new());
         Call { disk: self, draw, accesses, losses, misdirected: None }
     }
 
-    /// The number of effects that a power failure could lose now.
+    /// Returns the number of effects that a power failure could lose now.
     #[cfg(any(test, feature = "planted"))]
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// True if there was a power failure.
+    /// Returns `true` if there was a power failure.
     pub fn has_crashed(&self) -> bool {
         !self.crashed.is_empty()
     }
 
-    /// The number of inodes that the disk has ever had.
+    /// Returns the number of inodes that the disk has ever had.
     pub fn inodes(&self) -> u64 {
         self.kinds.len() as u64
     }
@@ -167,19 +170,20 @@ impl Disk {
         self.kinds[ino.0 as usize] == Kind::Directory
     }
 
-    /// Makes the next power failure choose so.
+    /// Sets how the next power failure chooses.
     pub fn set_choosing(&mut self, choosing: Choosing) {
         self.settings.choosing = choosing;
     }
 
-    /// The process ends: its files are closed, and nothing is lost.
+    /// Ends the process: its files are closed, and nothing is lost.
     pub fn close_all(&mut self) {
         for handle in self.open.keys().copied().collect::<Vec<_>>() {
             self.close(handle);
         }
     }
 
-    /// The machine loses its power: open files are gone, and pending effects may be. Decides nothing.
+    /// Cuts the power of the machine: open files are gone, and pending effects may be lost. Later reads decide which
+    /// effects are lost.
     pub fn power_off(&mut self) {
         self.open.clear();
         self.now.clear();
@@ -192,12 +196,12 @@ impl Disk {
 }
 
 impl Call<'_> {
-    /// True if there was a power failure.
+    /// Returns `true` if there was a power failure.
     pub fn has_crashed(&self) -> bool {
         self.disk.has_crashed()
     }
 
-    /// The inode of an open file.
+    /// Returns the inode of an open file.
     pub fn inode(&self, handle: Handle) -> Result<Ino, Error> {
         self.disk.inode(handle)
     }

@@ -1,4 +1,4 @@
-//! Paths and entries of directories. Errors are the errors of Linux, in its order of checks.
+//! Paths and directory entries. The errors, and the order of the checks for them, are the same as on Linux.
 
 use std::path::{Component, Path};
 
@@ -18,11 +18,11 @@ pub struct Metadata {
     pub len: u64,
 }
 
-/// The last component of a path, which need not exist, in a directory that does.
+/// The last component of a path in an existing directory. The component itself need not exist.
 pub(super) struct Target {
-    /// The directories from `/` down to the directory with the entry.
+    /// The directories from `/` to the directory that contains the entry.
     dirs: Vec<Ino>,
-    /// `None` for a path that ends in a directory without naming it: `/`, `.` or `..`.
+    /// The name of the entry; `None` if the path ends in a directory without naming it: `/`, `.` or `..`.
     pub(super) name: Option<Name>,
     pub(super) has_slash: bool,
 }
@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// True for `d/.` and the like, whose dot `Path::components` leaves out.
+/// Returns `true` for a path such as `d/.`, because `Path::components` omits this dot.
 fn ends_in_dot(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let end = bytes.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
@@ -41,7 +41,7 @@ fn ends_in_dot(path: &Path) -> bool {
 }
 
 impl Call<'_> {
-    /// Walks to the last component of `path`. Relative paths start at `/`.
+    /// Resolves `path` up to its last component. Relative paths start at `/`.
     pub(super) fn walk(&mut self, path: &Path) -> Result<Target, Error> {
         if path.as_os_str().is_empty() {
             return Err(Error::NOT_FOUND);
@@ -66,7 +66,7 @@ impl Call<'_> {
         Ok(target)
     }
 
-    /// Enters the directory that is the last component so far, if it has a name.
+    /// Enters the directory that is the last component so far, if this component has a name.
     fn enter(&mut self, target: &mut Target) -> Result<(), Error> {
         let Some(name) = target.name.take() else { return Ok(()) };
         let dir = target.dir();
@@ -77,7 +77,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The inode at `target`.
+    /// Returns the inode at `target`, if any.
     pub(super) fn find(&mut self, target: &Target) -> Option<Ino> {
         let dir = target.dir();
         let Some(name) = &target.name else { return Some(dir) };
@@ -85,7 +85,7 @@ impl Call<'_> {
         self.entry(dir, name)
     }
 
-    /// The inode at `path`, which must exist.
+    /// Returns the inode at `path`, or an error if it does not exist.
     pub(super) fn existing(&mut self, path: &Path) -> Result<Ino, Error> {
         let target = self.walk(path)?;
         let ino = self.find(&target).ok_or(Error::NOT_FOUND)?;
@@ -112,7 +112,7 @@ impl Call<'_> {
         !names.any(|name| self.entry(dir, &name).is_some())
     }
 
-    /// Makes a file or directory with the name `name` in `dir`, which has no such entry.
+    /// Creates a file or directory with the name `name` in `dir`, which has no such entry.
     pub(super) fn make(&mut self, dir: Ino, name: &Name, kind: Kind) -> Ino {
         let ino = self.disk.add_inode(kind);
         self.link(dir, name, ino);
@@ -130,7 +130,7 @@ impl Call<'_> {
         self.forget_if_gone(ino);
     }
 
-    /// Makes an empty directory.
+    /// Creates an empty directory.
     pub fn create_dir(&mut self, path: &Path) -> Result<(), Error> {
         let target = self.walk(path)?;
         let (None, Some(name)) = (self.find(&target), &target.name) else {
@@ -140,7 +140,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Removes a name of a file. Its contents go with the last name and the last handle.
+    /// Removes a name of a file. The contents are freed when the last name and the last handle are gone.
     pub fn remove_file(&mut self, path: &Path) -> Result<(), Error> {
         let target = self.walk(path)?;
         let ino = self.find(&target).ok_or(Error::NOT_FOUND)?;
@@ -173,7 +173,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Gives a file another name.
+    /// Gives a file an additional name.
     pub fn hard_link(&mut self, original: &Path, link: &Path) -> Result<(), Error> {
         let ino = self.existing(original)?;
         let target = self.walk(link)?;
@@ -190,7 +190,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Renames a file or a directory, over an existing one of its kind; a directory must be empty to be replaced.
+    /// Renames a file or a directory. An existing target of the same kind is replaced, but a directory only if it is
+    /// empty.
     pub fn rename(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
         let (from, to) = (self.walk(from)?, self.walk(to)?);
         let (Some(old_name), Some(new_name)) = (&from.name, &to.name) else {
@@ -239,7 +240,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The entries of a directory, in the order of their names.
+    /// Returns the entries of a directory, in name order.
     pub fn read_dir(&mut self, path: &Path) -> Result<Vec<(Name, Ino, Kind)>, Error> {
         let dir = self.existing(path)?;
         self.expect_directory(dir)?;

@@ -1,4 +1,4 @@
-//! Locations as processes see them, through the layers of crashed lives; changes; syncs.
+//! Reads of locations through the layers of crashed lives, changes of locations, and syncs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::effects::Effect;
 use super::location::{Ino, Kind, Location, Name, Part, Value};
 use super::{Call, Contents, Disk, Draw, Object, SyncFate};
 
-/// The arguments of reads of the layers below a life.
+/// The arguments for reading the layers below a life.
 struct Below<'a> {
     sector: u64,
     draw: Draw<'a>,
@@ -17,7 +17,7 @@ struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// The value that the last power failure of `layers` left.
+    /// Returns the value of `location` after the last power failure of `layers`.
     fn left(&mut self, layers: &mut [Crashed], location: &Location) -> Value {
         let Some((top, older)) = layers.split_last_mut() else {
             return location.blank();
@@ -30,8 +30,8 @@ impl Below<'_> {
         value
     }
 
-    /// The value that the life after `layers` starts with. Bytes behind the length are zeros, even if their sectors
-    /// reached the disk: otherwise a later extension would show bytes of a lost append.
+    /// Returns the value with which the life after `layers` starts. Bytes after the end of the file are zeros, even if
+    /// their sectors reached the disk. Otherwise, a later extension would show bytes of a lost append.
     fn seen(&mut self, layers: &mut [Crashed], location: &Location) -> Value {
         let Part::Sector(index) = location.part else {
             return self.left(layers, location);
@@ -49,7 +49,7 @@ impl Below<'_> {
     }
 }
 
-/// The sector with zeros from `keep` on.
+/// Returns the sector with zeros from byte `keep` on.
 pub(super) fn zeroed_from(bytes: &Arc<[u8]>, keep: usize) -> Arc<[u8]> {
     if bytes[keep..].iter().all(|byte| *byte == 0) {
         return bytes.clone();
@@ -96,7 +96,7 @@ impl Call<'_> {
         self.value(&Location::entry(dir, name)).into_entry()
     }
 
-    /// The locations within `bounds` that some call has set, in this life or in one before.
+    /// Returns the locations within `bounds` that some call has set, in this life or in an earlier life.
     fn locations(&self, bounds: Range<Location>) -> impl Iterator<Item = &Location> {
         let disk = &*self.disk;
         let durable = disk.durable.range(bounds.clone()).map(|(location, _)| location);
@@ -104,7 +104,7 @@ impl Call<'_> {
         here.chain(disk.crashed.iter().flat_map(move |life| life.locations(bounds.clone())))
     }
 
-    /// The names that `dir` may have, in order.
+    /// Returns the names that `dir` may have, in order.
     pub(super) fn possible_names(&self, dir: Ino) -> Set<Name> {
         let names = self.locations(Location::all_of(dir)).filter_map(|location| {
             let Part::Entry(name) = &location.part else { return None };
@@ -113,7 +113,7 @@ impl Call<'_> {
         names.collect()
     }
 
-    /// The sectors of `ino` within `bounds` that some call wrote.
+    /// Returns the sectors of `ino` within `bounds` that some call wrote.
     pub(super) fn written_sectors(&self, ino: Ino, bounds: Range<u64>) -> Set<u64> {
         let bounds = Location::sector(ino, bounds.start)..Location::sector(ino, bounds.end);
         let indices = self.locations(bounds).filter_map(|location| {
@@ -123,12 +123,12 @@ impl Call<'_> {
         indices.collect()
     }
 
-    /// Changes locations together, by one effect.
+    /// Changes locations together, in one effect.
     pub(super) fn apply(&mut self, sets: Vec<(Location, Value)>, is_metadata: bool) {
         self.apply_effect(sets, is_metadata, false);
     }
 
-    /// The same, for an effect that comes after the previous one.
+    /// Changes locations together, in one effect that is ordered after the previous effect.
     pub(super) fn apply_second_half(&mut self, sets: Vec<(Location, Value)>) {
         self.apply_effect(sets, true, true);
     }
@@ -145,7 +145,7 @@ impl Call<'_> {
         self.push_effect(sets, is_metadata, is_second_half);
     }
 
-    /// Changes a sector by a store of a map.
+    /// Changes a sector through a store of a map.
     pub(super) fn apply_store(&mut self, ino: Ino, index: u64, bytes: Arc<[u8]>) {
         self.accesses.contents = Some(Contents::Stored(ino));
         self.accesses.update(Object::Sector(ino, index));
@@ -176,7 +176,7 @@ impl Call<'_> {
         }
     }
 
-    /// Makes `covered` durable, with all that it is ordered after.
+    /// Makes `covered` and all its predecessors in the order durable.
     fn make_durable(&mut self, covered: Set<u64>) {
         let mut closed = Set::new();
         self.disk.pending.close_down(covered, &mut closed);
@@ -184,7 +184,7 @@ impl Call<'_> {
         self.disk.fold(&closed);
     }
 
-    /// A sync of the locations within `bounds`, all of one inode.
+    /// Syncs the locations within `bounds`, which all belong to one inode.
     pub(super) fn sync_locations(&mut self, bounds: Range<Location>, fate: SyncFate) {
         let ino = bounds.start.ino;
         if !self.accesses.is_by_map || fate != SyncFate::Succeeds {
@@ -213,7 +213,7 @@ impl Call<'_> {
         }
     }
 
-    /// The contents of `ino`, before a rename puts it in the place of another file.
+    /// Makes the contents of `ino` durable before a rename replaces another file with it.
     pub(super) fn flush_for_rename(&mut self, ino: Ino) {
         let covered = self.disk.pending.on(Location::all_of(ino));
         if self.disk.kinds[ino.0 as usize] == Kind::File && !covered.is_empty() {
@@ -222,7 +222,7 @@ impl Call<'_> {
         }
     }
 
-    /// Forgets `effects`: processes see the values of before.
+    /// Discards `effects`, so that processes read the previous values.
     fn revert(&mut self, effects: &Set<u64>) {
         for effect in self.disk.pending.take(effects) {
             for (location, _) in effect.sets {
@@ -231,13 +231,14 @@ impl Call<'_> {
         }
     }
 
-    /// A sync changes the fate of effects: the effects of a rename are on two directories.
+    /// Records the accesses of a sync, which changes the fate of effects. The effects of a rename concern two
+    /// directories.
     fn touch_for_sync(&mut self, effects: &Set<u64>) {
         self.accesses.syncs |= !effects.is_empty();
         let mut last = None;
         for id in effects {
             for (location, _) in &self.disk.pending.effect(*id).sets {
-                // A sync of a map names its sectors. If it covers more, that is the whole file.
+                // A sync of a map records its sectors. If it covers more, it is a sync of the whole file.
                 let is_named = match location.part {
                     Part::Sector(index) if self.accesses.is_by_map => {
                         self.accesses.updates(Object::Sector(location.ino, index))
@@ -256,7 +257,8 @@ impl Call<'_> {
 }
 
 impl Disk {
-    /// Puts `effects`, which are closed downwards, on the disk. A synced location costs no more than its value.
+    /// Moves `effects`, which are closed downwards, to the durable values. A synced location then costs only the memory
+    /// of its value.
     fn fold(&mut self, effects: &Set<u64>) {
         for effect in self.pending.take(effects) {
             for (location, value) in effect.sets {

@@ -1,18 +1,19 @@
 //! Free space, counted in sectors of file contents that are not holes.
 //!
-//! After a power failure the count keeps its previous value: the losses of a crash are not known
-//! until they are read. The same holds for a sync that failed and reverted.
+//! After a power failure, the count keeps its previous value, because the losses of a crash are
+//! unknown until they are read. The count also keeps its value after a sync that failed and
+//! reverted.
 
 use super::location::Ino;
 use unpause_ordered::Set;
 
-/// The sectors in use, if the disk has a limit.
+/// The used sectors, if the disk has a limit.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     sectors: Option<u64>,
     /// Invariant: empty if there is no limit.
     used: Set<(Ino, u64)>,
-    /// By inode: the number of its names, as processes see them.
+    /// For each inode, the number of its names that processes can see.
     links: Vec<u32>,
 }
 
@@ -29,14 +30,14 @@ impl Room {
         self.sectors.is_some()
     }
 
-    /// Counts a sector as used. `false`: the disk is full.
+    /// Counts a sector as used. Returns `false` if the disk is full.
     pub(super) fn take(&mut self, ino: Ino, sector: u64) -> bool {
         let Some(limit) = self.sectors else { return true };
         self.used.contains(&(ino, sector))
             || ((self.used.len() as u64) < limit && self.used.insert((ino, sector)))
     }
 
-    /// Frees the sectors of `ino` from `first` on.
+    /// Frees the sectors of `ino`, starting at `first`.
     pub(super) fn free_from(&mut self, ino: Ino, first: u64) {
         let freed = self.used.range((ino, first)..=(ino, u64::MAX));
         for sector in freed.copied().collect::<Vec<_>>() {
@@ -48,7 +49,7 @@ impl Room {
         self.links[ino.0 as usize] += 1;
     }
 
-    /// Counts a name less. After a crash there may have been more names than are counted.
+    /// Removes a name from the count. After a crash, an inode may have more names than the count.
     pub(super) fn unlink(&mut self, ino: Ino) {
         let links = &mut self.links[ino.0 as usize];
         *links = links.saturating_sub(1);

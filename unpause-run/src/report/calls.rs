@@ -1,8 +1,9 @@
-//! The steps of one call of a plain thread in one row: what the call did, its place, and the place that it was called
-//! from.
+//! Call rows: the steps of a plain thread's call in one row. The row shows what the call did, the place of its last
+//! operation, and the place from which it was called.
 //!
-//! A row has the operations of one call between which no other thread stepped. It shows its last operation, the changes
-//! before it, and the first one if another thread stepped before that: what decides an interleaving is in sight.
+//! A row contains operations of one call between which no other thread stepped. It shows its last operation and the
+//! changes before it. It also shows its first operation if another thread stepped before that operation. So everything
+//! that decides the interleaving is visible.
 
 #[cfg(test)]
 mod tests;
@@ -18,19 +19,19 @@ use crate::run::op::Access;
 use crate::run::{CallRecord, Run};
 use unpause_check::picture::screen::{clean, plural};
 
-/// The most operations that a row shows.
+/// The maximum number of operations in a row.
 const SHOWN_MAX: usize = 3;
 
-/// The steps of a run that are of calls.
+/// The steps of a run that belong to calls.
 pub(super) struct CallSteps<'a> {
     run: &'a Run,
-    /// The number of the call of each step; `None` if it did nothing, or something that is of no
-    /// call.
+    /// For each step, the number of its call; `None` if the step did nothing, or nothing in a call.
     of: Vec<Option<usize>>,
 }
 
 impl<'a> CallSteps<'a> {
-    /// `events[step]` has the indices of the events of a step. A step that `shows` has rows of its own.
+    /// Assigns steps to calls. `events[step]` contains the event indices of a step. A step for which `shows` returns
+    /// `true` gets its own rows.
     pub(super) fn new(
         run: &'a Run,
         events: &[Vec<usize>],
@@ -50,7 +51,7 @@ impl<'a> CallSteps<'a> {
         CallSteps { run, of: (0..events.len()).map(of_step).collect() }
     }
 
-    /// Splits the steps of the range into pieces: the steps of one call that no other ones come between.
+    /// Splits the range into pieces: consecutive steps of one call.
     pub(super) fn pieces(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut pieces: Vec<Range<usize>> = Vec::new();
         for step in range {
@@ -64,13 +65,13 @@ impl<'a> CallSteps<'a> {
         pieces
     }
 
-    /// The call that all of these steps are of.
+    /// Returns the call to which all these steps belong, if any.
     fn call(&self, steps: Range<usize>) -> Option<&'a CallRecord> {
         let call = self.of[steps.start]?;
         self.of[steps].iter().all(|of| *of == Some(call)).then(|| &self.run.calls[call])
     }
 
-    /// The row of steps that are all of one call, and the objects that it names.
+    /// Returns the row for steps that all belong to one call, and the objects that the row names.
     pub(super) fn row(
         &self,
         steps: Range<usize>,
@@ -88,7 +89,7 @@ impl<'a> CallSteps<'a> {
         let mut text = clean(&call.function);
         let is_named = |only: &&Event| text == only.op.name;
         text = match done.as_slice() {
-            // The call of a lock is one operation of the same name.
+            // The call of a lock is a single operation with the same name.
             [only] if !more && is_named(only) => String::new(),
             _ => text,
         };
@@ -97,7 +98,7 @@ impl<'a> CallSteps<'a> {
             (many, false) => plural(many as u64, "operation"),
             (many, true) => plural(many as u64, "more operation"),
         };
-        // A call of a function without a known name is shown as its operations.
+        // If the function of a call has no known name, the call is shown as its operations.
         let parts = [text, count].into_iter().filter(|part| !part.is_empty());
         text = parts.collect::<Vec<_>>().join(", ");
         if !text.is_empty() {
@@ -116,7 +117,7 @@ impl<'a> CallSteps<'a> {
         }
         let objects = shown.iter().filter_map(|at| done[*at].object).collect();
         let place = done.last().map_or(String::new(), |event| event.place.to_string());
-        // The called function is in std: its place is the place of the call.
+        // The called function is in std, so its place is the place of the call.
         let through = indices.last().and_then(|last| call.through_at(*last));
         let called = waiting::others(&place, through, &call.place);
         let step = Some(steps.start);
@@ -124,8 +125,8 @@ impl<'a> CallSteps<'a> {
     }
 }
 
-/// The indices of the operations that are shown, in order: the last one, the changes before it, and the first one if
-/// that is `needed`.
+/// Returns the indices of the operations to show, in order: the last operation, the changes before it, and the first
+/// operation if `needed`.
 fn shown(done: &[&Event], needed: bool) -> Vec<usize> {
     if done.len() <= SHOWN_MAX {
         return (0..done.len()).collect();

@@ -1,12 +1,12 @@
-//! The column of chances in a schedule: the chance of failure after each row, where it changes.
+//! The chance column of a schedule: the chance of failure after each row where it changes.
 
 use super::schedule::ScheduleRow;
 use super::why::{NoReturn, Why};
 
-/// A change of the chance that is shown.
+/// The smallest change of the chance that is displayed.
 const CHANGE_LEAST: f64 = 0.05;
 
-/// Returns the texts of the column, by row: empty where the chance is as before.
+/// Returns the text of the column for each row; empty if the chance is unchanged.
 pub(super) fn column(why: &Why, rows: &[ScheduleRow]) -> Vec<String> {
     let mut texts = vec![String::new(); rows.len()];
     if why.chances.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn column(why: &Why, rows: &[ScheduleRow]) -> Vec<String> {
     texts
 }
 
-/// Adds the row that says from which step on no schedule passes.
+/// Adds the row that marks the step after which every schedule fails.
 pub(super) fn add_no_return(why: &Why, rows: &mut Vec<ScheduleRow>) {
     let Some(NoReturn { after, .. }) = why.no_return.filter(|proved| proved.after > 0) else {
         return;
@@ -44,7 +44,7 @@ pub(super) fn add_no_return(why: &Why, rows: &mut Vec<ScheduleRow>) {
     let is_later = |row: &ScheduleRow| step_of(row).is_some_and(|step| step >= after);
     let ends = |row: &ScheduleRow| matches!(row, ScheduleRow::Operation { fatal: true, .. });
     let Some(mut at) = rows.iter().position(|row| is_later(row) || ends(row)) else { return };
-    // The row belongs to the step before, not to the switch that follows.
+    // The row belongs to the previous step, not to the switch that follows.
     while at > 0 && matches!(rows[at - 1], ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_)) {
         at -= 1;
     }
@@ -63,8 +63,8 @@ fn step_of(row: &ScheduleRow) -> Option<u32> {
     }
 }
 
-/// Returns the number of steps up to the end of a row, which begins with this step. A row may stand for several steps,
-/// up to the next row with a number; steps that are left out belong to no row.
+/// Returns the number of steps up to the end of a row that begins with this step. A row may represent several steps, up
+/// to the next row with a number. Omitted steps belong to no row.
 fn end_of(later: &[ScheduleRow], step: u32) -> u32 {
     for row in later {
         if let Some(next) = step_of(row) {

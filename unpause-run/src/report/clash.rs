@@ -1,39 +1,39 @@
-//! Two steps whose order a search took for no difference, in words.
+//! Clashes: two steps that a search had assumed to commute, described as text.
 
 use super::names::DisplayNames;
 use crate::run::Run;
 use crate::run::event::Event;
 use unpause_check::picture::screen::clean;
 
-/// A step of a run in words.
+/// The description of a step of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StepText {
     /// The task, by its path and its name.
     pub task: String,
     /// The operations of the step.
     pub operations: String,
-    /// The place of the first of them in the source; empty if the step has none.
+    /// The place of the first operation in the source; empty if the step has no operation.
     pub place: String,
 }
 
-/// Two steps without an object in common, as far as sim knows, that did not commute: their order made a difference.
+/// Two steps that did not commute although sim knows no common object: their order made a difference.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Clash {
     /// The steps, in one of their orders.
     pub steps: [StepText; 2],
-    /// The first difference between the two orders; empty if no operation shows one.
+    /// The first difference between the two orders; empty if no operation shows a difference.
     pub shows: String,
-    /// True if the second step is the death of a node, and the difference is the first step itself: a death should have
-    /// taken it back.
+    /// True if the second step is the death of a node, and the difference is the first step itself. The death should
+    /// have undone the first step.
     pub is_death: bool,
 }
 
-/// The reason why a search takes each order of steps for a run of its own.
+/// The reason why a search explores each order of steps as a separate run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// These two steps did not commute.
     Clash(Box<Clash>),
-    /// A task was seen to depend on something outside of sim, in words: `0.1 woke 0.2 at src/lib.rs:3:5`.
+    /// A task depended on something outside sim. The text describes it: `0.1 woke 0.2 at src/lib.rs:3:5`.
     Contact(String),
 }
 
@@ -41,7 +41,7 @@ pub enum Cause {
 const OPERATIONS_MAX: usize = 3;
 
 impl StepText {
-    /// A step of a run.
+    /// Describes a step of a run.
     #[allow(dead_code, reason = "for searches, which the real build does not have")]
     #[doc(hidden)]
     pub fn of(run: &Run, step: u32) -> StepText {
@@ -59,7 +59,7 @@ impl StepText {
         StepText { task, operations: texts.join(", "), place }
     }
 
-    /// The step as a sentence names it.
+    /// Returns the step as part of a sentence.
     fn text(&self) -> String {
         let [task, operations, place] =
             [&self.task, &self.operations, &self.place].map(|t| clean(t));
@@ -71,7 +71,7 @@ impl StepText {
 }
 
 impl Clash {
-    /// The two steps and the difference, for a sentence.
+    /// Returns the two steps and the difference as part of a sentence.
     pub(super) fn text(&self) -> String {
         let [first, second] = self.steps.each_ref().map(StepText::text);
         let mut text = match self.is_death {

@@ -1,13 +1,13 @@
-//! The coverage of a passing test, in a line.
+//! The coverage of a passing test, as a line of text.
 
 use unpause_check::picture::screen::plural;
 
 use crate::run::coverage::Coverage;
 
-/// Returns the coverage, in a line.
+/// Returns the coverage as a line of text.
 pub(super) fn line(coverage: &Coverage) -> String {
     let Coverage { runs, classes, new_per_hundred, blind, .. } = coverage;
-    // The last hundred that is whole.
+    // The number of complete hundreds, because the last hundred may be incomplete.
     let whole = (runs / 100) as usize;
     let last = match new_per_hundred.get(whole.wrapping_sub(1)) {
         Some(new) => format!(", {new} of the last 100 runs new"),
@@ -38,7 +38,7 @@ pub(super) fn line(coverage: &Coverage) -> String {
     text
 }
 
-/// Returns a share in percent, with one digit after the point, or two if it is below 0.1 %.
+/// Returns a share in percent, with one decimal digit, or with two digits if it is below 0.1 %.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.1 { format!("{percent:.2}") } else { format!("{percent:.1}") }

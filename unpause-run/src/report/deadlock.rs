@@ -1,4 +1,5 @@
-//! Deadlocks on the screen: the tasks that wait, what for, who holds it, and why nobody ends the wait.
+//! Deadlocks on the screen: the waiting tasks, the objects they wait for, the holders, and the reasons why no task ends
+//! the waits.
 
 use super::failure::place;
 use super::names::DisplayNames;
@@ -11,10 +12,10 @@ use crate::run::{Run, Wait, circle_of};
 use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, plural};
 use unpause_ordered::sort_by_key;
 
-/// A thread in an executor whose future has not done anything in the package under test.
+/// The text for a thread in an executor if its future has done nothing in the package under test.
 const RUNS_FUTURE: &str = "waits for its future";
 
-/// Maximum number of waiting tasks listed.
+/// The maximum number of waiting tasks in the list.
 const WAITS_MAX: usize = 12;
 
 /// Writes the waiting tasks, with the holder of each object.
@@ -24,7 +25,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     screen.heading("deadlock", &names_of_circle(&circle, names));
     let all = waits;
     let mut waits: Vec<&Wait> = waits.iter().collect();
-    // The circle first, in its order: the others wait only because of it.
+    // The cycle comes first, in its order, because all other tasks wait only because of it.
     sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
@@ -33,7 +34,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         let mut line = Line::default();
         line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
         match waiting::executor(run, wait) {
-            // The line of the future, or of the executor's call, tells more than the executor's own line.
+            // The line of the future, or of the executor's call, is more informative than the executor's own line.
             Some(call) => {
                 let awaits = of_threads.get(&wait.task);
                 line.put(left, Paint::Plain, awaits.map_or(RUNS_FUTURE, |_| "its future awaits"));
@@ -82,9 +83,9 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} of tokio more …")));
     }
     if circle.is_empty() {
-        // A task that waits for something foreign may be woken from outside the run. So may a task that waits for a
-        // message or a notification, if nothing in the run explains why none comes: a sender, say, may have moved to a
-        // thread.
+        // A task that waits for something outside this library may be woken from outside the run. The same is possible
+        // for a task that waits for a message or a notification, unless the run explains why it never arrives. For
+        // example, a sender may have moved to a thread.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
         let unexplained = |wait: &Wait| {
             let comes = wait.op.is_some_and(|op| matches!(op.access, Access::Act | Access::Wait));
@@ -101,19 +102,19 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     stalled(screen, run, names);
 }
 
-/// The tasks that wait for each other, in a run that ended although others could step.
+/// Writes the tasks that wait for each other, in a run that ended although other tasks could step.
 pub(super) fn draw_circle(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     if !run.circle.is_empty() {
         draw(screen, run, &run.circle, names);
     }
 }
 
-/// Writes the places of the calls that led to the place above, innermost first.
+/// Writes the places of the calls that led to the place above, innermost call first.
 fn callers(screen: &mut Screen, left: usize, called: &[String]) {
     called.iter().for_each(|at| below(screen, left, "  called from", at));
 }
 
-/// Writes a line that belongs to the line above, with a place if there is one.
+/// Writes a line that belongs to the previous line, with a place if `at` is not empty.
 fn below(screen: &mut Screen, left: usize, text: &str, at: &str) {
     let mut line = Line::default();
     line.put(left, Paint::Faint, text);
@@ -144,7 +145,7 @@ fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> 
         let fate = match () {
             () if waits_too(holder.task) => "",
             () if has_stalled(holder.task) => ", which has stalled",
-            // Every task that is left waits.
+            // Every remaining task waits.
             () if run.circle.is_empty() => ", which has ended without giving it up",
             () => "",
         };
@@ -158,7 +159,7 @@ fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> 
         reasons.push((text, holder.place.to_string(), called));
         return reasons;
     }
-    // A task that was given the object in a queue, and has left it there.
+    // A task that received the object in a queue, but has not taken it.
     let keeper = waits.iter().find(|other| {
         other.unpolled
             && other.object == wait.object
@@ -213,13 +214,13 @@ fn tells(event: &Event) -> bool {
     changes && !event.is_look() && event.values != Values::Failed
 }
 
-/// Returns `true` for a notification that is not kept for tasks that wait later.
+/// Returns `true` for a notification that is not stored for tasks that wait later.
 fn is_forgotten(event: &Event) -> bool {
     let kinds = [tellings::TELL_ALL, condvar::NOTIFY_ONE, condvar::NOTIFY_ALL];
     event.op.kind.is_some_and(|kind| kinds.contains(&kind))
 }
 
-/// The tasks that stalled.
+/// Returns the tasks that stalled.
 fn stalls(run: &Run) -> impl Iterator<Item = TaskId> + '_ {
     run.events.iter().filter_map(|event| match (event.op.kind, event.values) {
         (Some(task::STALL), Values::Task(task)) => Some(task),
@@ -227,7 +228,7 @@ fn stalls(run: &Run) -> impl Iterator<Item = TaskId> + '_ {
     })
 }
 
-/// Names the tasks that stalled because the test asked for it.
+/// Writes the names of the tasks that stalled because the test requested it.
 fn stalled(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     let tasks: Vec<String> = stalls(run).map(|task| names.task(task)).collect();
     if !tasks.is_empty() {

@@ -1,10 +1,10 @@
-//! The remedy for a test whose second run differs from the first.
+//! The remedy for a test if a second run with the same decisions differs from the first run.
 
-/// True if this program was built by `cargo unpause test`, under which random bytes, statics and thread-locals belong
-/// to the run.
+/// True if `cargo unpause test` built this program. In such a program, the run controls random bytes, statics and
+/// thread-locals.
 const IS_INSTRUMENTED: bool = cfg!(unpause_native);
 
-/// Returns the help for two runs that did `first` and `second` at the same step.
+/// Returns the help text for two runs that did `first` and `second` at the same step.
 pub(super) fn help(first: &str, second: &str) -> String {
     match (IS_INSTRUMENTED, is_another_order(first, second)) {
         (true, _) => [UNCONTROLLED, CAUSES].concat(),
@@ -24,7 +24,7 @@ const ANOTHER_ORDER: &str = "The same line did the same to something else, as a 
 const KEYS: &str =
     "- the order of a HashMap or HashSet: a decision of the run under `cargo unpause test`\n";
 
-/// Causes in any build.
+/// The causes that are possible in any build.
 const CAUSES: &str = "- Instant::now, SystemTime::now or a real timer: use sim::time, or pass the time in\n\
     - a random number generator: use sim::rand\n\
     - real threads, files or sockets: keep them out of the test\n\
@@ -33,8 +33,8 @@ const CAUSES: &str = "- Instant::now, SystemTime::now or a real timer: use sim::
 const STATE: &str = "\n- a static or thread-local that keeps its value from run to run: create it in the body, or \
     use `cargo unpause test`, where each run has its own";
 
-/// Returns `true` if both are the same operation at the same place, on another object, by another task or with other
-/// values.
+/// Returns `true` if the texts describe the same operation at the same place, but on different objects, by different
+/// tasks or with different values.
 fn is_another_order(first: &str, second: &str) -> bool {
     let place = |told: &str| told.rsplit_once(" at ").map(|(_, place)| place.to_owned());
     first != second && place(first).is_some() && place(first) == place(second)

@@ -1,4 +1,4 @@
-//! Reports of every kind as JSON: the command reads them, and nothing is lost.
+//! Tests that reports of every kind can be written as JSON and read back by the command without loss.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,8 @@ use super::*;
 use crate::run::Failure;
 use crate::run::event::{ValueKind, Values};
 
-/// The field of the data of a failure. A new kind of failure gets a row here and in `failure()` of the properties.
+/// Returns the field with the data of a failure. If you add a kind of failure, add a row here and in `failure()` of the
+/// property tests.
 fn variant(failure: &Failure) -> &'static str {
     match failure {
         Failure::Panic { .. } => "panic",
@@ -39,7 +40,7 @@ fn variant(failure: &Failure) -> &'static str {
     }
 }
 
-/// Checks a value by a schema. Knows the keywords that the schema of reports has.
+/// Checks a value against a schema. Supports only the keywords that the schema of reports uses.
 fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what}: {value} by {schema}"));
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
@@ -83,14 +84,14 @@ fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
         }
     }
     for (name, field) in object {
-        // Here unknown fields are wrong: the writer and the schema are of one version.
+        // Unknown fields are errors here, because the writer and the schema have the same version.
         let schema = schema["properties"].get(name).ok_or(format!("`{name}` is not known"))?;
         check(field, schema, root)?;
     }
     Ok(())
 }
 
-/// The report is read as it was written, by the schema, and its screen is the screen.
+/// Checks that the report reads back unchanged, satisfies the schema, and has the same screen.
 fn round_trips(report: &Report, style: &Style, schema: &Value) -> Result<Document, String> {
     let written = json(report, style);
     let value: Value = serde_json::from_str(&written).map_err(|error| error.to_string())?;
@@ -128,7 +129,8 @@ fn each_kind_of_failure_is_read_as_it_was_written() {
     let common = ["kind", "text", "signature"];
     let kinds: Set<&str> = fields.keys().map(String::as_str).collect();
     let kinds: Set<&str> = kinds.into_iter().filter(|name| !common.contains(name)).collect();
-    // So many of a kind are written and read. The rarest kinds are few among 400.
+    // The maximum number of failures of each kind that are written and read. The rarest kinds occur only a few times
+    // among 400.
     let most = if crate::long() { 400 } else { 5 };
     let mut seen: Map<&str, u32> = Map::new();
     let failures = failure();
@@ -213,7 +215,7 @@ fn of_a_long_run_the_middle_is_left_out() {
 fn a_file_that_is_cut_off_is_refused_at_every_byte() {
     let written = json(&panic(), &Style::default());
     let written = written.trim_end();
-    // By default at the ends, where few fields are complete or open, and at every seventh byte between.
+    // By default, test the two ends, where few fields are complete or open, and every seventh byte in between.
     let is_tried = |end: &usize| {
         let is_near = *end < 100 || *end > written.len() - 100;
         crate::long() || is_near || *end % 7 == 0

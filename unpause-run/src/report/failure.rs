@@ -1,4 +1,4 @@
-//! Each kind of failure in words: a headline, and below it the explanation.
+//! The text for each kind of failure: a headline, followed by the explanation.
 
 use std::time::Duration;
 
@@ -18,16 +18,17 @@ use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
 use unpause_check::verdict::Verdict;
 
-/// Maximum number of lines of a message.
+/// The maximum number of lines of a message.
 const MESSAGE_LINES: usize = 24;
-/// The number of last steps of a run in which moves of its time are counted.
+/// The number of last steps of a run in which time moves are counted.
 const MOVING_TIME_STEPS: usize = 1_000;
-/// With more steps for each move, more than the time moves.
+/// The maximum number of steps per time move. A run with more steps does not count as a run in which mainly the time
+/// moves.
 const STEPS_PER_MOVE: usize = 10;
-/// Maximum width of a place in a sentence, in columns.
+/// The maximum width of a place in a sentence, in columns.
 const PLACE_MAX: usize = 60;
 
-/// Returns the problem, as part of a sentence.
+/// Returns the headline: the problem as part of a sentence.
 pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<'_>) -> String {
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return "the run passed".to_owned();
@@ -71,7 +72,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
             format!("no task has made progress for {seconds} s")
         }
         Failure::TimeLimit { seconds, .. } => format!("the run has not ended after {seconds} s"),
-        // A run of which nothing is known but its end.
+        // The process died, so only the end of the run is known.
         Failure::Crash { cause, .. } if finding.run.tasks.is_empty() => cause.clone(),
         Failure::Crash { task, cause, .. } => format!("{cause} in {}", names.task(*task)),
         Failure::Hang { task, place, seconds, .. } if !place.is_empty() => {
@@ -200,12 +201,12 @@ pub(super) fn facts(
                 field(screen, "at", &portable(&condition.place.to_string()));
             }
         }
-        // The search reports it, below.
+        // The search reports the failure, further below.
         Failure::Deadlock { .. } | Failure::Unproven { .. } => {}
     }
 }
 
-/// Writes the explanation of the failure: pictures, tables, causes and remedies.
+/// Writes the explanation of the failure: diagrams, tables, causes and remedies.
 pub(super) fn details(
     screen: &mut Screen,
     report: &Report,
@@ -274,7 +275,7 @@ pub(super) fn details(
     }
 }
 
-/// Writes what the threads of the run wrote: the last lines.
+/// Writes the last lines of the output of the run's threads.
 pub(super) fn output(screen: &mut Screen, output: &str) {
     let lines: Vec<&str> = output.lines().collect();
     if lines.is_empty() {
@@ -292,8 +293,8 @@ pub(super) fn output(screen: &mut Screen, output: &str) {
     }
 }
 
-/// Returns the place where a task panicked. For a place in the standard library or in another package its caller is
-/// more useful.
+/// Returns the place where a task panicked. If this place is in the standard library or in another package, the text
+/// also names its caller, which is more useful.
 fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = portable(place);
     if !is_foreign(place) {
@@ -319,16 +320,16 @@ fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayName
     }
 }
 
-/// Writes a label and its text. Nothing if that is empty.
+/// Writes a label and its text, or nothing if the text is empty.
 pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
     screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
 }
 
-/// Writes a message, such as a panic message, and an empty line below it.
+/// Writes a message, such as a panic message, followed by an empty line.
 fn text(screen: &mut Screen, message: &str) {
     let lines: Vec<&str> = message.lines().collect();
     for line in lines.iter().take(MESSAGE_LINES) {
-        // A line without end must not push the rest off the screen.
+        // A very long line must not push the rest off the screen.
         let line = cut(line, MESSAGE_LINES * screen.width() / 4);
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &line));
     }
@@ -401,8 +402,8 @@ const TIME_LIMIT: &str = "Its tasks still made progress. Usual causes:\n\
 const DIVERGED: &str = "The code has changed since the trace was written. If that is intended, delete the trace; \
     the command after `record:` searches for the failure again and writes a new one.";
 
-/// The number of moves of the time in the last steps of a run, the number of these steps, and the
-/// time; `None` if the moves are few.
+/// Returns the number of time moves in the last steps of a run, the number of these steps, and the current time. `None`
+/// if there are few time moves.
 fn moving_time(run: &Run) -> Option<(usize, usize, Duration)> {
     let steps = run.steps.len().min(MOVING_TIME_STEPS);
     let from = run.steps.len() - steps;
@@ -413,7 +414,7 @@ fn moving_time(run: &Run) -> Option<(usize, usize, Duration)> {
     (moves * STEPS_PER_MOVE >= steps).then_some((moves, steps, to))
 }
 
-/// Returns the accesses that a task repeats.
+/// Returns a sentence with the accesses that a task repeats.
 fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
     let look = |event: &Event| {
         let place = cut_place(&clean(&event.place.to_string()), PLACE_MAX);
@@ -424,7 +425,7 @@ fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
     format!("{} repeated {looks}, {} times in a row", names.task(spin.task), spin.times)
 }
 
-/// Adds a line with a place on the right, or below if there is no room.
+/// Adds a line with a place at its right end, or on the next line if there is no room.
 pub(super) fn place(screen: &mut Screen, mut line: Line, place: &str) {
     let room = screen.width().saturating_sub(line.width() + 2);
     if room < 16 {

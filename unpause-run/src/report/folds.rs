@@ -1,10 +1,12 @@
-//! Folding of steps of a long schedule into one row.
+//! Folding: several steps of a long schedule become one row.
 //!
-//! To its caller, a call of several steps is a single action. Only the place of a step is known, so consecutive steps
-//! of one task in one file count as a call: code of another crate is in another file than its caller. If that is not
-//! enough, steps in files of the workspace are folded in the same way, which shows less than their values would, but
-//! more than leaving them out. Steps whose exact position matters are not folded: the last before a preemption, the
-//! first after it, and the last of all.
+//! To its caller, a call of several steps is a single action. But only the place of a step is known, so consecutive
+//! steps of one task in one file count as a call. This works because code of another crate is in another file than its
+//! caller.
+//!
+//! If the schedule is still too long, steps in files of the workspace are folded in the same way. A folded row shows
+//! less than the values of its steps, but more than an omission. Some steps are never folded because their exact
+//! position matters: the last step before a preemption, the first step after it, and the last steps of the run.
 
 use std::ops::Range;
 
@@ -13,13 +15,13 @@ use crate::run::Run;
 use crate::run::event::{Event, Values};
 use crate::run::place::is_foreign;
 
-/// Fewer steps than this are not folded.
+/// The minimum number of steps to fold.
 const LEAST: usize = 3;
 /// The number of steps at the end that are never folded.
 const LAST: usize = 4;
 
-/// Splits the steps of the range into pieces, each shown as one row: if possible, no more than `most`. `events[step]`
-/// has the indices of the events of a step.
+/// Splits the steps of the range into pieces, if possible at most `most`. Each piece is shown as one row.
+/// `events[step]` contains the event indices of a step.
 pub(super) fn of(
     run: &Run,
     events: &[Vec<usize>],
@@ -33,7 +35,7 @@ pub(super) fn of(
     pieces(run, events, range, |_| true)
 }
 
-/// The same, with the files folded for which `whose` is true.
+/// Splits the steps of the range into pieces, but folds only steps in files for which `whose` returns `true`.
 fn pieces(
     run: &Run,
     events: &[Vec<usize>],
@@ -71,8 +73,8 @@ fn matters_little(run: &Run, events: &[usize], step: usize, end: usize) -> bool 
     !is_preemption(step) && !is_preemption(step + 1) && !is_last && !has_fault
 }
 
-/// The task of a step and the single file of all its listed operations, or of all operations if
-/// none is listed; `None` if it did nothing, or something in several files.
+/// Returns the task of a step and the single file of all its displayed operations, or of all operations if none is
+/// displayed. `None` if the step has no operations, or operations in several files.
 fn key<'a>(run: &'a Run, events: &[Vec<usize>], step: usize) -> Option<(u32, &'a str)> {
     let events = || events[step].iter().map(|index| &run.events[*index]);
     let tells = events().any(is_told);
@@ -81,7 +83,7 @@ fn key<'a>(run: &'a Run, events: &[Vec<usize>], step: usize) -> Option<(u32, &'a
     files.all(|file| file == first).then(|| (run.steps[step].task.0, first))
 }
 
-/// Returns `true` if a screen tells of an operation: it is not quiet, or it failed.
+/// Returns `true` if screens show the operation, because it is not quiet or because it failed.
 pub(super) fn is_told(event: &Event) -> bool {
     !event.op.quiet || event.values == Values::Failed
 }

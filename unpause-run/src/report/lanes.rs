@@ -1,4 +1,4 @@
-//! Draws the rows of a schedule: a column for each task, or a list if there are too many tasks.
+//! Drawing of schedule rows: a column for each task, or a list if there are too many tasks.
 //!
 //! ```text
 //!  step  main            0.0              0.1                                        place
@@ -8,8 +8,8 @@
 //!     2  │               │                load atomic = 0            src/counter.rs:4:19
 //! ```
 //!
-//! Only one task acts in a row, so a text may run over the columns to its right; a bar shows a task
-//! that has begun, has not done its last and is not having its turn.
+//! Only one task acts in a row, so its text may extend over the columns to its right. A bar marks the column of each
+//! other task that has begun and has further rows.
 
 use super::names::DisplayNames;
 use super::places::cut_place;
@@ -18,29 +18,30 @@ use crate::run::ids::TaskId;
 use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, wrap};
 use unpause_ordered::Map;
 
-/// With more tasks than this there is a list instead of columns.
+/// The maximum number of tasks for columns. A schedule with more tasks is drawn as a list.
 const COLUMNS_MAX: usize = 6;
-/// The least widths of a column and of the last column, which no text can overflow; and smaller
-/// widths if these do not fit. The first has room for the word between two lanes.
+/// The minimum widths of a column and of the last column. The last column is wider, because its text cannot overflow to
+/// the right. The second pair is used if the first pair does not fit. The first pair leaves room for the word between
+/// two lanes.
 const COLUMN_LEAST: [(usize, usize); 2] = [(14, 28), (8, 20)];
-/// Maximum widths of places, with few tasks and with many.
+/// The maximum width of a place, for few tasks and for many tasks.
 const PLACE_MAX: usize = 32;
 const PLACE_MAX_MANY: usize = 24;
-/// Up to how many tasks are few.
+/// The maximum number of tasks that count as few.
 const FEW_TASKS: usize = 3;
-/// The column of texts if step numbers have at most four digits.
+/// The column where texts begin if step numbers have at most four digits.
 const GUTTER: usize = 8;
-/// Maximum number of lines of a text that is too long for its column.
+/// The maximum number of lines of a text that is too long for its column.
 const DEED_LINES: usize = 4;
-/// The same, for a text about several operations of a call. The last one must be visible.
+/// The same maximum for a text about several operations of a call. The last operation must be visible.
 const CALL_LINES: usize = 8;
-/// Minimum width of a message on its arrow.
+/// The minimum width of a message on its arrow.
 const MESSAGE_LEAST: usize = 6;
-/// Maximum width of the names in a list.
+/// The maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
-/// Draws the rows below a header line. `chances` are the texts of the column of chances, by row; empty if there is
-/// none.
+/// Draws the rows below a header line. `chances` contains the texts of the chance column, by row. It is empty if there
+/// is no such column.
 pub(super) fn draw(
     screen: &mut Screen,
     rows: &[ScheduleRow],
@@ -49,24 +50,24 @@ pub(super) fn draw(
 ) {
     let tasks = lifetimes(rows);
     let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
-    // Columns of tasks show more than the column of chances.
+    // Task columns are more informative than the chance column.
     for chances in [chances, &[]] {
         let frame = ScheduleFrame::new(screen.width(), place_max, rows, chances);
         if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
             return draw_columns(screen, &frame, rows, &columns);
         }
     }
-    // In a list there is room again.
+    // A list has room for the chance column again.
     let frame = ScheduleFrame::new(screen.width(), PLACE_MAX, rows, chances);
     draw_list(screen, &frame, rows, tasks.keys(), names);
 }
 
-/// The frame common to columns and lists: the step on the left, the chance and the place on the right.
+/// The common frame of columns and lists: the step on the left, the chance and the place on the right.
 struct ScheduleFrame<'a> {
     width: usize,
     left: usize,
     place_width: usize,
-    /// By row; empty if there is no column of chances.
+    /// The text of the chance column for each row; empty if there is no such column.
     chances: &'a [String],
     chance_width: usize,
 }
@@ -78,7 +79,7 @@ impl<'a> ScheduleFrame<'a> {
         rows: &[ScheduleRow],
         chances: &'a [String],
     ) -> ScheduleFrame<'a> {
-        // A place that is cut is cut at a slash, so that it may get shorter than it has to.
+        // A place is cut at a slash, so it may become shorter than necessary.
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { place, called, .. } => Some((place, &called[..])),
@@ -102,7 +103,7 @@ impl<'a> ScheduleFrame<'a> {
         ScheduleFrame { width, left, place_width, chances, chance_width }
     }
 
-    /// Returns the total width of the texts.
+    /// Returns the total width for texts.
     fn area(&self) -> usize {
         let of = |width: usize| if width > 0 { width + 2 } else { 0 };
         self.width.saturating_sub(self.left + of(self.place_width) + of(self.chance_width))
@@ -119,13 +120,13 @@ impl<'a> ScheduleFrame<'a> {
             line.put(self.width - "place".len(), Paint::Faint, "place");
         }
         if self.chance_width > 0 {
-            // Above the last digit of a chance.
+            // The letter P is above the last digit of a chance.
             line.put(self.end() + 3, Paint::Faint, "P");
         }
         line
     }
 
-    /// The edges of a row, in its first line.
+    /// Writes the edges of a row (the step, the chance and the place) on its first line.
     fn row_edges(&self, line: &mut Line, row: usize, step: Option<usize>, place: &str) {
         self.edges(line, step, place);
         if let Some(chance) = self.chances.get(row) {
@@ -145,7 +146,7 @@ impl<'a> ScheduleFrame<'a> {
         }
     }
 
-    /// A line across all columns.
+    /// Returns a line for a fault, which extends across all columns.
     fn fault(&self, row: usize, step: Option<usize>, text: &str, place: &str) -> Line {
         let mut line = Line::default();
         (self.left..self.end()).for_each(|at| line.put_char(at, Paint::Notice, '─'));
@@ -171,7 +172,7 @@ fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
     }
 }
 
-/// The first and the last row of each task.
+/// Returns the first and the last row of each task.
 fn lifetimes(rows: &[ScheduleRow]) -> Map<TaskId, (usize, usize)> {
     let mut lifetimes = Map::new();
     for (i, row) in rows.iter().enumerate() {
@@ -191,7 +192,7 @@ fn lifetimes(rows: &[ScheduleRow]) -> Map<TaskId, (usize, usize)> {
 
 /// The positions of the columns.
 struct Columns {
-    // By column, from left to right.
+    // The columns from left to right.
     columns: Vec<Column>,
 }
 
@@ -205,7 +206,7 @@ struct Column {
 }
 
 impl Columns {
-    /// `None` if there are more tasks than find room.
+    /// Returns the column positions, or `None` if there is no room for all tasks.
     fn fit(
         frame: &ScheduleFrame<'_>,
         rows: &[ScheduleRow],
@@ -232,7 +233,7 @@ impl Columns {
         Some(Columns { columns: columns.collect() })
     }
 
-    /// The names of the tasks; paths and given names on two lines if they are too long for one.
+    /// Draws the names of the tasks. If a name is too long for one line, paths and given names are on two lines.
     fn header(&self, screen: &mut Screen, frame: &ScheduleFrame<'_>) {
         let whole = |c: &Column| columns(&c.name) < c.width;
         let two_lines = !self.columns.iter().all(whole);
@@ -253,7 +254,7 @@ impl Columns {
         }
     }
 
-    /// The bars of the tasks that are alive in a row.
+    /// Returns a line with the bars of the tasks that are alive in a row.
     fn lanes(&self, row: usize) -> Line {
         let mut line = Line::default();
         for column in self.columns.iter().filter(|c| (c.life.0..=c.life.1).contains(&row)) {
@@ -267,7 +268,7 @@ impl Columns {
     }
 }
 
-/// Takes from the widest columns until they fit.
+/// Reduces the widest columns until all columns fit.
 fn shrink_to(widths: &mut [usize], area: usize) -> Option<()> {
     let last = widths.len().checked_sub(1)?;
     for (least, least_last) in COLUMN_LEAST {
@@ -304,7 +305,7 @@ fn draw_columns(
                 texts.resize(texts.len().max(called.len() + 1), String::new());
                 for (n, text) in texts.iter().enumerate() {
                     let mut line = lanes.clone();
-                    // A blank behind it keeps bars off the text.
+                    // A trailing blank separates the text from the bars.
                     if !text.is_empty() {
                         line.put(column.start, paint, &format!("{text} "));
                     }
@@ -340,8 +341,8 @@ fn draw_columns(
     }
 }
 
-/// Draws a message, from its sender's column to its receiver's column. Its words are on the arrow
-/// or, if they do not fit there and have more room behind it, before `end`, behind it.
+/// Draws a message as an arrow from its sender's column to its receiver's column. The message text is on the arrow. If
+/// it does not fit there and has more room after the arrow, before `end`, it follows the arrow.
 fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, text): (&str, &str)) {
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
     if left == right {
@@ -354,9 +355,9 @@ fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, te
     let goes_right = from.start < to.start;
     line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
-    // Room for the ends of the arrow, blanks, and the comma.
+    // The subtracted width includes the ends of the arrow, the blanks and the comma.
     let room = (right - left).saturating_sub(columns(text) + 7);
-    // A blank on each side, and the comma.
+    // The subtracted width includes a blank on each side and the comma.
     let behind = end.saturating_sub(right + columns(text) + 5);
     if room < columns(message) && room < behind && behind >= MESSAGE_LEAST {
         let text = format!("{}{text} ", before(&cut(message, behind), ", "));
@@ -369,12 +370,12 @@ fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, te
     }
 }
 
-/// The text with what follows it; nothing for none.
+/// Returns the text followed by `then`, or nothing if the text is empty.
 fn before(text: &str, then: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{text}{then}") }
 }
 
-/// Wraps an operation, with all lines but the first indented.
+/// Wraps an operation, with all lines except the first indented.
 fn wrap_operation(text: &str, width: usize, is_call: bool) -> Vec<String> {
     if columns(text) <= width {
         return vec![text.to_owned()];
@@ -385,7 +386,7 @@ fn wrap_operation(text: &str, width: usize, is_call: bool) -> Vec<String> {
     lines
 }
 
-/// A line from one lane to another.
+/// Draws an arrow from one lane to another lane.
 fn arrow(line: &mut Line, from: &Column, to: &Column, row: usize) {
     let goes_on = from.life.1 > row;
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
@@ -415,7 +416,7 @@ fn draw_list<'a>(
 ) {
     let longest = tasks.map(|task| columns(&names.column(*task))).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
-    // A mark before the name of a task means that it preempts another.
+    // A mark before the name of a task means that the task preempts another task.
     let names_at = frame.left + 2;
     let texts = names_at + name_width + 2;
     let mut header = frame.header();
@@ -433,7 +434,7 @@ fn draw_list<'a>(
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }
-                // The name is shown where the task changes, to make the switch visible.
+                // The name is shown whenever the task changes, to make the switch visible.
                 if last != Some(*task) || *fatal {
                     line.put(names_at, Paint::Strong, &cut(&names.column(*task), name_width));
                 }

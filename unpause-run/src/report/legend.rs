@@ -1,4 +1,4 @@
-//! The legend of a schedule: the objects shown, and the places that created them or used them first.
+//! The legend of a schedule: the displayed objects, with the places that created them or used them first.
 
 use super::names::DisplayNames;
 use super::places::cut_place;
@@ -9,10 +9,10 @@ use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen, columns};
 use unpause_ordered::sort;
 
-/// Maximum number of objects in the legend.
+/// The maximum number of objects in the legend.
 const OBJECTS_MAX: usize = 10;
 
-/// Lists the places that created the objects shown, to distinguish them.
+/// Lists the places that created the displayed objects, to distinguish the objects.
 pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
@@ -34,8 +34,8 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, obj
     }
 }
 
-/// Returns the place that created an object, in at most `room` columns; with its first use if other objects were
-/// created there too, or if the place is in std.
+/// Returns the place that created an object, in at most `room` columns. The text includes the object's first use if
+/// other objects were created at the same place, or if the place is in std.
 fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let object = &run.objects[id.index()];
     if object.values == ValueKind::Time {
@@ -46,7 +46,7 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let in_std = is_std(&created);
     let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
     let first = run.events.iter().find(|event| event.object == Some(id));
-    // Memory of a plain thread: the run knows it from its first access on, which may still be waiting.
+    // The run knows the memory of a plain thread only from its first access on, and this access may still be waiting.
     let is_use = |event: &Event| event.object == Some(id) && event.place == object.place;
     let is_wait = |wait: &Wait| wait.object == Some(id) && wait.place == object.place;
     let waits = match &run.outcome {

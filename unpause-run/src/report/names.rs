@@ -1,4 +1,4 @@
-//! Names of the tasks, objects and operations of a run on the screen.
+//! Display names of the tasks, objects and operations of a run.
 
 use std::ptr;
 
@@ -12,42 +12,43 @@ use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
 use unpause_ordered::Map;
 
-/// Maximum width of a task's name, in columns.
+/// The maximum width of a task's name, in columns.
 const NAME_MAX: usize = 40;
-/// Maximum width of a message in words.
+/// The maximum width of the text of a message.
 const MESSAGE_MAX: usize = 48;
 
-/// The names of one run.
+/// The display names of one run.
 pub(super) struct DisplayNames<'a> {
     run: &'a Run,
     objects: Vec<String>,
 }
 
 impl<'a> DisplayNames<'a> {
-    /// Takes time linear in the run, but for a logarithm for each task.
+    /// Creates the names. Linear in the run, except for a logarithmic factor per task.
     pub(super) fn new(run: &'a Run) -> DisplayNames<'a> {
         DisplayNames { run, objects: object_names(run) }
     }
 
-    /// A task: `main`, `0.1` or `0.1 writer`.
+    /// Returns the name of a task: `main`, `0.1` or `0.1 writer`.
     pub(super) fn task(&self, id: TaskId) -> String {
         let task = self.run.tasks.get(id.index());
         task.map_or_else(|| format!("task {}", id.0), |t| cut(&clean(&t.to_string()), NAME_MAX))
     }
 
-    /// An object: its name by the user, else `mutex`; `mutex#1` if there are several of that name.
+    /// Returns the name of an object: its name by the user, else its kind, such as `mutex`. If several objects have the
+    /// same name, they are numbered: `mutex#1`.
     pub(super) fn object(&self, id: ObjectId) -> String {
         self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }
 
-    /// The heading of a column: the node of the task, or the task.
+    /// Returns the heading of a task's column: the node of the task if it has a node, else the task itself.
     pub(super) fn column(&self, id: TaskId) -> String {
         let record = self.run.tasks.get(id.index());
         let node = record.and_then(|task| task.node.as_deref());
         node.map_or_else(|| self.task(id), |node| cut(&clean(node), NAME_MAX))
     }
 
-    /// Returns `true` if several tasks share the column of this one.
+    /// Returns `true` if several tasks share this column.
     pub(super) fn is_crowded(&self, column: TaskId) -> bool {
         let tasks = &self.run.tasks;
         let node = tasks.get(column.index()).and_then(|task| task.node.as_deref());
@@ -55,7 +56,7 @@ impl<'a> DisplayNames<'a> {
         node.is_some() && tasks.iter().filter(shares).count() > 1
     }
 
-    /// The task that the event with this index in [`Run::events`] spawned.
+    /// Returns the task that was spawned by the event with this index in [`Run::events`].
     pub(super) fn spawned_by(&self, event: usize) -> Option<TaskId> {
         let event = self.run.events.get(event)?;
         match event.values {
@@ -78,7 +79,7 @@ impl<'a> DisplayNames<'a> {
         self.operation(event) + &self.values(event)
     }
 
-    /// The memory order of an event, if the run has it.
+    /// Returns the memory order of an event, if the run recorded it.
     fn order(&self, event: &Event) -> String {
         let orders = &self.run.orders;
         let same = |mark: &&OrderMark| {
@@ -109,7 +110,7 @@ impl<'a> DisplayNames<'a> {
         text
     }
 
-    /// Returns a message in words, if it has any.
+    /// Returns a message as text, if it has a text.
     pub(super) fn message(record: &TaskRecord) -> Option<String> {
         Some(cut(&clean(record.message.as_ref()?), MESSAGE_MAX))
     }
@@ -128,7 +129,7 @@ impl<'a> DisplayNames<'a> {
         }
         match (wait.target, wait.op, object) {
             (Some(task), _, _) => format!("waits for {} to end", self.task(task)),
-            // An operation without an effect is always enabled; on an object it waits for a change.
+            // An operation without an effect is always enabled. With an object, it waits for a change of the object.
             (None, Some(op), Some(object)) if op.access == Access::Yield => {
                 format!("waits for {object} to change")
             }
@@ -144,7 +145,7 @@ impl<'a> DisplayNames<'a> {
         }
     }
 
-    /// The store of the newest value, in words, for an operation that has missed it.
+    /// Returns a text about the store of the newest value, for an operation that missed this value.
     fn storer(&self, event: &Event) -> String {
         let Some(store) = stale::newest(self.run, event) else { return String::new() };
         let reason =
@@ -164,7 +165,7 @@ impl<'a> DisplayNames<'a> {
             Values::Read(saw) => format!(" = {}{}", show(saw), self.storer(event)),
             Values::Wrote(left) => format!(" := {}", show(left)),
             Values::Changed(saw, left) => format!(" {} → {}", show(saw), show(left)),
-            // It may fail so without a reason: `compare_exchange_weak`.
+            // `compare_exchange_weak` may fail spuriously.
             Values::Refused(saw, wanted) if saw == wanted => {
                 format!(" = {}, fails spuriously", show(saw))
             }
@@ -176,7 +177,7 @@ impl<'a> DisplayNames<'a> {
     }
 }
 
-/// An operation as the screen names it. In traces it is one word.
+/// Returns the display form of an operation name. In traces, an operation name is one word.
 fn spoken(op: &str) -> &str {
     match op {
         "ends_early" => "the timer ends early",
@@ -191,7 +192,8 @@ fn spoken(op: &str) -> &str {
     }
 }
 
-/// The name of each object, or its kind, with its node if each has its own; numbered where several have one.
+/// Returns the display name of each object: its name or its kind. The node is added if each node has its own object,
+/// and objects with the same name are numbered.
 fn object_names(run: &Run) -> Vec<String> {
     let called = |object: &ObjectRecord| {
         let name = object.name.map_or(object.kind.into(), |name| cut(&clean(name), NAME_MAX));

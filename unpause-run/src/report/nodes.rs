@@ -1,4 +1,5 @@
-//! Columns of nodes: the tasks of a node share one, and a message is an arrow from its sender's to its receiver's.
+//! Node columns: the tasks of a node share a column, and a message is an arrow from the sender's column to the
+//! receiver's column.
 
 use super::names::DisplayNames;
 use super::schedule::ScheduleRow;
@@ -8,7 +9,7 @@ use crate::run::ids::TaskId;
 use crate::run::op::Access;
 use unpause_ordered::Map;
 
-/// Puts the rows into the columns of nodes. Rows of runs without nodes stay as they are.
+/// Moves the rows into node columns. Rows of runs without nodes remain unchanged.
 pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<ScheduleRow>) {
     if run.tasks.iter().all(|task| task.node.is_none()) {
         return;
@@ -48,14 +49,14 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
     rows.retain(|row| !matches!(row, ScheduleRow::Preempted { from, to } if from == to));
 }
 
-/// The operations of a message besides its arrival: rows begin with them.
+/// The operations of a message before its arrival. Row texts begin with these words.
 const BEFORE_ARRIVAL: [&str; 2] = ["start", "travel"];
 const LOSE: &str = "lose";
 
-/// Leaves one row of each message: its arrival, or its loss. Its start, and the end of its latency, are none.
+/// Keeps one row of each message: its arrival or its loss. Removes the rows of its start and of the end of its latency.
 fn merge_arrivals(run: &Run, rows: &mut Vec<ScheduleRow>) {
     let is_message = |task: TaskId| run.tasks.get(task.index()).is_some_and(|it| it.from.is_some());
-    // Of a row that was left out, for the next one of the same step.
+    // The step of a removed row, for the next row of the same step.
     let mut first = None;
     let mut merged: Vec<ScheduleRow> = Vec::with_capacity(rows.len());
     for mut row in rows.drain(..) {
@@ -66,7 +67,7 @@ fn merge_arrivals(run: &Run, rows: &mut Vec<ScheduleRow>) {
                     continue;
                 }
                 if text.starts_with(LOSE) {
-                    // The row before is the arrival, in which it is lost.
+                    // The previous row is the arrival at which the message is lost.
                     if let Some(ScheduleRow::Operation { step: arrived, .. }) = merged.pop() {
                         first = arrived;
                     }
@@ -80,7 +81,7 @@ fn merge_arrivals(run: &Run, rows: &mut Vec<ScheduleRow>) {
     *rows = merged;
 }
 
-/// The steps in which messages were sent.
+/// Returns the steps in which messages were sent.
 fn sent_in(run: &Run) -> Map<TaskId, u32> {
     let sent = run.events.iter().filter_map(|event| match event.values {
         Values::Task(task) if event.op.access == Access::Spawn => Some((task, event.step)),
@@ -89,13 +90,13 @@ fn sent_in(run: &Run) -> Map<TaskId, u32> {
     sent.collect()
 }
 
-/// The task in whose column a task is shown: the first one of its node.
+/// Returns the task that represents the column of `task`: the first task of its node.
 pub(super) fn column_of(run: &Run, task: TaskId) -> TaskId {
     let node = run.tasks.get(task.index()).and_then(|record| record.node.as_deref());
     node.map_or(task, |node| node_column(run, node))
 }
 
-/// The first task of a node; the body for a node without one, such as the outside.
+/// Returns the first task of a node, or the body of the test for a node without tasks, such as the outside.
 fn node_column(run: &Run, node: &str) -> TaskId {
     let is_in = |record: &crate::run::TaskRecord| {
         record.from.is_none() && record.node.as_deref() == Some(node)

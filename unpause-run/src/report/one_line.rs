@@ -1,4 +1,4 @@
-//! A failure in one line: for the header of a trace, and for the text a test fails with.
+//! A failure as one line, for the header of a trace and for the failure text of a test.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use crate::run::place::portable;
 use crate::run::{Condition, Failure, Run};
 use unpause_check::verdict::Verdict;
 
-/// Returns the failure on one line, the message of a panic included.
+/// Returns the failure as one line, including the message of a panic.
 pub fn one_line(failure: &Failure, run: &Run) -> String {
     let task = |id: TaskId| match run.tasks.get(id.index()) {
         Some(task) => task.to_string(),
@@ -89,6 +89,6 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
         Failure::Misuse { message, place } => format!("{message} (at {})", at(place)),
     };
-    // The message of a panic may have several lines, and callers print one line for each failure.
+    // The message of a panic may have several lines, but callers print one line for each failure.
     line.replace(['\n', '\r'], " ")
 }

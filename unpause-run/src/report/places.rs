@@ -1,19 +1,19 @@
-//! Places cut to the room that a screen has for them.
+//! Places, shortened to the available width of a screen.
 
 use crate::run::place::{package, portable as shown};
 use unpause_check::picture::screen::{clean, columns};
 
-/// A place, or as much of it as fits. Escaped as all text is.
+/// Returns a place, or as much of it as fits. The text is escaped, like all text on a screen.
 pub(super) fn cut_place(place: &str, width: usize) -> String {
     shortened(&shown(&clean(place)), width)
 }
 
-/// Minimum number of columns in which a crate's name is still recognisable.
+/// The minimum number of columns at which the name of a crate is still recognizable.
 const NAME_LEAST: usize = 4;
 
-/// Returns a [shown] place, or as much of it as fits: without the version, then without the folders between
-/// the crate and the file, then with the beginning of the crate's name, then as much of the end of the path as fits.
-/// This end begins with a whole part of the path if possible.
+/// Returns a [shown] place, shortened until it fits. First the version is removed, then the folders between the crate
+/// and the file, then the end of the crate's name. Finally, only the end of the path remains. This end begins with a
+/// complete part of the path if possible.
 pub(super) fn shortened(place: &str, width: usize) -> String {
     let fits = |place: &str| columns(place) <= width;
     if fits(place) {
@@ -42,13 +42,13 @@ pub(super) fn shortened(place: &str, width: usize) -> String {
     }
 }
 
-/// Returns the longest beginning of a text that fits into `width` columns.
+/// Returns the longest prefix of a text that fits into `width` columns.
 fn begin(text: &str, width: usize) -> &str {
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     ends.map(|at| &text[..at]).take_while(|begin| columns(begin) <= width).last().unwrap_or("")
 }
 
-/// `bounded-2.5.0` without its version.
+/// Returns a name such as `bounded-2.5.0` without its version.
 fn without_version(name: &str) -> &str {
     let is_version = |text: &str| {
         let digits = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());

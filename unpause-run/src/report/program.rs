@@ -1,15 +1,16 @@
-//! The generated program of a failing run: a line for each part, concurrent parts below each other.
+//! The generated program of a failing run: a line for each part, with concurrent parts below each
+//! other.
 
 use crate::run::Run;
 use crate::run::program::{CommandRecord, Part, ProgramRecord};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
-/// Maximum number of parts shown.
+/// The maximum number of parts shown.
 const PARTS_MAX: usize = 40;
-/// Maximum width of the text of a command.
+/// The maximum width of the text of a command.
 const TEXT_MAX: usize = 60;
 
-/// Draws the programs of a run that have anything left.
+/// Draws the programs of a run that have remaining commands.
 pub(super) fn draw(screen: &mut Screen, run: &Run) {
     for program in &run.programs {
         let left = program.left();

@@ -1,7 +1,7 @@
-//! Panics of code that needs a tokio runtime, which a run does not have: names the replacement for
-//! the called function.
+//! Panics of code that needs a tokio runtime, which a run does not have. The advice names a replacement for the called
+//! function.
 
-/// Parts of the messages of these panics.
+/// Parts of the messages of such panics.
 const MESSAGES: [&str; 4] = [
     "there is no reactor running",
     "called from outside of a `task::LocalSet`",
@@ -12,13 +12,13 @@ const MESSAGES: [&str; 4] = [
 /// A part of tokio that needs its runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct RuntimePart {
-    /// The beginning of the paths of its functions, as a backtrace has them.
+    /// The prefix of the paths of its functions, as they appear in a backtrace.
     pub path: &'static str,
-    /// The remedy.
+    /// The remedy, as a sentence.
     pub instead: &'static str,
 }
 
-/// The parts of tokio that need its runtime. An earlier row has precedence.
+/// The parts of tokio that need a tokio runtime. Earlier rows have precedence.
 pub const RUNTIME_PARTS: &[RuntimePart] = &[
     RuntimePart {
         path: "tokio::task::spawn::",
@@ -59,16 +59,16 @@ pub const RUNTIME_PARTS: &[RuntimePart] = &[
     },
 ];
 
-/// The advice if the function is not known.
+/// The advice if the function is unknown.
 const ANY: &str = "In place of tokio::spawn, spawn_blocking, JoinSet and LocalSet use sim::spawn and sim::task, in place of \
     tokio::time, net and fs use sim::time, sim::net and sim::fs.";
 
-/// Returns `true` for the message of a panic of code that needs a runtime of tokio.
+/// Returns `true` if the panic message belongs to code that needs a tokio runtime.
 pub fn is_needed(message: &str) -> bool {
     MESSAGES.iter().any(|part| message.contains(part))
 }
 
-/// The advice about such a panic, in lines. `function` is the called function of tokio, if that is known.
+/// Returns the advice about such a panic, as lines. `function` is the called function of tokio, if known.
 pub(super) fn advice(function: Option<&str>) -> String {
     let part = function
         .and_then(|function| RUNTIME_PARTS.iter().find(|part| function.starts_with(part.path)));

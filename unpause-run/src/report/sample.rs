@@ -1,4 +1,4 @@
-//! Runs made by hand for the tests of the renderers. Their places are in this file.
+//! Hand-written runs for the tests of the renderers. Their places are in this file.
 
 use std::panic::Location;
 
@@ -23,13 +23,13 @@ pub(super) fn here() -> Place {
     Location::caller()
 }
 
-/// A run that is being written down.
+/// A run that a test builds step by step.
 pub(super) struct Sample {
     pub(super) run: Run,
 }
 
 impl Sample {
-    /// A run of the body of the test and its children, with these names.
+    /// Creates a run of the body of the test and its children, which have these names.
     #[track_caller]
     pub(super) fn of(children: &[&str]) -> Sample {
         let main = TaskRecord {
@@ -85,7 +85,7 @@ impl Sample {
         ObjectId::new(self.run.objects.len() as u32 - 1)
     }
 
-    /// A step that is no preemption.
+    /// Adds a step that is not a preemption.
     pub(super) fn step(&mut self, task: u32) -> &mut Sample {
         self.run.steps.push(StepRecord { task: TaskId(task), candidates: 2, preempts: false });
         self
@@ -96,7 +96,7 @@ impl Sample {
         self
     }
 
-    /// Something the last step did.
+    /// Adds an operation of the last step.
     #[track_caller]
     pub(super) fn did(&mut self, op: &'static Op, object: Option<ObjectId>, values: Values) {
         let step = self.run.steps.len() as u32 - 1;
@@ -111,7 +111,7 @@ impl Sample {
         self.run.events.push(Event { step, task, object, op, place: here(), values });
     }
 
-    /// A report of this run with everything in it that a report can have.
+    /// Returns a report of this run, with example data in most fields.
     pub(super) fn report(mut self, test: &str, failure: Failure) -> Report {
         self.run.outcome = Outcome::Failed(failure);
         let size = Size::of(&self.run);
@@ -148,7 +148,8 @@ impl Sample {
     }
 }
 
-/// One operation of a history: client, operation, time of invocation, result, time of return.
+/// Creates an operation of a history: client, operation, time of invocation, and the result with
+/// the time of return.
 pub(super) fn call(
     client: u32,
     op: &str,
@@ -159,7 +160,7 @@ pub(super) fn call(
     Operation { client, op: op.to_owned(), invoked, returned }
 }
 
-/// Two increments that load and then store, and one is lost.
+/// Two increments that load and then store, so that one increment is lost.
 pub(super) fn lost_update() -> Report {
     let mut s = Sample::of(&["", ""]);
     let counter = Some(s.object("atomic", ValueKind::Unsigned));
@@ -239,7 +240,7 @@ pub(super) fn deadlock() -> Report {
     s.report("bank::transfers_do_not_block", Failure::Deadlock { waits })
 }
 
-/// A task that spins on a flag that is never set, while another one is done.
+/// A task that spins on a flag that is never set, while another task has ended.
 pub(super) fn spin() -> Report {
     let mut s = Sample::of(&["spinner", "other"]);
     let flag = Some(s.object("atomic", ValueKind::Bool));
@@ -260,7 +261,7 @@ pub(super) fn spin() -> Report {
     s.report("spin::the_flag_is_seen", Failure::StepLimit { steps: 1000, cycle })
 }
 
-/// A panic in a task, after a value was drawn and an exchange was refused.
+/// A panic in a task, after a draw and a failed compare-exchange.
 pub(super) fn panic() -> Report {
     let mut s = Sample::of(&["writer"]);
     let slot = Some(s.object("atomic", ValueKind::Signed));
@@ -276,7 +277,7 @@ pub(super) fn panic() -> Report {
     s.report("slot::a_free_slot_is_taken", Failure::Panic { task: TaskId(1), message, place })
 }
 
-/// A queue with a long history. Its reader got an element twice.
+/// A queue with a long history, in which a reader received an element twice.
 pub(super) fn queue() -> Report {
     let mut s = Sample::of(&["producer", "consumer"]);
     s.step(0);
@@ -307,7 +308,7 @@ pub(super) fn queue() -> Report {
     s.report("queue::each_element_is_popped_once", failure)
 }
 
-/// Many tasks that do the same, so many that there is no room for columns.
+/// So many tasks that there is no room for columns. All tasks do the same.
 pub(super) fn crowd() -> Report {
     let mut s = Sample::of(&["a"; 9]);
     let counter = Some(s.object("atomic", ValueKind::Unsigned));
@@ -325,7 +326,7 @@ pub(super) fn crowd() -> Report {
     s.report("crowd::nobody_is_lost", Failure::Error { message: "Lost(8)".to_owned() })
 }
 
-/// The lost update, but the run ended in another way.
+/// The run of the lost update, but with another failure.
 pub(super) fn lost_update_that(failure: Failure) -> Report {
     let mut report = lost_update();
     if let Some(finding) = &mut report.finding {
@@ -334,7 +335,7 @@ pub(super) fn lost_update_that(failure: Failure) -> Report {
     report
 }
 
-/// A history that the checker could not decide, on real threads.
+/// An undecided history check, on real threads.
 pub(super) fn undecided_on_real_threads() -> Report {
     let s = Sample::of(&[]);
     let exhausted = Exhausted { nodes: 1_000_000, longest: 2, operations: 3, ..Default::default() };
@@ -382,7 +383,7 @@ pub(super) fn starved() -> Report {
     s.report("channel::the_reader_ends", Failure::Deadlock { waits })
 }
 
-/// Six tasks and a schedule that is long, with operations that have long names.
+/// Six tasks with a long schedule, and operations with long names.
 pub(super) fn long() -> Report {
     let mut s = Sample::of(&["reader", "writer", "", "a_task_with_a_long_name", "closer"]);
     let flag = Some(s.object("atomic", ValueKind::Bool));
@@ -401,7 +402,7 @@ pub(super) fn long() -> Report {
     s.report("long::it_ends_in_time", Failure::Panic { task: TaskId(5), message, place })
 }
 
-/// A place in another crate.
+/// Returns a place in another crate.
 pub(super) fn in_core() -> Place {
     struct Made(Place);
     impl Default for Made {
@@ -414,7 +415,7 @@ pub(super) fn in_core() -> Place {
     made.0
 }
 
-/// Calls of several steps each at a place. One of them is interrupted.
+/// Calls at a place that take several steps each. One of the calls is interrupted.
 pub(super) fn calls(place: Place) -> Report {
     let mut s = Sample::of(&["reader", "writer"]);
     let permits = Some(s.object("atomic", ValueKind::Unsigned));
@@ -441,7 +442,7 @@ pub(super) fn calls(place: Place) -> Report {
             s.run.events.last_mut().unwrap().place = place;
             s.did(&GLANCE, permits, Values::None);
         }
-        // The caller reaches a point of its own after each call.
+        // The caller reaches its own point after each call.
         s.step(task).did(&LOAD, permits, Values::Read(n));
     }
     let (message, place) = ("one permit too many".to_owned(), here().to_string());
@@ -462,17 +463,17 @@ pub(super) fn no_end_on_real_threads() -> Report {
     report
 }
 
-/// A task of no node.
+/// Creates a task without a node.
 #[track_caller]
 fn nobody() -> TaskRecord {
     let (path, name, place) = (TaskPath::main(), None, here());
     TaskRecord { path, name, place, node: None, from: None, message: None }
 }
 
-/// For searches, and for no screen.
+/// An operation for searches that no screen shows.
 const GLANCE: Op = Op::new("glance", Access::Peek).quiet();
 
-/// A long call of one task at one place. In its middle a nemesis causes a fault.
+/// A long call of one task at one place. A nemesis injects a fault in the middle of the call.
 pub(super) fn fault_within_a_call() -> Report {
     const ISOLATE: Op = Op::new("isolate", Access::Tell);
     let mut s = Sample::of(&["reader"]);

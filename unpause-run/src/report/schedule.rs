@@ -1,10 +1,9 @@
-//! The rows of a schedule: steps, their operations, and preemptions.
+//! The rows of a schedule: steps with their operations, and preemptions.
 //!
-//! In a long schedule the successive steps of a task in one file, such as the steps of a call of
-//! another crate, are folded to a row ([`folds`]). A schedule that is still long is shown in part
-//! ([`long`]). If a schedule ends in a loop, the way into the loop and one round are shown. The
-//! steps of one call of a plain thread are one row ([`calls`](super::calls)). [`lanes`] draws the
-//! rows.
+//! In a long schedule, consecutive steps of a task in one file, for example in a call of another crate, are folded into
+//! a row ([`folds`]). A schedule that is still too long is shown in part ([`long`]). If a schedule ends in a loop, the
+//! steps before the loop and one iteration are shown. The steps of one call of a plain thread are one row
+//! ([`calls`](super::calls)). [`lanes`] draws the rows.
 
 mod long;
 
@@ -26,26 +25,26 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
 use unpause_check::picture::screen::{Screen, clean, plural};
 
-/// Maximum number of different operations listed for folded steps.
+/// The maximum number of distinct operations in a row of folded steps.
 const FOLDED_OPERATIONS_MAX: usize = 4;
-/// Maximum number of rows of a step.
+/// The maximum number of rows of a step.
 const ROWS_PER_STEP: usize = 12;
-/// Maximum number of waiting tasks drawn at the end.
+/// The maximum number of waiting tasks drawn at the end.
 const WAITS_MAX: usize = 12;
 
 /// A row of the schedule.
 pub(super) enum ScheduleRow {
     /// An operation of a task.
     Operation {
-        /// The step it belongs to, in its first row.
+        /// The step of the operation; set only in the first row of the step.
         step: Option<usize>,
         task: TaskId,
         text: String,
         place: String,
-        /// The places of the calls around the operation, innermost first, without `place`: in a crate between the
-        /// primitive and the test, if any, and in the package under test.
+        /// The places of the calls around the operation, innermost first, without `place`. They are in a crate between
+        /// the primitive and the test, if any, and in the package under test.
         called: Vec<String>,
-        /// True if the run failed with it.
+        /// True if the run failed at this operation.
         fatal: bool,
     },
     /// A message arrives: an arrow between the columns of two nodes.
@@ -53,20 +52,20 @@ pub(super) enum ScheduleRow {
         step: Option<usize>,
         from: TaskId,
         to: TaskId,
-        /// The message in words; may be empty.
+        /// The message as text; may be empty.
         message: String,
         text: String,
         place: String,
     },
     /// A fault of a nemesis begins or ends: a line across all columns.
     Fault { step: Option<usize>, text: String, place: String },
-    /// The turn was taken from one task by another.
+    /// A task preempted another task.
     Preempted { from: TaskId, to: TaskId },
-    /// Something about the schedule itself, such as how many steps are left out.
+    /// A remark about the schedule itself, such as the number of omitted steps.
     Remark(String),
 }
 
-/// Draws the schedule of a failing run. Nothing if it has no steps, as on real threads.
+/// Draws the schedule of a failing run, or nothing if the run has no steps, as on real threads.
 pub(super) fn draw(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
     let run = &finding.run;
     if run.steps.is_empty() {
@@ -91,17 +90,17 @@ fn summary(run: &Run) -> String {
     parts.join(", ")
 }
 
-/// The rows while they are put together.
+/// The rows of a schedule during their construction.
 struct ScheduleTable<'a> {
     run: &'a Run,
     names: &'a DisplayNames<'a>,
-    // The indices of the events and draws of each step.
+    // For each step, the indices of its events and draws.
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
     calls: CallSteps<'a>,
     nemeses: Nemeses,
     rows: Vec<ScheduleRow>,
-    // The objects that are spoken of. Invariant: no duplicates.
+    // The objects that the rows mention. Invariant: no duplicates.
     objects: Vec<ObjectId>,
 }
 
@@ -161,7 +160,7 @@ impl<'a> ScheduleTable<'a> {
         std::iter::once(task).chain(events.map(|e| (e.task, Some((e.op.name, e.object)))))
     }
 
-    /// The faults that begin or end in a step. The first row takes its number.
+    /// Adds the faults that begin or end in a step. The first row takes the step number.
     fn faults(&mut self, step: &mut Option<usize>) {
         let Some(at) = *step else { return };
         for fault in self.nemeses.tell(self.run, self.names, &self.events[at]) {
@@ -170,7 +169,7 @@ impl<'a> ScheduleTable<'a> {
         }
     }
 
-    /// Adds the last move of the time before one of these steps.
+    /// Adds the last time advance before any of these steps.
     fn time(&mut self, steps: &Range<usize>) {
         let moves = &self.run.time_moves;
         let end = moves.partition_point(|moved| (moved.step as usize) < steps.end);
@@ -181,7 +180,7 @@ impl<'a> ScheduleTable<'a> {
         }
     }
 
-    /// A step, or several shown as one.
+    /// Adds a step, or several steps as one row.
     fn unit(&mut self, steps: Range<usize>) {
         self.time(&steps);
         if let Some((row, objects)) = self.calls.row(steps.clone(), &self.events, self.names) {
@@ -206,7 +205,7 @@ impl<'a> ScheduleTable<'a> {
                 Some((_, times)) => *times += 1,
                 None => operations.push((operation, 1)),
             }
-            // The operations that are shown.
+            // The displayed operations.
             if operations.len() <= FOLDED_OPERATIONS_MAX {
                 self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
             }
@@ -232,7 +231,7 @@ impl<'a> ScheduleTable<'a> {
         });
     }
 
-    /// The operations of a step that get words of their own: neither quiet ones nor parts of a
+    /// Returns the operations of a step that are displayed with their own text: they are not quiet and not part of a
     /// fault.
     fn shown(&self, step: usize) -> Vec<usize> {
         let is_shown = |index: &usize| {
@@ -242,7 +241,7 @@ impl<'a> ScheduleTable<'a> {
         self.events[step].iter().copied().filter(is_shown).collect()
     }
 
-    /// Adds a row if this step preempted the task of the previous one.
+    /// Adds a row if this step preempted the task of the previous step.
     fn preempted(&mut self, step: usize) {
         let steps = &self.run.steps;
         let task = steps[step].task;
@@ -269,12 +268,13 @@ impl<'a> ScheduleTable<'a> {
             operations.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
-        // Draws that generated a program are omitted, because its commands are shown; so are settings of the run.
+        // Draws that generated a program are omitted, because the commands of the program are shown. Settings of the
+        // run are omitted, too.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         let draws = self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]);
         for draw in draws {
             let text = match draw.why.starts_with(BUGGIFY) {
-                // In words, if it has an effect.
+                // A draw of `buggify!` is shown with its name, but only if it has an effect.
                 true if draw.value == 0 => continue,
                 true => draw.why.to_owned(),
                 false if draw.given => continue,
@@ -316,7 +316,7 @@ impl<'a> ScheduleTable<'a> {
         }
     }
 
-    /// Returns the number of leading events shown as one: spawns at one place, such as in a loop.
+    /// Returns the number of leading events that are shown as one, such as spawns at one place in a loop.
     fn alike(&self, events: &[usize]) -> usize {
         let first = &self.run.events[events[0]];
         let alike = |i: &&usize| {
@@ -327,7 +327,7 @@ impl<'a> ScheduleTable<'a> {
         events.iter().take_while(alike).count().max(1)
     }
 
-    /// Returns the text of events that are shown as one.
+    /// Returns the text of events that are shown as a single event.
     fn text(&self, events: &[usize]) -> String {
         let spawned: Vec<TaskId> =
             events.iter().filter_map(|i| self.names.spawned_by(*i)).collect();
@@ -341,7 +341,7 @@ impl<'a> ScheduleTable<'a> {
         }
     }
 
-    /// Adds the end of the run to the columns of the tasks concerned.
+    /// Adds the end of the run to the columns of the affected tasks.
     fn ending(&mut self) {
         let Outcome::Failed(failure) = &self.run.outcome else {
             return;
@@ -393,7 +393,7 @@ impl<'a> ScheduleTable<'a> {
     }
 }
 
-/// The step at which the run departs from the expected one, and the text for it.
+/// Returns the step at which the run diverges from the expected run, and the text for it.
 fn parting(run: &Run) -> Option<(u32, &'static str)> {
     match &run.outcome {
         Outcome::Failed(Failure::Diverged { step, .. }) => {
@@ -406,13 +406,13 @@ fn parting(run: &Run) -> Option<(u32, &'static str)> {
     }
 }
 
-/// A cycle at the end of a run, in steps.
+/// A loop at the end of a run, in steps.
 struct Loop {
     start: usize,
     period: usize,
 }
 
-/// The indices of things, by the step each belongs to. Things of no step are left out.
+/// Groups items by their step: for each step, the indices of its items. Items without a step are left out.
 fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
     let mut table = vec![Vec::new(); steps];
     for (index, step) in of.enumerate() {

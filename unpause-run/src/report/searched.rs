@@ -1,18 +1,18 @@
-//! The result of a search on the screen: how far it came, its limits, and what it relied on.
+//! The result of a search on the screen: its progress, its limits, and its assumptions.
 
 use super::proven::ORDERS_UNTRIED;
 use super::{Audit, Bound, Cause, Clash, OrdersTaken, RunsEstimate, Searched, Share};
 use unpause_check::picture::screen::{Paint, Screen, clean, plural};
 
-/// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
+/// Returns the completed percentage of the runs at the next bound, as text.
 fn within(bound: &Bound, part: f64) -> String {
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
     let part = 100.0 * part.clamp(0.0, 1.0);
     format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
 }
 
-/// Returns the number of runs within the next bound, such as `; an estimated 4100 runs have at most 2 preemptions, 3900
-/// to 4300`. Empty without an estimate.
+/// Returns an estimate of the number of runs within the next bound, such as
+/// `; an estimated 4100 runs have at most 2 preemptions, 3900 to 4300`. Empty without an estimate.
 fn of_estimated(bound: &Bound, estimate: Option<RunsEstimate>) -> String {
     let Some(estimate) = estimate else { return String::new() };
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
@@ -21,7 +21,7 @@ fn of_estimated(bound: &Bound, estimate: Option<RunsEstimate>) -> String {
     format!("; an estimated {runs} runs have {next}, {low} to {high}")
 }
 
-/// Says that a search is complete.
+/// Returns the statement that a search is complete.
 pub(super) fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     if let (Some(Share { number, of }), true) = (searched.share, searched.complete) {
@@ -36,7 +36,7 @@ pub(super) fn explored(runs: u64, searched: &Searched) -> String {
     }
 }
 
-/// Returns the runs that a search has completed, such as `at most 2 preemptions`.
+/// Returns a description of the runs that a search has completed, such as `at most 2 preemptions`.
 pub(super) fn at_most(bound: &Bound) -> String {
     match bound.through {
         Some(0) => format!("no {}", clean(&bound.what)),
@@ -54,7 +54,7 @@ const SAMPLE: &str = "An unfinished search has run similar interleavings only. T
     size, run seeds first: remove the strategy, or set SIM_STRATEGY=portfolio";
 
 impl RunsEstimate {
-    /// The estimate in words, with two significant digits.
+    /// Returns the estimate as text, with two significant digits.
     fn text(self) -> String {
         let [runs, low, high] = self.rounded();
         format!("an estimated {runs} runs in all, {low} to {high}")
@@ -66,7 +66,7 @@ impl RunsEstimate {
     }
 }
 
-/// A number with two significant digits: `1.2 million`.
+/// Formats a number with two significant digits: `1.2 million`.
 fn rounded(number: u64) -> String {
     let digits = number.checked_ilog10().unwrap_or(0);
     let unit = 10u64.pow(digits.saturating_sub(1));
@@ -79,7 +79,7 @@ fn rounded(number: u64) -> String {
     }
 }
 
-/// The reason why each order of steps was a run of its own.
+/// Returns the reason why each order of steps was explored as a separate run.
 fn because(searched: &Searched) -> String {
     match &searched.cause {
         Some(Cause::Clash(clash)) => did_not_commute(Some(clash)),
@@ -93,7 +93,7 @@ fn because(searched: &Searched) -> String {
     }
 }
 
-/// Says that the order of two steps made a difference, names the steps, and gives the remedy.
+/// Returns a text which says that the order of two steps made a difference. It names the steps and the remedy.
 fn did_not_commute(clash: Option<&Clash>) -> String {
     let which = match clash {
         Some(clash) => {
@@ -107,7 +107,7 @@ fn did_not_commute(clash: Option<&Clash>) -> String {
     )
 }
 
-/// Writes the limits of the proof of a search, and the reasons.
+/// Writes the limits of a search's proof, and the reasons for them.
 pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let mut say = |label: &str, text: &str| {
         screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
@@ -136,8 +136,8 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         return;
     }
     let part = searched.part.clamp(0.0, 1.0);
-    // At most one of these three holds: runs are left within a bound, runs are left and there is no bound, or the
-    // search is through up to its bound. The reasons below may come on top.
+    // At most one of these three cases applies. Runs are left within a bound, runs are left and there is no bound, or
+    // the search is complete up to its bound. The reasons below may apply in addition.
     if let (Some(bound), false) = (&searched.bound, searched.complete) {
         let done = match bound.through {
             Some(_) => format!("all with {} were, and ", at_most(bound)),

@@ -1,7 +1,7 @@
-//! The generated program of a failing run as Rust source: a function that makes the script of it, and
-//! how it is run in a test of its own.
+//! The generated program of a failing run as Rust source: a function that creates its script, and a test that runs this
+//! script.
 //!
-//! A renderer knows the texts of commands and not their target: the reader adds the objects of the
+//! A renderer knows the texts of commands but not the objects on which they operate. The user adds the objects of the
 //! failing test, and its closure.
 
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use crate::run::Outcome;
 use crate::run::program::{CommandRecord, Fate, Part, ProgramRecord};
 use unpause_check::picture::Style;
 
-/// The programs of a report's failing run as Rust source; a comment if there are none.
+/// Returns the generated programs of the failing run as Rust source; a comment if there are no such programs.
 ///
-/// The source compiles beside the type of the commands if `Program::source`
-/// gives source; by default it does for derived `Debug` of enums and structs of numbers.
+/// The source compiles in a module with the command type in scope if `Program::source` returns Rust source. Its default
+/// does so for enums and structs of numbers with a derived `Debug`.
 ///
 /// ```
 /// use sim::report::{Report, Style, rust};
@@ -28,7 +28,7 @@ pub fn rust(report: &Report, _: &Style) -> String {
     })
 }
 
-/// The source of the programs of a failing run; `None` if nothing is left of any.
+/// Returns the source of the programs of a failing run; `None` if no program has remaining commands.
 fn source(report: &Report, finding: &Finding) -> Option<String> {
     let Finding { run, from, .. } = finding;
     let programs: Vec<&ProgramRecord> =
@@ -96,7 +96,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
         on_one_line(model),
         on_one_line(short),
     );
-    // By position, as a script names a command that has no name.
+    // A script identifies a command without a name by its position.
     let named = |command: &CommandRecord| {
         program.commands.iter().position(|other| std::ptr::eq(other, command)).unwrap_or_default()
     };
@@ -114,7 +114,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
                 write!(out, "        .branch({stage}, {branch}, {source})")
             }
             Part::Suffix => write!(out, "        .suffix({source})"),
-            // A fault has no number among the commands.
+            // A fault has no number in the numbering of commands.
             Part::Nemesis { .. } => {
                 let _ = writeln!(out, "        .fault({source})");
                 continue;
@@ -135,7 +135,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
     out.push_str("}\n");
 }
 
-/// Source that is laid out as `{:#?}` does it, in a line: `Put(\n    1,\n)` is `Put(1)`.
+/// Converts source in the layout of `{:#?}` to one line: `Put(\n    1,\n)` becomes `Put(1)`.
 fn in_one_line(source: &str) -> String {
     let mut out = String::new();
     for line in source.lines().map(str::trim) {
@@ -150,7 +150,7 @@ fn in_one_line(source: &str) -> String {
     out
 }
 
-/// A text in a comment must not leave it.
+/// Puts a text on one line, because a text in a comment must not leave the comment.
 fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! Operations on old stores, with the memory `c11`: the store that each of them missed, and the number of them that a
-//! failure needs.
+//! Operations on old stores, with the memory model `c11`: the newer store that each operation missed, and the number of
+//! such operations that a failure needs.
 
 use std::ptr;
 
@@ -11,8 +11,8 @@ use crate::run::event::{Event, Values};
 use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
 use crate::run::{Outcome, Run};
 
-/// The operations that chose another store than the newest, in words. `None` if the run was not shrunk, or if its
-/// memory is not `c11`.
+/// Returns a text about the operations that did not choose the newest store. `None` if the run was not shrunk, or if
+/// its memory model is not `c11`.
 pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
     let weak = |(name, value): &(String, String)| {
         name == "memory" && MemoryModel::parse(value) == Some(MemoryModel::C11)
@@ -32,12 +32,12 @@ pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
     })
 }
 
-/// The store of the newest value, which the operation before `event` has missed or precedes.
+/// Returns the store of the newest value, which the operation before `event` has missed or precedes.
 pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event> {
     run.events.get(places(run, event)?.0)
 }
 
-/// The reason why nothing orders the store of the newest value before the load that `event` is about.
+/// Returns the reason why nothing orders the store of the newest value before the load described by `event`.
 pub(super) fn unordered(run: &Run, event: &Event) -> Option<Unordered> {
     if event.op.name != MISSED.name {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn unordered(run: &Run, event: &Event) -> Option<Unordered> {
     unordered::reason(run, store, load)
 }
 
-/// The same in words.
+/// Returns the reason of `unordered` as text.
 pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
     let of = |at: usize, does: &str| {
         let mark = run.orders.iter().find(|mark| mark.event == at)?;
@@ -59,7 +59,7 @@ pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
     }
 }
 
-/// The positions of the store of the newest value, and of the operation that has missed it or precedes it.
+/// Returns the positions of the store of the newest value, and of the operation that missed or precedes this store.
 fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let Values::Read(value) = event.values else { return None };
     if ![MISSED.name, PRECEDED.name].contains(&event.op.name) {
@@ -75,7 +75,7 @@ fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let mut of_object = earlier.filter(|(_, other)| other.object == event.object);
     while let Some((place, other)) = of_object.next() {
         if other.op.name == PRECEDED.name {
-            // The store before it is not the newest one either.
+            // The store before this operation is not the newest store either.
             of_object.next();
         } else if left(other) == Some(value) {
             return Some((place, operation));

@@ -5,13 +5,13 @@ use crate::run::statistics::{Count, Statistics};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
 use unpause_ordered::sort_by_key;
 
-/// Maximum number of labels shown.
+/// The maximum number of labels shown.
 const LABELS_MAX: usize = 24;
-/// Maximum width of a label.
+/// The maximum width of a label.
 const LABEL_MAX: usize = 32;
 
-/// Draws the table, and the records of the commands. A test of more `runs` than were counted is
-/// named as such.
+/// Draws the table and the statistics of the commands. If fewer runs were counted than the `runs` of the test, the
+/// heading says so.
 pub(super) fn draw(screen: &mut Screen, statistics: &Statistics, runs: u64) {
     let commands = statistics.commands();
     let counted = match statistics.runs {
@@ -48,7 +48,7 @@ pub(super) fn draw(screen: &mut Screen, statistics: &Statistics, runs: u64) {
     }
 }
 
-/// A line for each label, the most frequent first.
+/// Draws a line for each label, the most frequent label first.
 fn table(screen: &mut Screen, statistics: &Statistics, all: Count) {
     let mut labels: Vec<(&String, &Count)> = statistics.labels.iter().collect();
     sort_by_key(&mut labels, |(label, count)| (std::cmp::Reverse(count.all), *label));
@@ -78,7 +78,7 @@ fn table(screen: &mut Screen, statistics: &Statistics, all: Count) {
     }
 }
 
-/// In how many runs a condition held, and in how many it was to.
+/// Returns a text with the number of runs in which a condition held, and the required share of runs.
 pub(super) fn share(condition: &Condition, runs: u64) -> String {
     let held = condition.runs;
     let wanted = match condition.percent {
@@ -88,7 +88,7 @@ pub(super) fn share(condition: &Condition, runs: u64) -> String {
     format!("in {held} of {} ({}), {wanted}", plural(runs, "run"), in_percent(held, runs))
 }
 
-/// A part of a whole. Nothing that happened is shown as 0 %, and nothing that did not always as 100 %.
+/// Returns a part of a whole in percent. 0 % means never and 100 % means always, even after rounding.
 fn in_percent(part: u64, whole: u64) -> String {
     let percent = (u128::from(part) * 100).checked_div(u128::from(whole)).unwrap_or(0);
     match percent {

@@ -1,4 +1,4 @@
-//! Stronger memory orders with which a failure does not come again.
+//! Stronger memory orders that prevent a failure in all tested runs.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -11,28 +11,28 @@ use crate::run::memory_model::Raise;
 use crate::run::place::portable;
 use unpause_check::picture::screen::clean;
 
-/// An operation with a stronger order.
+/// An operation with a strengthened memory order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strengthened {
-    /// Its name, such as `store`.
+    /// The name of the operation, such as `store`.
     pub op: &'static str,
-    /// Its place.
+    /// The place of the operation.
     pub place: Place,
-    /// The order with which the failure did not come again.
+    /// The memory order that prevented the failure.
     pub order: Ordering,
 }
 
-/// Stronger memory orders with which a failure did not come again.
+/// Strengthened memory orders under which a failure did not recur.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Strengthening {
-    /// The operations. If one of them keeps its order the failure comes.
+    /// The strengthened operations. The failure recurs if any of them keeps its original order.
     pub operations: Vec<Strengthened>,
-    /// The number of runs that were made with all of them.
+    /// The number of runs with all these operations strengthened.
     pub runs: u64,
 }
 
 impl Strengthening {
-    /// The strengthening by these links, judged by so many runs.
+    /// Creates the strengthening of these links, which was tested by `runs` runs.
     #[doc(hidden)]
     pub fn by(links: &[WeakLink], runs: u64) -> Strengthening {
         let mut operations: Vec<Strengthened> = Vec::new();
@@ -50,19 +50,20 @@ impl Strengthening {
     }
 }
 
-/// An operation that orders nothing.
+/// An operation with a memory order too weak to order anything.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WeakLink {
-    /// Its place, and what it lacks.
+    /// The missing ordering, and the place of the operation.
     pub raise: Raise,
-    /// Its name.
+    /// The name of the operation.
     pub op: &'static str,
-    /// Its order.
+    /// The current memory order of the operation.
     pub order: Ordering,
 }
 
-/// The operations of a run whose orders are the reasons of its stale reads, each once.
+/// Returns the operations of a run with memory orders that are the reason for its stale reads, each
+/// operation once.
 #[doc(hidden)]
 pub fn weak_links(run: &Run) -> Vec<WeakLink> {
     let mut links: Vec<WeakLink> = Vec::new();
@@ -83,7 +84,7 @@ pub fn weak_links(run: &Run) -> Vec<WeakLink> {
     links
 }
 
-/// The hint, in words.
+/// Returns the strengthening as a hint for the user.
 pub(super) fn hint(strengthening: &Strengthening, runs: u64) -> String {
     let Strengthening { operations, runs: tried } = strengthening;
     let mut text = "with ".to_owned();

@@ -1,7 +1,7 @@
-//! The report as text for a terminal: the screen of a failed test.
+//! The report as terminal text: the screen of a failed test.
 //!
-//! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
-//! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
+//! All failures have the same frame: verdict and seed, message and place, the result of shrinking, the explanation (see
+//! [`failure`](super::failure)), the schedule and notes. The last part is the commands to continue with.
 
 use super::coverage;
 use super::failure::{details, facts, field, headline, output};
@@ -19,16 +19,15 @@ use crate::run::{Failure, FaultCount, Outcome};
 use unpause_check::picture::Style;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
-/// Maximum number of leaked tasks named.
+/// The maximum number of leaked tasks that are named.
 const LEAKED_MAX: usize = 5;
 
-/// The report as lines of text, each ending in a line feed; in colour only if the style has
-/// colours.
+/// Returns the report as lines of text, each with a line feed at its end. The text has colors only if the style has
+/// colors.
 ///
-/// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`,
-/// `history:`, `replay:` or `record:`, because users copy them. Control characters in names and
-/// messages are escaped. Takes time linear in the length of the run, and shows of a long one the
-/// beginning and the end.
+/// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`, `history:`, `replay:` or
+/// `record:`, because users copy them. Control characters in names and messages are escaped. The time is linear in the
+/// length of the run. For a long run, only the beginning and the end are shown.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};
@@ -71,7 +70,7 @@ fn passed(screen: &mut Screen, report: &Report) {
         _ => plural(report.runs, "run") + &rehearsals(report),
     };
     let counts = format!(": {runs}{real}{}", steps(report));
-    // The counts are the news; a long name gives way to them.
+    // The counts are the important information, so a long name is cut to leave room for them.
     let name = cut(&clean(&report.test), screen.width() - 8 - counts.len().min(32));
     let line = Line::of(Paint::Good, "passed").with(Paint::Plain, &format!("  {name}{counts}"));
     screen.line(line);
@@ -166,7 +165,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     }
 }
 
-/// The first line; a second one if it is too long.
+/// Writes the first line of the report, on two lines if it is too long.
 fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &str) {
     let origin = match &finding.from {
         Origin::Seed(seed) => format!("seed {seed}"),
@@ -179,7 +178,7 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
     let failed = Line::of(Paint::Bad, "FAILED").with(Paint::Plain, "  ");
     let line = failed.clone().with(Paint::Strong, &name);
     let origin = match &finding.run.outcome {
-        // It is about all runs.
+        // This failure concerns all runs.
         Outcome::Failed(Failure::Unproven { .. }) => String::new(),
         _ => format!("{origin}: "),
     };
@@ -215,7 +214,7 @@ fn tested(report: &Report, finding: &Finding) -> String {
     format!("{runs}{seeds}{rehearsals}{}{strategy}{passed}", steps(report))
 }
 
-/// Returns the number of rehearsals, unless it is small compared with the runs.
+/// Returns the number of rehearsals, unless it is small in comparison with the number of runs.
 fn rehearsals(report: &Report) -> String {
     match report.rehearsals {
         few if u64::from(few) * 10 <= report.runs => String::new(),
@@ -223,7 +222,7 @@ fn rehearsals(report: &Report) -> String {
     }
 }
 
-/// Returns the number of steps, if counted: real threads take none.
+/// Returns the number of steps, if counted. Runs on real threads have no steps.
 fn steps(report: &Report) -> String {
     if report.real || report.steps == 0 {
         String::new()
@@ -232,7 +231,7 @@ fn steps(report: &Report) -> String {
     }
 }
 
-/// The sizes before and after shrinking, in the measures that matter and the measures that changed.
+/// Returns the sizes before and after shrinking, with the most important measures and all measures that changed.
 fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     let measures = |size: &Size| {
         let steps = [plural(size.steps, "step"), plural(size.preemptions, "preemption")];
@@ -252,7 +251,7 @@ fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     }
 }
 
-/// That there is no failing run with fewer preemptions, or how far it was looked for one.
+/// Returns a statement about the proof that no failing run has fewer preemptions, or about its progress.
 fn proven(finding: &Finding, proof: &Proof) -> String {
     let Size { preemptions, draws, .. } = Size::of(&finding.run);
     let runs = plural(proof.runs, "run");

@@ -1,11 +1,11 @@
-//! The reason why nothing orders a store before a load that has missed it.
+//! The reason why nothing orders a store before a load that missed this store.
 //!
-//! The load's task may know of the store by a chain of reads: it has read a value of the store's task, or of a task
-//! that had. Such a chain orders the two if each write in it releases and each read acquires, by its own order or by a
-//! fence. The reason is the first link that does not, on the chain with the fewest of them.
+//! The load's task may know the store through a chain of reads: it read a value from the store's task, or from a task
+//! with such a read. A chain orders the store before the load if each write in it releases and each read acquires, by
+//! its own memory order or by a fence. The reason is the first weak link on the chain with the fewest weak links.
 //!
-//! The source of a read is the last store of the value that it has seen. If two stores have left that value, the source
-//! is not known, and no reason is given.
+//! The source of a read is the last store of the value that it returned. If two stores wrote this value, the source is
+//! ambiguous, and no reason is given.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Release, SeqCst};
 
@@ -17,27 +17,27 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::memory_model::{MISSED, PRECEDED};
 use crate::run::op::{Access, Op};
 
-/// The reason.
+/// A reason why the store is not ordered before the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unordered {
-    /// There is no chain.
+    /// There is no chain of reads.
     Unconnected,
-    /// The event at this position writes, and does not release.
+    /// The event at this position writes but does not release.
     NoRelease(usize),
-    /// The event at this position reads, and does not acquire.
+    /// The event at this position reads but does not acquire.
     NoAcquire(usize),
 }
 
-/// The knowledge of the store that a task has, or that a store publishes.
+/// A chain through which a task knows the store, or which a store publishes.
 #[derive(Clone, Copy, Default, Debug)]
 struct Chain {
-    /// The number of links that order nothing.
+    /// The number of weak links, which order nothing.
     weak: u32,
     first: Option<Unordered>,
 }
 
 impl Chain {
-    /// The chain with one more link.
+    /// Returns the chain with one more link.
     fn then(self, is_strong: bool, link: Unordered) -> Chain {
         match is_strong {
             true => self,
@@ -46,7 +46,7 @@ impl Chain {
     }
 }
 
-/// The chain with fewer weak links.
+/// Returns the chain with fewer weak links.
 fn better(one: Option<Chain>, other: Option<Chain>) -> Option<Chain> {
     match (one, other) {
         (Some(one), Some(other)) if other.weak < one.weak => Some(other),
@@ -62,28 +62,29 @@ fn acquires(order: Ordering) -> bool {
     matches!(order, Acquire | AcqRel | SeqCst)
 }
 
-/// A task, and what it knows of the store.
+/// The knowledge of a task about the store.
 #[derive(Clone, Copy, Default)]
 struct Knower {
-    /// By what happens before, or would with stronger orders.
+    /// The chain by happens-before, or by the happens-before of stronger orders.
     knows: Option<Chain>,
-    /// At its last fence that releases.
+    /// The chain known at the task's last fence that releases.
     at_fence: Option<Chain>,
-    /// By reads that only a fence turns into acquires.
+    /// The chain of reads that acquire only through a later fence.
     pending: Option<Chain>,
 }
 
-/// A walk from the store to the load.
+/// A traversal of the events from the store to the load.
 struct Walk<'run> {
     run: &'run Run,
     tasks: Map<TaskId, Knower>,
-    /// By store, its task's knowledge: if it releases, and as it is published.
+    /// For each store, the chain that it publishes: its task's knowledge, limited by what the store releases.
     published: Map<usize, Chain>,
-    /// By object that is no atomic, the knowledge of all that have used it.
+    /// For each object that is not an atomic, the combined knowledge of all tasks that have used it.
     objects: Map<ObjectId, Chain>,
 }
 
-/// The reason why nothing orders the store at one position before the load at another one. `None` if it is not known.
+/// Returns the reason why nothing orders the store at position `store` before the load at position `load`. `None` if
+/// the reason is unknown.
 pub(super) fn reason(run: &Run, store: usize, load: usize) -> Option<Unordered> {
     let mut walk =
         Walk { run, tasks: Map::default(), published: Map::default(), objects: Map::default() };
@@ -103,7 +104,7 @@ impl Walk<'_> {
         self.tasks.get(&task).copied().unwrap_or_default()
     }
 
-    /// Takes in an event. `None` if the source of its value is not known.
+    /// Processes an event. Returns `None` if the source of its value is unknown.
     fn event(&mut self, at: usize) -> Option<()> {
         let event = &self.run.events[at];
         let Event { task, object, op, values, .. } = *event;
@@ -169,8 +170,8 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// The store that an event has read from; within: none if that is before the walk. `None` if two stores have left
-    /// the value.
+    /// Returns the store from which an event read; the inner value is `None` if this store is before the traversal. The
+    /// outer value is `None` if two stores wrote the value.
     fn source(&self, at: usize, object: ObjectId, value: u64) -> Option<Option<usize>> {
         let left = |(_, event): &(usize, &Event)| match event.values {
             Values::Wrote(left) | Values::Changed(_, left) => {
@@ -193,7 +194,7 @@ mod tests {
     use crate::run::event::ValueKind;
     use crate::run::memory_model::OrderMark;
 
-    /// Message passing, with these orders and fences: task 1 stores data and flag, task 2 loads the flag.
+    /// Message passing with these orders and fences: task 1 stores the data and the flag, task 2 loads the flag.
     fn message_passing(
         [store, load]: [Ordering; 2],
         fences: [Option<Ordering>; 2],
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(of(Relaxed, Acquire), Some(Unordered::NoRelease(1)));
         assert_eq!(of(Relaxed, Relaxed), Some(Unordered::NoRelease(1)));
         assert_eq!(of(Release, Relaxed), Some(Unordered::NoAcquire(2)));
-        // The machine would have ordered them.
+        // The memory model would have ordered the store and the load.
         assert_eq!(of(Release, Acquire), None);
     }
 

@@ -1,7 +1,7 @@
-//! Waits of plain threads: the waiting calls, and the state of locks whose code is stepped.
+//! Waits of plain threads: the waiting calls, and the state of locks whose code is executed step by step.
 //!
-//! A thread that waits inside a library waits for a word of memory. A reader needs the line of the call in the package
-//! under test, and the thread that last changed the memory read by this call.
+//! A thread that waits inside a library waits for a word of memory, which tells a reader little. More useful are the
+//! line of the call in the package under test, and the thread that last changed the memory read by this call.
 
 mod futures;
 #[cfg(test)]
@@ -17,7 +17,7 @@ pub(super) use self::futures::{Awaits, awaits, executor};
 /// The name of calls that wait for the threads of a scope.
 pub(super) const SCOPE: &str = "thread::scope";
 
-/// Returns the call that a waiting thread is in.
+/// Returns the call in which a thread waits.
 pub(super) fn call_of<'a>(run: &'a Run, wait: &Wait) -> Option<&'a CallRecord> {
     run.calls.iter().find(|call| call.is_last && call.task == wait.task)
 }
@@ -72,8 +72,8 @@ pub(super) fn scope_threads(run: &Run, wait: &Wait) -> Option<Vec<TaskId>> {
     Some(threads)
 }
 
-/// Returns the waits with the holders of locks whose calls were stepped in detail. Of several readers that share a lock
-/// the first one that waits, too, else the first one.
+/// Returns the waits, completed with the holders of locks whose calls were stepped in detail. If several readers share
+/// a lock, the holder is the first reader that also waits, else the first reader.
 pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
     let waits_too =
         |task: TaskId, wait: &Wait| waits.iter().any(|o| o.task == task && task != wait.task);
@@ -87,14 +87,15 @@ pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
     waits.iter().map(complete).collect()
 }
 
-/// Returns the indices of the events that took the lock for which a thread waits: the lock of the wait, or the lock on
-/// which the waiting call did its last operation. The lock was stepped in detail, and is still held.
+/// Returns the indices of the events that acquired the lock for which a thread waits. This is the lock of the wait, or
+/// the lock on which the waiting call did its last operation. Only for locks that were stepped in detail and are still
+/// held.
 pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
     let holds = &run.threads.holds;
     let is_lock = |object: &ObjectId| holds.iter().any(|hold| hold.lock == *object);
     let last = call_of(run, wait)
         .and_then(|call| events_in(run, call).find(|event| is_word(event) && !is_of_queues(event)));
-    // A call that has given the lock up waits for something else: a notification.
+    // A call that has released the lock waits for something else, such as a notification.
     let gives_up = |event: &Event| matches!(event.values, Values::Changed(old, new) if new < old);
     let used = last.filter(|event| !gives_up(event)).and_then(|event| event.object);
     let Some(lock) = wait.object.filter(is_lock).or(used.filter(is_lock)) else {
@@ -104,7 +105,7 @@ pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
 }
 
 /// Returns the index of another thread's last change of the memory that the waiting call read before its wait. Without
-/// this change the call would not wait.
+/// this change, the call would not wait.
 pub(super) fn last_change(run: &Run, wait: &Wait) -> Option<usize> {
     let call = call_of(run, wait)?;
     let looks = events_in(run, call).filter(|event| {
@@ -118,7 +119,7 @@ pub(super) fn last_change(run: &Run, wait: &Wait) -> Option<usize> {
     changes.next()
 }
 
-/// Returns the events of a call and of its parts that count as other calls, last event first.
+/// Returns the events of a call, including parts of it that count as other calls, last event first.
 fn events_in<'a>(run: &'a Run, call: &'a CallRecord) -> impl Iterator<Item = &'a Event> + 'a {
     let is_part = move |other: &&CallRecord| {
         other.task == call.task && other.function == call.function && other.place == call.place
@@ -127,7 +128,7 @@ fn events_in<'a>(run: &'a Run, call: &'a CallRecord) -> impl Iterator<Item = &'a
     indices.filter_map(|index| run.events.get(*index))
 }
 
-/// Returns `true` for an operation on parking_lot's queues of waiting threads, which all locks share.
+/// Returns `true` for an operation on parking_lot's queues of waiting threads, because all locks share these queues.
 fn is_of_queues(event: &Event) -> bool {
     event.place.file().contains("parking_lot_core-")
 }

@@ -1,7 +1,7 @@
-//! The explanation of a failing run by other runs: the region of lines that was interrupted, the remedy, the chance of
-//! the failure after each of its first steps, and the step after which no schedule passes.
+//! The explanation of a failing run by other runs. It consists of the interrupted region of lines, the remedy, the
+//! chance of failure after each of the first steps, and the step after which every schedule fails.
 //!
-//! The words of the screen are here; the column of the schedule is in [`chances`](super::chances).
+//! This module writes the explanation text; [`chances`](super::chances) draws the column of the schedule.
 
 use super::folds::is_told;
 use super::names::DisplayNames;
@@ -13,57 +13,57 @@ use crate::run::op::Access;
 use crate::run::what_if::Site;
 use unpause_check::picture::screen::{clean, plural};
 
-/// Maximum number of marks in words.
+/// The maximum number of marks in the text.
 const MARKS_MAX: usize = 3;
 
 /// The explanation of a failing run. Each statement was tested by runs with the values drawn in the failing run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Why {
-    /// The number of runs that were made for it.
+    /// The number of runs that were executed for the explanation.
     pub runs: u64,
-    /// The region that the remedy is about, and what interrupted it in the failing run.
+    /// The region that the remedy concerns, and its interruption in the failing run.
     pub cause: Option<Interruption>,
-    /// Regions that make the failure impossible if they are one step.
+    /// Regions that make the failure impossible if each of them is one step.
     pub remedy: Option<Remedy>,
-    /// The chances of failure after the first steps of the run. Invariant: sorted by number of steps; empty or with the
-    /// chance before the first step.
+    /// The chances of failure after the first steps of the run. Invariant: sorted by number of steps; if not empty,
+    /// starts with the chance before the first step.
     pub chances: Vec<Chance>,
-    /// The steps at which the chance jumps: it is three times as large as before, or its largest difference.
+    /// The steps at which the chance jumps, because it triples or because the difference is the largest of all.
     /// Invariant: sorted.
     pub marks: Vec<u32>,
-    /// The first steps of the run after which every schedule fails, if that was proved.
+    /// The point after which every schedule fails, if this was proved.
     pub no_return: Option<NoReturn>,
 }
 
-/// The chance that a schedule fails after the first steps of a run.
+/// The chance that a schedule fails if it begins with the first steps of a run.
 ///
-/// Schedules are weighted: the task of the previous step continues with a probability of 7/8 unless it yields, and
-/// otherwise each other task is equally likely. So a step that raises the chance is a switch that matters.
+/// Schedules are weighted. Unless it yields, the task of the previous step continues with a probability of 7/8.
+/// Otherwise, each other task is equally likely. So a step that raises the chance is a switch that matters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Chance {
-    /// The number of steps.
+    /// The number of first steps.
     pub after: u32,
-    /// The chance, from 0 to 1.
+    /// The chance of failure, from 0 to 1.
     pub share: f64,
-    /// The number of runs that sampled it; 0 if it is exact.
+    /// The number of sampled runs; 0 if the chance is exact.
     pub runs: u64,
 }
 
 /// A proof that every continuation of the first steps of a run fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoReturn {
-    /// The number of these steps. 0: the test fails in every run.
+    /// The number of first steps. 0 means that the test fails in every run.
     pub after: u32,
-    /// The number of interleavings after them. Each was run and failed.
+    /// The number of interleavings after these steps. Each was run and failed.
     pub interleavings: u64,
 }
 
 /// A region of lines: two operations of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
-    /// The operation that begins it.
+    /// The first operation of the region.
     pub from: Site,
-    /// The operation that ends it.
+    /// The last operation of the region.
     pub to: Site,
 }
 
@@ -74,9 +74,9 @@ pub struct Interruption {
     pub task: TaskId,
     /// The region.
     pub region: Region,
-    /// True if the task came to the end of the region.
+    /// True if the interrupted task reached the end of the region.
     pub is_reached: bool,
-    /// The events of other tasks between the ends, by number.
+    /// The events of other tasks between the ends, as indices.
     pub between: Vec<usize>,
 }
 
@@ -85,37 +85,37 @@ pub struct Interruption {
 pub struct Remedy {
     /// The regions, in the order in which the failing run interrupted them.
     pub regions: Vec<Region>,
-    /// True if a task that must wait within a region goes on as one step when it can. Otherwise runs in which a task
-    /// would have to wait are left out.
+    /// The behavior of a task that must wait within a region. True: the task continues as one step when it can. False:
+    /// runs in which a task would have to wait are excluded.
     pub waits: bool,
-    /// The runs that tested it.
+    /// The runs that tested the remedy.
     pub tested: Tested,
 }
 
-/// The runs that tested a remedy. None of them failed.
+/// The runs that tested a remedy. All of them passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tested {
     /// A proof: all interleavings were run.
     All {
         /// The number of interleavings that pass.
         interleavings: u64,
-        /// The number of interleavings that pass without the remedy; `None` if it is not known.
+        /// The number of interleavings that pass without the remedy; `None` if unknown.
         of: Option<u64>,
         /// The number of interleavings in which a task would have to wait within a region.
         left_out: u64,
     },
-    /// All runs with at most so many preemptions, and sampled runs.
+    /// All runs with at most this many preemptions, and sampled runs.
     Within {
         /// The number of preemptions.
         preemptions: u32,
-        /// The number of runs with so few preemptions.
+        /// The number of runs within this bound.
         runs: u64,
     },
     /// Sampled runs.
     Counted {
-        /// Their number.
+        /// The number of sampled runs with the remedy.
         runs: u64,
-        /// The runs that failed without the remedy.
+        /// The number of runs that failed without the remedy.
         failed: u64,
         /// The number of runs without the remedy.
         of: u64,
@@ -123,7 +123,8 @@ pub enum Tested {
 }
 
 impl Why {
-    /// The chance of failure after so many steps: exact, or of the nearest earlier number of steps that was sampled.
+    /// Returns the chance of failure after this many steps. It is exact, or the sampled chance of the nearest smaller
+    /// number of steps.
     pub fn chance_after(&self, steps: u32) -> Option<Chance> {
         if let Some(NoReturn { after, .. }) = self.no_return.filter(|proved| proved.after <= steps)
         {
@@ -134,7 +135,7 @@ impl Why {
     }
 }
 
-/// Returns the lines of the explanation: a label and a text.
+/// Returns the lines of the explanation, each as a label and a text.
 pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
     let Some(why) = &finding.why else { return Vec::new() };
     let drawn = match Size::of(&finding.run).draws {
@@ -156,7 +157,7 @@ pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns what came between the ends of a region, in words.
+/// Returns a text about the events of other tasks between the ends of a region.
 fn interruption(run: &Run, cause: &Interruption) -> String {
     let Interruption { task, region: Region { from, to }, is_reached, between } = cause;
     let names = DisplayNames::new(run);
@@ -185,12 +186,12 @@ fn interruption(run: &Run, cause: &Interruption) -> String {
     format!("between {first} and {last} of {task}{end} {came}")
 }
 
-/// Returns `true` if the words about an interruption may have an event.
+/// Returns `true` if the text about an interruption may include this event.
 fn is_shown(event: &Event) -> bool {
     is_told(event) && event.op.access != Access::Unlock
 }
 
-/// Returns the events that say most: the first and the last change of objects that the region itself uses.
+/// Returns the most informative events: the first and the last change of objects that the region itself uses.
 fn chosen<'a>(run: &Run, cause: &Interruption, told: &[&'a Event]) -> Vec<&'a Event> {
     let own = run.events.iter().filter(|event| {
         let sites = [cause.region.from, cause.region.to];
@@ -208,7 +209,7 @@ fn chosen<'a>(run: &Run, cause: &Interruption, told: &[&'a Event]) -> Vec<&'a Ev
     }
 }
 
-/// Returns the remedy in words.
+/// Returns the remedy as text.
 fn remedy(remedy: &Remedy) -> String {
     let Remedy { regions, waits, tested } = remedy;
     let mut places = Places::default();
@@ -226,7 +227,7 @@ fn remedy(remedy: &Remedy) -> String {
     format!("{steps}, {}: {}", spans.join(" and "), self::tested(tested, *waits))
 }
 
-/// Returns the runs that tested a remedy, in words.
+/// Returns a text about the runs that tested a remedy.
 fn tested(tested: &Tested, waits: bool) -> String {
     match *tested {
         Tested::All { interleavings, of, left_out } => {
@@ -249,7 +250,7 @@ fn tested(tested: &Tested, waits: bool) -> String {
     }
 }
 
-/// Short places: the name of a file is left out if the previous place was in the same file.
+/// A writer of short places. It omits the file name if the previous place was in the same file.
 #[derive(Default)]
 struct Places {
     last: String,
@@ -273,7 +274,7 @@ impl Places {
     }
 }
 
-/// Returns the proof that all runs fail.
+/// Returns the text of the proof that all runs fail.
 fn proof(interleavings: u64) -> String {
     match interleavings {
         1 => "proved: there is one interleaving".to_owned(),
@@ -281,7 +282,7 @@ fn proof(interleavings: u64) -> String {
     }
 }
 
-/// Returns the chances in words; `None` if there are none.
+/// Returns the chances as text; `None` if there are no chances.
 fn chances(why: &Why) -> Option<String> {
     let first = why.chances.first()?;
     let all = match first {

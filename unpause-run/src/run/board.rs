@@ -11,30 +11,30 @@ use super::op::{Access, Op};
 use super::pool::Pool;
 use super::watches::Watches;
 
-/// An operation a task will do when it steps next.
+/// A pending operation: the task does it when it takes its next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Announced {
     /// The pending operation.
     pub op: &'static Op,
-    /// To which object, if any.
+    /// The object of the operation, if any.
     pub object: Option<ObjectId>,
-    /// The task whose end it waits for, if `op` is a join.
+    /// The task that a join waits for, if `op` is a join.
     pub target: Option<TaskId>,
     /// The place in the user's source.
     pub place: Place,
-    /// True if it is enabled; false while, for instance, the lock that it acquires is held.
+    /// True if the operation is enabled; false, for example, while the lock that it acquires is held.
     pub enabled: bool,
-    /// Tells apart the announcements of one task. Not 0.
+    /// A key that identifies this announcement among the announcements of its task. Not 0.
     #[doc(hidden)]
     pub key: u32,
-    /// Its task took a step in which it could be done and its future was not polled. It is not `enabled` then: it
-    /// is done when its future is polled again, and the task does not step for its sake.
+    /// True if the task took a step in which this operation was possible, but did not poll its future. The operation is
+    /// then not `enabled`: the next poll of the future does it, and the task does not step because of it.
     #[doc(hidden)]
     pub passed_over: bool,
 }
 
 impl Announced {
-    /// The announcement of nothing: its key is 0.
+    /// An empty announcement, with key 0.
     #[doc(hidden)]
     pub const NOTHING: Announced = Announced {
         op: &Op::new("nothing", Access::Yield),
@@ -56,27 +56,28 @@ impl Announced {
 /// The status of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// It can step.
+    /// The task can step.
     Ready,
-    /// It waits.
+    /// The task waits.
     Blocked,
-    /// It has ended.
+    /// The task has ended.
     Done,
 }
 
-/// The ends of the way of a message, by name.
+/// The two ends of a message's path, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
     pub from: &'static str,
     pub to: &'static str,
 }
 
-/// The life of a node, by its number in the run: its tasks end together. 0 is the outside, which has no end.
+/// One life of a node, from its start to its end, as its number in the run. All tasks of a life end together. Number 0
+/// is the outside of all nodes, and has no end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Life(pub u32);
 
 impl Life {
-    /// The life of tasks in no node.
+    /// The life of tasks that are in no node.
     pub const OUTSIDE: Life = Life(0);
 
     pub fn index(self) -> usize {
@@ -84,62 +85,64 @@ impl Life {
     }
 }
 
-/// A task as strategies and reports see it.
+/// The row of a task, which strategies and reports read.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
-    /// The task that spawned it; none for the body of the test.
+    /// The task that spawned this task; `None` for the body of the test.
     pub parent: Option<TaskId>,
-    /// Its number among its parent's children, from 0.
+    /// The position of this task among its parent's children, from 0.
     pub nth: u32,
-    /// The name the user gave it.
+    /// The name that the user gave to the task.
     pub name: Option<Arc<str>>,
-    /// The place that spawned it.
+    /// The place that spawned the task.
     pub place: Place,
-    /// Its status.
+    /// The status of the task.
     pub status: Status,
-    /// Its pending operations.
+    /// The pending operations of the task.
     pub announced: Announcements,
-    /// The number of tasks it has spawned.
+    /// The number of tasks that this task has spawned.
     #[doc(hidden)]
     pub children: u32,
-    /// Position among the candidates, or `u32::MAX`.
+    /// The position of the task among the candidates, or `u32::MAX`.
     #[doc(hidden)]
     pub ready_at: u32,
-    /// The number of its pending operations that are enabled.
+    /// The number of enabled pending operations of the task.
     #[doc(hidden)]
     pub enabled: u32,
-    /// Something that is not of this library called its waker.
+    /// True if code outside this library called the task's waker.
     #[doc(hidden)]
     pub woken: bool,
-    /// To be dropped at its next step.
+    /// True if the task must be dropped at its next step.
     #[doc(hidden)]
     pub aborted: bool,
-    /// The task that it disturbs, if it is a fault that a setting asked for: the fault comes in its one step.
+    /// The task that a fault disturbs, if this task is a fault that a setting requested. The fault happens in the only
+    /// step of its task.
     #[doc(hidden)]
     pub fault_of: Option<TaskId>,
-    /// The reasons for which it takes no step, as bits: 0 if there are none.
+    /// The reasons why the task takes no step, as bits; 0 if there are no reasons.
     #[doc(hidden)]
     pub held: u8,
-    /// The way of the message that arrives in its steps, if it is one.
+    /// The path of the message that this task delivers in its steps, if any.
     #[doc(hidden)]
     pub route: Option<&'static Route>,
-    /// The life of a node that it is in.
+    /// The life of the node that the task is in.
     #[doc(hidden)]
     pub life: Life,
 }
 
 impl TaskRow {
-    /// It takes no step any more.
+    /// The task takes no further step.
     #[doc(hidden)]
     pub const STALLED: u8 = 1;
-    /// It takes no step until its group continues.
+    /// The task takes no step until its group continues.
     #[doc(hidden)]
     pub const PAUSED: u8 = 2;
-    /// It takes no step until the time has moved, because its group is slow.
+    /// The task takes no step until time has advanced, because its group is slow.
     #[doc(hidden)]
     pub const RESTS: u8 = 4;
 
-    /// The row of a task that waits for its first step, which needs no announcement. It is no candidate yet.
+    /// Creates the row of a task that waits for its first step. This step needs no announcement. The task is not yet a
+    /// candidate.
     #[doc(hidden)]
     pub fn new(parent: Option<TaskId>, nth: u32, place: Place) -> TaskRow {
         TaskRow {
@@ -161,7 +164,7 @@ impl TaskRow {
         }
     }
 
-    /// Becomes the row of another task, as [`new`](Self::new) makes it, with its allocations.
+    /// Resets this row to the row of another task, with the result of [`new`](Self::new), but keeps its allocations.
     #[inline]
     #[doc(hidden)]
     pub fn renew(&mut self, parent: Option<TaskId>, nth: u32, place: Place) {
@@ -176,7 +179,7 @@ impl TaskRow {
         (self.route, self.life) = (None, Life::OUTSIDE);
     }
 
-    /// Its position among the [candidates](super::choice::View::candidates). It must be a
+    /// Returns the position of the task among the [candidates](super::choice::View::candidates). The task must be a
     /// candidate.
     #[inline]
     #[doc(hidden)]
@@ -186,12 +189,13 @@ impl TaskRow {
     }
 }
 
-/// The pending operations of a task: none before its first step and while it waits for something outside this
-/// library; usually one; several inside `join!`, where one step does all that are enabled.
+/// The pending operations of a task. There is usually exactly one. There is none before the first step, and while the
+/// task waits for something outside this library. Inside `join!` there are several, and one step does all enabled
+/// operations.
 #[derive(Clone)]
 pub struct Announcements {
-    // The usual single one has its own field: no list to traverse, nothing to allocate. Not in an `Option`, because
-    // copying one of those takes twice as long.
+    // The usual single announcement has its own field, so there is no list to traverse and nothing to allocate. It is
+    // not an `Option`, because an `Option` takes twice as long to copy.
     #[doc(hidden)]
     pub first: Announced,
     #[doc(hidden)]
@@ -211,7 +215,7 @@ impl std::fmt::Debug for Announcements {
 }
 
 impl Announcements {
-    /// All of them.
+    /// Iterates over all announcements.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Announced> {
         self.first.is_something().then_some(&self.first).into_iter().chain(&self.more)
@@ -222,15 +226,15 @@ impl Announcements {
         !self.first.is_something() && self.more.is_empty()
     }
 
-    /// The only announcement, if there is exactly one.
+    /// Returns the only announcement, if there is exactly one.
     #[inline]
     #[doc(hidden)]
     pub fn only(&self) -> Option<&Announced> {
         (self.first.is_something() && self.more.is_empty()).then_some(&self.first)
     }
 
-    /// Returns `true` if the predicate holds for one of them. Takes the fast path of a single operation first, as
-    /// [`iter`](Self::iter) does.
+    /// Returns `true` if the predicate holds for any announcement. Like [`iter`](Self::iter), it tests the field of the
+    /// single operation first.
     #[inline]
     #[doc(hidden)]
     pub fn any(&self, is_so: impl Fn(&Announced) -> bool) -> bool {
@@ -251,7 +255,7 @@ impl Announcements {
         self.more.clear();
     }
 
-    /// Takes the first one back.
+    /// Removes the first announcement.
     #[inline]
     #[doc(hidden)]
     pub fn take_first(&mut self) {
@@ -267,7 +271,7 @@ impl Announcements {
         }
     }
 
-    /// The announcement with this key. No key is the key of none.
+    /// Returns the announcement with this key. No announcement has key 0.
     #[doc(hidden)]
     pub fn find(&self, key: u32) -> Option<&Announced> {
         if self.first.key == key {
@@ -276,7 +280,7 @@ impl Announcements {
         self.position(key).map(|at| &self.more[at])
     }
 
-    /// The same as for [`find`](Self::find).
+    /// Like [`find`](Self::find), but returns a mutable reference.
     #[doc(hidden)]
     pub fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
         if self.first.key == key {
@@ -285,14 +289,14 @@ impl Announcements {
         self.position(key).map(|at| &mut self.more[at])
     }
 
-    /// The position in `more`. Keys are in order there, except the keys given by the thread:
-    /// `join_all` of thousands of tasks has as many operations.
+    /// Returns the position of a key in `more`. Keys are sorted there, except the keys that the thread assigned. The
+    /// search must be fast, because `join_all` of thousands of tasks has as many operations.
     fn position(&self, key: u32) -> Option<usize> {
         let found = self.more.binary_search_by_key(&key, |announced| announced.key).ok();
         found.or_else(|| self.more.iter().position(|announced| announced.key == key))
     }
 
-    /// Takes one back. No key is the key of none.
+    /// Removes the announcement with this key and returns it. No announcement has key 0.
     #[inline]
     #[doc(hidden)]
     pub fn remove(&mut self, key: u32) -> Option<Announced> {
@@ -305,7 +309,7 @@ impl Announcements {
     }
 }
 
-/// A change of a history in a step. Calls are identified by their numbers in it.
+/// A change of a history in a step. The number identifies a call within its history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallPoint {
     /// The invocation of this call is stamped here.
@@ -316,85 +320,87 @@ pub enum CallPoint {
     Returned(usize),
     /// The history so far was checked for linearizability.
     Checked,
-    /// Somebody was given the history so far, and can tell any two orders of its calls apart.
+    /// The program received the history so far, and can distinguish any two orders of its calls.
     Shown,
 }
 
-/// Something became of a history.
+/// A change of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct CallMark {
     pub task: TaskId,
     /// The number of the history in the run.
     pub history: usize,
     pub point: CallPoint,
-    /// The number of operations done in the run so far.
+    /// The number of events in the run so far.
     pub events: usize,
 }
 
 /// An effect of a task on another task that leaves no event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contact {
-    /// Acted on whether the other one had ended.
+    /// The task checked if the target had ended, and acted on the result.
     Looked,
-    /// Acted on which tasks the other one had spawned.
+    /// The task read the list of tasks that the target had spawned, and acted on it.
     Counted,
-    /// Took an announcement of the other one back, because its future was moved or dropped.
+    /// The task removed an announcement of the target, because it moved or dropped the target's future.
     Disarmed,
-    /// Time moved on, to the end of a wait of the other one, because no task could step.
+    /// Time advanced to the deadline of the target's wait, because no task could step.
     TimedOut,
-    /// Began to wait for a time, without an announcement. Of the task itself.
+    /// The task began to wait for a time, without an announcement. The target is the task itself.
     Sleeps,
-    /// Left a waker of the program's own in an object, whose memory is not seen. Of the task itself.
+    /// The task left a waker of the program's own in an object, and the library does not see the waker's memory. The
+    /// target is the task itself.
     LeftWaker,
-    /// Had an effect without an event that outlives the task's node. Of the task itself.
+    /// The task had an effect that leaves no event and outlives the task's node. The target is the task itself.
     Told,
-    /// Saw a number or an address of a node, which the order of the additions decides. Of the task itself, once in a
-    /// run.
+    /// The task read a number or an address of a node, and these depend on the order in which nodes are added. The
+    /// target is the task itself. Recorded once in a run.
     SawOrderOfNodes,
 }
 
-/// A [`Contact`] of the task that took the step.
+/// A [`Contact`] by the task that took the step.
 #[derive(Clone, Copy, Debug)]
 pub struct ContactMark {
     pub target: TaskId,
     pub contact: Contact,
 }
 
-/// A move of the time of a run to the next deadline, because no task could step.
+/// An advance of the run's time to the next deadline, because no task could step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeMove {
-    /// The step that comes next, counted from 0.
+    /// The step after the advance, counted from 0.
     pub step: u32,
     /// The time since the run began.
     pub to: Duration,
 }
 
-/// The part of a run's state that strategies see.
+/// The part of the run state that strategies read.
 //
-// In this order: an event takes `step` and `current`, which are stored one by one. Side by side they
-// would be read as one word, and the processor would wait until both are in the cache.
+// The order of the fields matters. Each event reads `step` and `current`, and these fields are written separately. If
+// they were adjacent, the compiler would read them as one word, and the processor would wait until both writes are in
+// the cache.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Board {
-    /// The number of the step to be chosen or being taken.
+    /// The number of the step that is being chosen or taken.
     pub step: u32,
     /// The tasks that can step, in no meaningful order.
     pub ready: Vec<TaskId>,
-    /// The task that takes the step or, between two steps, took the last one.
+    /// The task that takes the current step. Between two steps: the task that took the last step.
     pub current: TaskId,
-    /// The tasks that became able to step since the last step was chosen.
+    /// The tasks that have become able to step since the last step was chosen.
     pub arrived: Vec<TaskId>,
     pub tasks: Pool<TaskRow>,
     pub events: Vec<Event>,
-    /// For each object, a number that it has in every run: see [`key_of`](super::choice::View::key_of).
+    /// For each object, a number that is the same in every run: see [`key_of`](super::choice::View::key_of).
     pub object_keys: Vec<u64>,
-    /// The lives of nodes whose memory objects are, as far as there are such objects.
+    /// For each object that is the memory of a node, the life of this node. The table ends after the last such object.
     pub object_lives: Vec<Life>,
     /// Effects of tasks on each other that leave no event.
     pub contacts: Vec<ContactMark>,
     /// True if the run ended because all remaining tasks have stalled, or wait for a stalled task.
     pub ends_stalled: bool,
-    /// The moves of the time.
+    /// The time advances of the run.
     pub time_moves: Vec<TimeMove>,
     /// The changes of recorded calls.
     pub calls: Vec<CallMark>,

@@ -1,13 +1,13 @@
-//! The calls in which plain threads did their operations: a call of the package under test into another one has many.
+//! Calls of plain threads. A call from the package under test into another package has many operations.
 
 use super::event::Event;
 use super::ids::TaskId;
 use unpause_ordered::sort_by_key;
 
-/// A call by the package under test of a function of another package, or of a primitive of std.
+/// A call from the package under test to a function of another package, or to a primitive of std.
 ///
-/// Where the program says no more than the line of a call, two calls from one line can count as
-/// one, if they only look at memory, in a loop.
+/// If only the line of a call is known, two calls in a loop from the same line can count as one call. This happens only
+/// if the calls only read memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallRecord {
     /// The task of the thread.
@@ -16,14 +16,14 @@ pub struct CallRecord {
     pub function: String,
     /// The place of the call, as `file:line:column`.
     pub place: String,
-    /// The indices in [`Run::events`](super::Run::events) of its operations.
+    /// The indices of the call's operations in [`Run::events`](super::Run::events).
     pub events: Vec<usize>,
-    /// Places in an intermediate crate, between the primitive and the package under test, as `file:line:column`: for
-    /// each operation, and last for the request of [`is_last`](CallRecord::is_last). Empty texts if there is no such
-    /// crate.
+    /// Places in an intermediate crate, between the primitive and the package under test, as `file:line:column`. There
+    /// is one place per operation, then one for the request of [`is_last`](CallRecord::is_last). A place is empty if
+    /// there is no such crate.
     pub through: Vec<String>,
-    /// `true` if the task made its last request in this call. If the run ended before the request was done, the task
-    /// waits.
+    /// `true` if the task made its last request in this call. If the run ended before this request was served, the task
+    /// still waits.
     pub is_last: bool,
 }
 
@@ -40,28 +40,29 @@ impl CallRecord {
     }
 }
 
-/// The functions in which a thread was when it requested an operation.
+/// The functions that a thread was executing when it requested an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Requested {
     /// The task of the thread.
     pub task: TaskId,
-    /// The number of events of the run when it made the request.
+    /// The number of events in the run at the time of the request.
     pub events: usize,
-    /// The position on the stack of the innermost function of the package under test. The stack grows down.
+    /// The stack position of the innermost function of the package under test. The stack grows down.
     pub position: usize,
-    /// The call that this function was in; `None` if it did the operation itself.
+    /// The call that this function was executing; `None` if the function did the operation itself.
     pub within: Option<Within>,
 }
 
-/// A call that a function of the package under test is in.
+/// A call that a function of the package under test is executing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[doc(hidden)]
 pub struct Within {
     pub function: String,
     pub place: String,
-    /// The place in a crate between the primitive and the package under test; may be empty.
+    /// The place in a crate between the primitive and the package under test, or an empty text.
     pub through: String,
-    /// Tells apart the operations of the call: a hash of the return addresses between both.
+    /// A hash of the return addresses between the function and the operation. It distinguishes the operations of the
+    /// call.
     pub operation: u64,
 }
 
@@ -69,19 +70,19 @@ pub struct Within {
 struct Open {
     position: usize,
     place: String,
-    /// The operation that it began with.
+    /// The first operation of the call.
     first: u64,
-    /// True if its last operation changed memory.
+    /// True if the last operation of the call changed memory.
     changed: bool,
     record: usize,
 }
 
-/// The calls of the events of a run, by what was requested in it.
+/// Returns the calls of the events of a run, reconstructed from the requests.
 ///
-/// No program tells when a call returns that was inlined. Two successive operations belong to
-/// different calls in three cases: their function, their line, or their place in the line differ;
-/// the function did something by itself in between; or the second is the call's first operation and
-/// the first changed memory. (A call that tries again has changed nothing.)
+/// A program does not show when an inlined call returns. So two successive operations belong to different calls in
+/// three cases. First, their function, their line, or their place in the line differ. Second, the function did
+/// something by itself in between. Third, the second operation is the call's first operation, and the previous
+/// operation changed memory. (A call that retries has changed nothing.)
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn calls(requests: &[Requested], events: &[Event]) -> Vec<CallRecord> {
     let mut records = Vec::new();
@@ -97,7 +98,7 @@ pub fn calls(requests: &[Requested], events: &[Event]) -> Vec<CallRecord> {
 
 /// Adds the calls of one task.
 fn of_task(requests: &[&Requested], events: &[Event], records: &mut Vec<CallRecord>) {
-    // The outermost first: the stack grows down.
+    // The outermost call comes first, because the stack grows down.
     let mut open: Vec<Open> = Vec::new();
     for (nth, request) in requests.iter().enumerate() {
         let end = requests.get(nth + 1).map_or(events.len(), |next| next.events.min(events.len()));
@@ -156,8 +157,8 @@ mod tests {
     const LOAD: Op = Op::new("load", Access::Read);
     const SWAP: Op = Op::new("swap", Access::ReadModifyWrite);
 
-    /// The events of each call, of one task whose requests are these: the position, the line of the call if any, the
-    /// operation, and whether it changes memory.
+    /// Returns the events of each call of one task. A request is the position, the line of the call if any, the
+    /// operation, and whether the operation changes memory.
     fn found(requests: &[(usize, Option<u32>, u64, bool)]) -> Vec<Vec<usize>> {
         let task = TaskId(1);
         let request =

@@ -1,36 +1,37 @@
-//! Chances of plain threads: what the system may do at any moment, and does in a run if the test asks for it.
+//! Chances of plain threads: things that the operating system may do at any moment, for example a spurious wakeup. A
+//! run includes them if the test asks for it.
 
 use std::fmt;
 
-/// The chances that runs have: a set.
+/// A set of chances that runs have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Chances(u8);
 
-/// One of them.
+/// A chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chance {
-    /// A timer ends although other threads can continue.
+    /// A timer fires although other threads can continue.
     Timer,
-    /// A wait ends without a wake.
+    /// A wait ends without a wakeup.
     Spurious,
     /// A `compare_exchange_weak` fails although it sees the expected value.
     Weak,
 }
 
-/// The words of the setting.
+/// The words that the setting accepts.
 const WORDS: [(&str, Chance); 3] =
     [("timers", Chance::Timer), ("spurious", Chance::Spurious), ("weak", Chance::Weak)];
 
 impl Chances {
     /// The values of the setting, for messages.
     pub const GRAMMAR: &str = "none, or some of timers, spurious and weak with commas between them";
-    /// The value if none is given.
+    /// The default value.
     pub const DEFAULT: &str = "none";
-    /// The number of sets.
+    /// The number of possible sets.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub const SETS: u64 = 1 << WORDS.len();
 
-    /// The chances of this text.
+    /// Parses a set of chances.
     pub fn parse(text: &str) -> Option<Chances> {
         if text == Chances::DEFAULT {
             return Some(Chances::default());
@@ -42,18 +43,18 @@ impl Chances {
         })
     }
 
-    /// Returns `true` if runs have this chance.
+    /// Returns `true` if the set contains this chance.
     pub fn has(self, chance: Chance) -> bool {
         self.0 & 1 << chance as u8 != 0
     }
 
-    /// The set as a number, for a decision.
+    /// Returns the set as a number, for a decision.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The set of a number below [`SETS`](Self::SETS).
+    /// Returns the set with this number, which is below [`SETS`](Self::SETS).
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub const fn of_number(number: u8) -> Chances {
         Chances(number)

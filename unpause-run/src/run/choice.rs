@@ -1,9 +1,9 @@
-//! The contract of a strategy: the choices of a run, and the [`View`] that they are answered from.
+//! The contract of a strategy: the choices of a run, and the [`View`] on which a strategy bases its answers.
 //!
-//! A run has two kinds of choices: which task steps next ([`Strategy::pick`]) and which value a draw
-//! returns ([`Strategy::draw`]). Nothing else in a run is open, so the answers, its decisions, determine
-//! the run. A strategy sees every pending operation of every task, enabled or not, as POS, SURW,
-//! partial-order reduction and coverage need.
+//! A run has two kinds of choices: which task steps next ([`Strategy::pick`]) and which value a draw returns
+//! ([`Strategy::draw`]). Nothing else in a run is open, so these answers, called decisions, determine the run. A
+//! strategy sees every pending operation of every task, enabled or not. POS, SURW, partial-order reduction and coverage
+//! need this.
 
 use crate::run::Failure;
 use crate::run::board::{Board, CallMark, ContactMark, Life, TaskRow};
@@ -11,25 +11,25 @@ use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::watches::Watch;
 
-/// Answers the choices of runs. One value serves many runs, one after the other.
+/// An algorithm that answers the choices of runs. One value serves many runs, one after the other.
 ///
-/// A strategy must answer from its arguments alone: the seed, the views, the draws. Time, addresses or global
-/// state would make a seed mean different runs. After its first runs of a test it must not allocate, because an
-/// allocation costs as much as several steps: tables that grow with the run are kept from run to run and cleared.
+/// A strategy must use only its arguments: the seed, the views and the draws. If it used time, addresses or global
+/// state, a seed would mean different runs. After its first runs of a test it must not allocate, because an allocation
+/// costs as much as several steps. Tables that grow with a run are therefore cleared and reused.
 ///
-/// `Runner::strategy_with` runs a test under a strategy of your own. A registered
-/// one is a file in `src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
+/// `Runner::strategy_with` runs a test under a strategy of your own. A registered strategy is a file in `src/strategy/`
+/// and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
     /// Prepares for the run of `seed`, which is the next run apart from
     /// [rehearsals](Strategy::rehearsals).
     ///
-    /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
-    /// to learn may depend on the seed.
+    /// Call this method before counting and running the rehearsals for the seed, because the information that a
+    /// strategy needs may depend on the seed.
     fn prepare(&mut self, seed: Seed) {
         let _ = seed;
     }
 
-    /// A run begins. Everything drawn at random in it must come from `seed`.
+    /// Starts a run. Everything that the strategy draws at random in this run must derive from `seed`.
     fn begin(&mut self, seed: Seed);
 
     /// Picks the task that takes the next step: returns an index into `view.candidates()`.
@@ -37,8 +37,7 @@ pub trait Strategy: Send {
     /// Not called if there is just one candidate, unless [`sees_forced_steps`] returns `true`.
     ///
     /// # Errors
-    /// A replay that finds the run different from its trace says so with [`Mismatch`], which ends
-    /// the run as diverged.
+    /// A replay returns [`Mismatch`] if the run differs from its trace. The run then ends as diverged.
     ///
     /// [`sees_forced_steps`]: Strategy::sees_forced_steps
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch>;
@@ -46,26 +45,26 @@ pub trait Strategy: Send {
     /// Returns the value of a draw, less than `draw.bound`.
     ///
     /// # Errors
-    /// As for [`pick`](Strategy::pick).
+    /// The same as for [`pick`](Strategy::pick).
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch>;
 
     /// Returns the value of a decision that strategies do not explore: `value`, unless a replay overrides it.
     ///
-    /// The size of a generated program, and the parts left out of a smaller one, are decisions so that a trace has
-    /// them; but strategies must not vary them to find bugs.
+    /// For example, the size of a generated program is such a decision, and so are the parts that a smaller program
+    /// leaves out. A trace must record these decisions, but strategies must not vary them to find bugs.
     ///
     /// # Errors
-    /// As for [`pick`](Strategy::pick).
+    /// The same as for [`pick`](Strategy::pick).
     fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
         let _ = draw;
         Ok(value)
     }
 
-    /// The `nth` value of the current step, counted from 0 over [drawn](Strategy::draw) and
-    /// [given](Strategy::given) ones, made no difference: a search need not try the others.
+    /// Reports that the `nth` value of the current step made no difference, so a search need not try its alternatives.
+    /// Values are counted from 0, both [drawn](Strategy::draw) and [given](Strategy::given) values.
     ///
-    /// The order in which `select!` polls its branches is drawn before it is known whether any of
-    /// them continues.
+    /// For example, the order in which `select!` polls its branches is drawn before the run knows if any branch
+    /// continues.
     fn settle(&mut self, nth: usize) {
         let _ = nth;
     }
@@ -75,30 +74,31 @@ pub trait Strategy: Send {
         false
     }
 
-    /// Returns the number of rehearsals that this strategy still needs before it serves the seed that it was
-    /// [prepared](Strategy::prepare) for. It learns from them the number of steps and the accesses of each task.
+    /// Returns the number of rehearsals that this strategy still needs before it serves the
+    /// [prepared](Strategy::prepare) seed. From rehearsals, a strategy learns the number of steps and the accesses of
+    /// each task.
     ///
-    /// The owner of the strategy first runs the body that many times, each run prepared as usual with the seeds 0, 1,
-    /// …, and ignores the outcomes. A new strategy learns the same from the same body for the same seed, so a seed
-    /// run alone is the same run as that seed among others.
+    /// The owner of the strategy first runs the body this many times and ignores the outcomes. It prepares each of
+    /// these runs as usual, with the seeds 0, 1, …. A new strategy learns the same from the same body for the same
+    /// seed, so a seed gives the same run alone and among other seeds.
     fn rehearsals(&self) -> u32 {
         0
     }
 
-    /// The run ended, by itself or by a failure.
+    /// Ends the run, which completed or failed.
     ///
     /// # Errors
-    /// As for [`pick`](Strategy::pick): a strict replay whose trace is not used up.
+    /// A strict replay returns [`Mismatch`] if it has not used up its trace; see [`pick`](Strategy::pick).
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let _ = view;
         Ok(())
     }
 }
 
-/// The run differs from the run of its trace.
+/// A difference between a run and the run of its trace.
 //
-// Behind a pointer, so that an answer fits into two registers: one is given at every step, and a
-// mismatch in hardly any.
+// The content is behind a pointer, so that the result of a choice fits into two registers. Every step returns such a
+// result, but mismatches are rare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch(Box<Difference>);
 
@@ -110,15 +110,15 @@ struct Difference {
 }
 
 impl Mismatch {
-    /// A mismatch from its first difference: the step, counted from 0, the operation in the trace, and the operation
-    /// in the run.
+    /// Creates a mismatch from its first difference: the step, counted from 0, the operation in the trace, and the
+    /// operation in the run.
     #[cold]
     #[must_use]
     pub fn new(step: u32, expected: String, found: String) -> Mismatch {
         Mismatch(Box::new(Difference { step, expected, found }))
     }
 
-    /// The run ends as diverged.
+    /// Returns the failure that ends the run as diverged.
     #[doc(hidden)]
     pub fn failure(self) -> Failure {
         let Difference { step, expected, found } = *self.0;
@@ -135,7 +135,7 @@ pub struct Draw {
     pub why: &'static str,
 }
 
-/// A run between two steps, as a [`Strategy`] sees it.
+/// The state of a run between two steps, for a [`Strategy`].
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     board: &'a Board,
@@ -148,43 +148,43 @@ impl<'a> View<'a> {
         View { board }
     }
 
-    /// The number of the step to be chosen, from 0.
+    /// Returns the number of the step to choose, from 0.
     pub fn step(&self) -> u32 {
         self.board.step
     }
 
-    /// The task that took the last step; none before the first.
+    /// Returns the task that took the last step; `None` before the first step.
     pub fn last(&self) -> Option<TaskId> {
         (self.board.step > 0).then_some(self.board.current)
     }
 
-    /// The tasks that can step, in no meaningful order. Never empty when a strategy is called.
+    /// Returns the tasks that can step, in no meaningful order. Never empty during a call of a strategy.
     #[inline]
     pub fn candidates(&self) -> &'a [TaskId] {
         &self.board.ready
     }
 
-    /// The tasks that became able to step since the last step was chosen, in this order; not the
-    /// tasks that could step all the time. Some may be in it twice, or be blocked again.
+    /// Returns the tasks that have become able to step since the last step was chosen, in this order. Tasks that could
+    /// step before are not in it. A task may occur twice, or be blocked again.
     ///
-    /// Returns the changes of the candidates, for a strategy that keeps its own table of them. Changes in steps
+    /// These are the changes of the candidates, for a strategy that keeps its own table of candidates. Changes in steps
     /// without a `pick` are missing, unless the strategy [sees forced steps](Strategy::sees_forced_steps).
     #[inline]
     pub fn arrived(&self) -> &'a [TaskId] {
         &self.board.arrived
     }
 
-    /// All tasks of the run so far, ended ones too, by [`TaskId`].
+    /// Returns all tasks of the run so far, including ended tasks, indexed by [`TaskId`].
     pub fn tasks(&self) -> &'a [TaskRow] {
         &self.board.tasks
     }
 
-    /// One task.
+    /// Returns the row of a task.
     pub fn task(&self, id: TaskId) -> &'a TaskRow {
         self.board.tasks.at(id.index())
     }
 
-    /// All that has happened so far.
+    /// Returns all events so far.
     pub fn events(&self) -> &'a [Event] {
         &self.board.events
     }
@@ -195,28 +195,27 @@ impl<'a> View<'a> {
         self.board.object_keys.len()
     }
 
-    /// A number for an object, the same in every run. In two runs that are equal up to a step, an
-    /// object met before the step has the same [`ObjectId`]; a later object may not, and is
-    /// identified by this number. Objects that were not made by the run, such as statics, share it
-    /// if they were made in one place.
+    /// Returns a number for an object that is the same in every run. An [`ObjectId`] is less stable: it is the same in
+    /// two runs only if the runs are equal up to a step and use the object before this step. Objects that the run did
+    /// not create, for example statics, share their number if they were created at the same place.
     #[doc(hidden)]
     pub fn key_of(&self, object: ObjectId) -> u64 {
         self.board.object_keys[object.index()]
     }
 
-    /// The life of a node whose memory an object is.
+    /// Returns the life of the node that has this object in its memory.
     #[doc(hidden)]
     pub fn life_of(&self, object: ObjectId) -> Life {
         self.board.object_lives.get(object.index()).copied().unwrap_or_default()
     }
 
-    /// The effects of tasks on each other so far that leave no event.
+    /// Returns the effects of tasks on each other so far that leave no event.
     #[doc(hidden)]
     pub fn contacts(&self) -> &'a [ContactMark] {
         &self.board.contacts
     }
 
-    /// Returns `true` if the time moved after the last step, because no task could step.
+    /// Returns `true` if time advanced after the last step, because no task could step.
     #[doc(hidden)]
     pub fn time_moved(&self) -> bool {
         self.board.time_moves.last().is_some_and(|moved| moved.step == self.board.step)
@@ -229,7 +228,7 @@ impl<'a> View<'a> {
         self.board.ends_stalled
     }
 
-    /// The conditions that tasks wait for or are about to evaluate again.
+    /// Returns the conditions that this task waits for or is about to evaluate again.
     #[doc(hidden)]
     pub fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
         self.board.watches.of(task)

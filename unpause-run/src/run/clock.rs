@@ -1,14 +1,15 @@
-//! When the time of a run moves: a setting. Changes of the clocks of nodes.
+//! The clock mode, a setting that decides when the time of a run advances. Also changes of node clocks.
 
 use std::fmt;
 
-/// When the time of a run moves to the next deadline.
+/// The moments at which the time of a run advances to the next deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ClockMode {
     /// When no task can step: work takes no time.
     #[default]
     Last,
-    /// When no task can step, and so many times at most in a run at any moment: so many tasks are slow.
+    /// When no task can step; also at any other moment, but at most this many times in a run. This models the same
+    /// number of slow tasks.
     Late(u32),
     /// At any moment: a task may take any time between two of its points.
     Any,
@@ -18,7 +19,7 @@ impl ClockMode {
     pub const GRAMMAR: &'static str =
         "`last`, `any`, or `late:K` with a number K from 1, like `late:2`";
 
-    /// The moves that a run with a bounded number of early moves leaves out, as the report of a search names them.
+    /// The time moves that a run with a bounded number of early moves excludes, in the words of a search report.
     pub const BEYOND: &'static str = "more than the early time moves that `clock` allows";
 
     pub fn parse(text: &str) -> Option<ClockMode> {
@@ -43,34 +44,35 @@ impl fmt::Display for ClockMode {
     }
 }
 
-/// A change of the clock of a node, in nanoseconds, or billionths of its rate.
+/// A change of a node clock, in nanoseconds or in billionths of the clock rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockChange {
-    /// The clock's rate exceeds the rate of true time by so much.
+    /// The clock runs faster than true time by this much.
     Drift(i64),
-    /// The wall clock is so much further than before.
+    /// The wall clock jumps forward by this much.
     Jump(i64),
-    /// The wall clock is so much further than true time.
+    /// The wall clock is ahead of true time by this much.
     Offset(i64),
-    /// The wall clock has true time, and the rate of it.
+    /// The wall clock shows true time and runs at its rate.
     Correct,
 }
 
-/// The state of the clock of a node, in nanoseconds, and billionths of its rate.
+/// The state of a node clock: the offset in nanoseconds, and the drift in billionths of the clock rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClockState {
     pub offset: i64,
     pub drift: i64,
 }
 
-/// The number of events that saw a clock of a node that was not true.
+/// The numbers of events that used an incorrect node clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClockMet {
-    /// Its wall clock was read.
+    /// The number of reads of the wall clock.
     pub walls: u64,
-    /// A timer began to wait at another rate, or got another time because the rate changed, or the time was read.
+    /// The number of timer effects: a timer began to wait at another rate, a rate change moved a deadline, or the time
+    /// was read.
     pub timers: u64,
-    /// A step took time.
+    /// The number of steps that took time.
     pub steps: u64,
 }
 

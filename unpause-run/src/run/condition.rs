@@ -2,21 +2,21 @@
 
 use crate::run::ids::Spot;
 
-/// A condition that must hold in some run, `sometimes!`, or in a share of the runs, `cover!`.
+/// A condition that must hold in some run (`sometimes!`) or in a share of the runs (`cover!`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
-    /// Its name; the same name is the same condition.
+    /// The name of the condition. Conditions with the same name are the same condition.
     pub name: &'static str,
-    /// Its place in the source; the smallest one if there are several.
+    /// The place of the condition in the source; the smallest place if there are several.
     pub place: Spot,
     /// The required percentage of runs; 0 if one run is enough.
     pub percent: u32,
-    /// In how many runs it held: 0 or 1 in the record of a run.
+    /// The number of runs in which the condition held: 0 or 1 in the record of a run.
     pub runs: u64,
 }
 
 impl Condition {
-    /// Records in `all`, the conditions of a run, that this one was evaluated in that run.
+    /// Records in `all`, the conditions of a run, that this condition was evaluated in the run.
     #[doc(hidden)]
     pub fn note(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
@@ -29,7 +29,7 @@ impl Condition {
         }
     }
 
-    /// Adds to `all`, which is of many runs, what the record of other runs says.
+    /// Adds the record of other runs to `all`, the conditions of many runs.
     #[doc(hidden)]
     pub fn add(self, all: &mut Vec<Condition>) {
         match all.iter_mut().find(|known| known.name == self.name) {
@@ -42,7 +42,7 @@ impl Condition {
         }
     }
 
-    /// Returns `true` if it held in enough of so many runs.
+    /// Returns `true` if the condition held in at least `percent` of `runs` runs.
     pub fn is_met(&self, runs: u64) -> bool {
         let wanted = u128::from(self.percent) * u128::from(runs);
         self.runs > 0 && u128::from(self.runs) * 100 >= wanted

@@ -1,8 +1,8 @@
-//! Coverage of interleavings, part of a [`Report`](crate::report::Report) on request.
+//! Coverage of interleavings. A [`Report`](crate::report::Report) includes it on request.
 //!
-//! If two runs differ only in the order of independent steps, no task can tell them apart: they are
-//! of one *class* (Mazurkiewicz 1977), and a seed that repeats a class shows nothing new. The
-//! module `census` computes the class of a run; this one has the resulting data.
+//! If two runs differ only in the order of independent steps, no task can distinguish them. Such runs belong to one
+//! *class* (Mazurkiewicz 1977), and a seed that repeats a class shows nothing new. The module `census` computes the
+//! class of a run; this module holds the resulting data.
 
 use crate::run::ids::{Spot, TaskPath};
 
@@ -11,10 +11,9 @@ use crate::run::ids::{Spot, TaskPath};
 pub struct Coverage {
     /// The number of runs.
     pub runs: u64,
-    /// The number of their classes.
+    /// The number of classes of these runs.
     pub classes: u64,
-    /// For each hundred runs, in the order of their seeds, how many classes were new; the last hundred
-    /// may be shorter.
+    /// For each hundred runs, in seed order, the number of new classes; the last hundred may be shorter.
     pub new_per_hundred: Vec<u64>,
     /// The number of classes seen once.
     pub once: u64,
@@ -22,60 +21,59 @@ pub struct Coverage {
     pub twice: u64,
     /// Blind spots.
     pub blind: Blind,
-    /// True if tasks share something outside this library: they woke each other through it, or the order of steps
-    /// that share nothing else made a difference. Orders of accesses to it are not counted, so
-    /// [`unseen`](Self::unseen) does not include them.
+    /// True if tasks share something outside this library. The sign is a wakeup through it, or a difference caused by
+    /// the order of steps that share nothing else. Orders of such accesses are not counted, so [`unseen`](Self::unseen)
+    /// does not include them.
     pub foreign: bool,
 }
 
 /// Blind spots: objects, tasks and values whose alternatives no run tried.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Blind {
-    /// Objects that several tasks accessed, without two accesses that conflict coming in both orders.
+    /// Objects that several tasks accessed, but without two conflicting accesses that occurred in both orders.
     pub objects: Vec<BlindObject>,
-    /// Tasks that no other one preempted, although they had several steps.
+    /// Tasks with several steps that no other task preempted.
     pub tasks: Vec<TaskPath>,
-    /// Draws some of whose values were never drawn.
+    /// Draws for which some values never occurred.
     pub draws: Vec<BlindDraw>,
 }
 
-/// An object without a chance decision.
+/// An object without conflicting accesses in both orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlindObject {
-    /// Its kind, such as `atomic`.
+    /// The kind of the object, such as `atomic`.
     pub kind: &'static str,
-    /// The place that created it.
+    /// The place that created the object.
     pub place: Spot,
-    /// Its number, from 0, among the objects created there.
+    /// The index of the object, from 0, among the objects created at this place.
     pub ordinal: u32,
 }
 
-/// A draw some of whose values never came.
+/// A draw for which some values never occurred.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlindDraw {
-    /// The task that drew.
+    /// The task that made the draw.
     pub task: TaskPath,
-    /// The index among its draws, from 0.
+    /// The index of the draw among the draws of its task, from 0.
     pub nth: u32,
     /// The exclusive upper bound of the value; at most 64, because larger draws are not counted.
     pub bound: u64,
-    /// The values that never came.
+    /// The values that never occurred.
     pub never: Vec<u64>,
 }
 
-/// The normal deviate of 95 %.
+/// The normal deviate for a 95 % interval.
 const DEVIATIONS: f64 = 1.96;
 
-/// So many classes seen once may have been the last: e^-3 is more than 2.5 %.
+/// The largest number of classes seen once for which the lower end of the interval is 0: e^-3 is more than 2.5 %.
 const LAST: u64 = 3;
 
 impl Coverage {
-    /// The probability, 0 to 1, that one run more is of a class not seen so far: the estimate of Good
-    /// and Turing (Good 1953), which is classes seen once by runs.
+    /// Returns the probability, 0 to 1, that one more run belongs to an unseen class. The estimate of Good and Turing
+    /// (Good 1953) is the number of classes seen once, divided by the number of runs.
     ///
-    /// It accounts for the classes that the strategy reaches, in proportion to their frequency. 0
-    /// means that further seeds are of little use. It does not mean that the rest of the program is
-    /// correct.
+    /// The estimate covers only classes that the strategy can reach, weighted by their frequency. A result of 0 means
+    /// that further seeds are of little use. It does not mean that the rest of the program is correct.
     ///
     /// ```
     /// let coverage = sim::run::coverage::Coverage { runs: 200, once: 3, ..Default::default() };
@@ -85,26 +83,26 @@ impl Coverage {
         if self.runs == 0 { 1.0 } else { self.once as f64 / self.runs as f64 }
     }
 
-    /// An interval that has the probability of a new class in 95 % of cases: its ends, each 0 to 1.
+    /// Returns an interval that contains the probability of a new class in 95 % of cases, as its two ends, each 0 to 1.
     ///
-    /// The estimate [`unseen`](Self::unseen) alone says too little: a class that comes once in a thousand runs is
-    /// mostly not among three hundred, and no class among them need be seen just once.
+    /// The estimate [`unseen`](Self::unseen) alone is not enough. A class that occurs once in a thousand runs is
+    /// usually missing from three hundred runs, and possibly no class among these runs was seen just once.
     ///
     /// # Method
     /// The difference between the estimate and the truth has a variance of about (r + 2 t) / n², for n runs, r classes
-    /// seen once and t seen twice, and a nearly normal distribution (Esty, *A Normal Limit Law for a Nonparametric
+    /// seen once and t seen twice. Its distribution is nearly normal (Esty, *A Normal Limit Law for a Nonparametric
     /// Estimator of the Coverage of a Random Sample*, Annals of Statistics 1983; Robbins 1968 for its expectation). The
-    /// interval has all values x of the truth for which |r - n x| is at most 1.96 standard deviations. The variance is
-    /// computed from x and not from r (Wilson 1927), n x (1 - x) + 2 t, so the interval has a width even if r and t are
-    /// 0: the upper end is then 3.8 / n. The lower end is 0 if at most 3 classes were seen once. Each may have been the
-    /// last: a class is seen exactly once with a probability of at most 1 / e, and e^-3 is more than the 2.5 % that may
-    /// be below the interval.
+    /// interval has all values x of the truth for which |r - n x| is at most 1.96 standard deviations. The variance n x
+    /// (1 - x) + 2 t is computed from x and not from r (Wilson 1927). The interval therefore has a width even if r and
+    /// t are 0: its upper end is then 3.8 / n. The lower end is 0 if at most 3 classes were seen once. In that case,
+    /// these classes may have been the last. A class is seen exactly once with a probability of at most 1 / e, and e^-3
+    /// exceeds the 2.5 % allowed below the interval.
     ///
-    /// The method assumes independent runs with the same probabilities. Seeds of the default are not quite that: they
-    /// run under different strategies, and neighbours share what their strategy has learnt. Of 1,664 pairs of programs
-    /// and numbers of seeds, half of them generated programs, 95.2 % have the truth in the interval: 98.7 % if a
-    /// program has few classes, but 89.1 % if it has more than a hundred, where the truth is above the interval in 9.5
-    /// %.
+    /// The method assumes independent runs with the same probabilities. Default seeds violate this slightly: they run
+    /// under different strategies, and neighboring seeds share what their strategy has learned. The interval was
+    /// measured for 1,664 pairs of a program and a number of seeds, half of them generated programs. It contains the
+    /// truth in 95.2 % of the pairs: in 98.7 % if a program has few classes, but in 89.1 % if it has more than a
+    /// hundred. In the latter case the truth is above the interval in 9.5 %.
     ///
     /// ```
     /// use sim::run::coverage::Coverage;

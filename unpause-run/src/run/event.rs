@@ -1,21 +1,21 @@
-//! Events: one [`Event`] for every operation that took effect in a run.
+//! Events of a run: one [`Event`] for every operation that took effect.
 
 use std::time::Duration;
 
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 
-/// One operation that took effect.
+/// An operation that took effect.
 ///
-/// A step usually has one event. It has no event if the task only started or found something not
-/// ready, and several if it polled a `join!` or dropped guards.
+/// A step usually has one event. It has no event if the task only started or found something that was not ready. It has
+/// several if it polled a `join!` or dropped guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The step it belongs to, counted from 0.
+    /// The step of the event, counted from 0.
     pub step: u32,
-    /// The task that did it.
+    /// The task that did the operation.
     pub task: TaskId,
-    /// The object it was done to, if any.
+    /// The object of the operation, if any.
     pub object: Option<ObjectId>,
     /// The operation.
     pub op: &'static Op,
@@ -26,7 +26,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Returns `true` if it left its object unchanged: it read it, or failed to change it.
+    /// Returns `true` if the operation left its object unchanged, because it was a read or a failed change.
     #[doc(hidden)]
     pub fn is_look(&self) -> bool {
         if let Some(kind) = self.op.kind {
@@ -44,38 +44,40 @@ impl Event {
     }
 }
 
-/// The values an operation saw and left, as raw bits; [`ValueKind`] says how to read them.
+/// The values that an operation read and wrote, as raw bits; [`ValueKind`] defines their interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Values {
     /// No value, or a value that cannot be shown.
     #[default]
     None,
-    /// The operation saw this value.
+    /// The operation read this value.
     Read(u64),
-    /// The operation left this value, without looking at the old one.
+    /// The operation wrote this value without reading the previous one.
     Wrote(u64),
-    /// The operation saw the first value and left the second.
+    /// The operation read the first value and wrote the second value.
     Changed(u64, u64),
-    /// A compare-exchange that failed: the value it saw, the value it expected.
+    /// A failed compare-exchange: the value that it read, then the value that it expected.
     Refused(u64, u64),
-    /// An attempt that failed (`try_lock` on a held lock).
+    /// A failed attempt, for example `try_lock` on a held lock.
     Failed,
-    /// The task it was about: the spawned, joined, aborted or woken task.
+    /// The task that the operation concerns: the spawned, joined, aborted or woken task.
     Task(TaskId),
-    /// Of a channel, with the numbers of messages, which screens do not show. These are the
-    /// received messages, or the messages whose receipt makes no difference to a sent message.
+    /// The message numbers of a channel operation, which screens do not show. For an operation that takes messages:
+    /// these messages. For an operation that sends a message: the messages that may be received before or after it
+    /// without a difference.
     Messages {
-        /// The number of the first one.
+        /// The number of the first message.
         from: u32,
-        /// The number after the last message's number.
+        /// The number after the last message.
         to: u32,
-        /// A number that the operation saw, such as the number of receivers.
+        /// A number that the operation read, such as the number of receivers.
         saw: Option<u32>,
     },
 }
 
 impl Values {
-    /// Those of an operation that saw the word `old` and left `new`, or nothing, because it expected `wanted`.
+    /// Returns the values of an operation that read the word `old`. The operation wrote `new`, or wrote nothing because
+    /// it expected `wanted`.
     #[doc(hidden)]
     #[inline]
     pub fn of_change(old: u64, new: Option<u64>, wanted: u64) -> Values {
@@ -86,7 +88,7 @@ impl Values {
     }
 }
 
-/// The text of a time since a run began, such as `1.5s`.
+/// Returns a time since the start of a run as text, such as `1.5s`.
 #[doc(hidden)]
 pub fn show_time(time: Duration) -> String {
     if time.is_zero() { "0s".to_owned() } else { format!("{time:?}") }
@@ -95,7 +97,7 @@ pub fn show_time(time: Duration) -> String {
 /// The interpretation of the bits of an object's [`Values`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum ValueKind {
-    /// Not shown.
+    /// The value is not shown.
     #[default]
     Opaque,
     /// An unsigned integer.
@@ -104,7 +106,7 @@ pub enum ValueKind {
     Signed,
     /// 0 is false, 1 is true.
     Bool,
-    /// An address: only null and not null mean the same in every run.
+    /// An address: only the distinction between null and not null is the same in every run.
     Pointer,
     /// A time since the run began, in nanoseconds.
     Time,
@@ -112,16 +114,16 @@ pub enum ValueKind {
     Word,
 }
 
-/// Returns `true` for an address of plain threads that is the same in every process: in the heap of a run, or, by its
-/// highest bits, in a stack, a thread-local or a static.
+/// Returns `true` for an address of plain threads that is the same in every process. Such an address is in the heap of
+/// a run or, according to its highest bits, in a stack, a thread-local or a static.
 fn is_address(word: u64) -> bool {
     const HEAP: std::ops::Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
     HEAP.contains(&word) || (1..=3).contains(&(word >> 60))
 }
 
 impl ValueKind {
-    /// Returns the text of a value with these bits. The text is the same in every run, so a pointer is `null` or `ptr`.
-    /// An address of plain threads, which is the same in every run, is hexadecimal.
+    /// Returns a value with these bits as text. The text is the same in every run, so a pointer is `null` or `ptr`. An
+    /// address of plain threads is the same in every run, so it is shown in hexadecimal.
     pub fn show(self, bits: u64) -> String {
         match self {
             ValueKind::Opaque => "_".to_owned(),

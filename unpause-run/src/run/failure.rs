@@ -1,4 +1,4 @@
-//! The ways in which a run fails, and what makes two failures the same.
+//! The ways in which a run fails, and the identity of a failure.
 
 use unpause_check::verdict::Verdict;
 use unpause_ordered::{sort, sort_by_key};
@@ -16,28 +16,28 @@ pub enum Failure {
     Panic {
         /// The task.
         task: TaskId,
-        /// The text it panicked with.
+        /// The panic message.
         message: String,
-        /// The place, as `file:line:column`; empty if the program replaced the panic hook.
+        /// The place of the panic, as `file:line:column`; empty if the program replaced the panic hook.
         place: String,
     },
-    /// A plain thread used memory in a wrong way.
+    /// A plain thread misused memory.
     Memory(MemoryError),
     /// The body returned an error.
     Error {
-        /// Its `Debug` text.
+        /// The `Debug` text of the error.
         message: String,
     },
-    /// Tasks are left and none can step.
+    /// Tasks remain, but no task can step.
     Deadlock {
         /// The waiting tasks.
         waits: Vec<Wait>,
     },
-    /// A condition that holds after every step does not hold.
+    /// A condition that must hold after every step does not hold.
     Invariant {
-        /// Its name.
+        /// The name of the condition.
         name: String,
-        /// The task that took the step.
+        /// The task that took the violating step.
         task: TaskId,
         /// The place of the condition, as `file:line:column`.
         place: String,
@@ -46,22 +46,22 @@ pub enum Failure {
     StepLimit {
         /// The limit.
         steps: u32,
-        /// The shortest sequence of steps that the end of the run repeats, four times or more; empty
-        /// if there is none.
+        /// The shortest sequence of steps that repeats at the end of the run, at least four times; empty if there is no
+        /// such sequence.
         cycle: Vec<StepRecord>,
     },
-    /// An operation of a task took as many steps of its own as wait-freedom allows, and had not ended.
+    /// An operation of a task took the maximum number of its own steps that wait-freedom allows, and had not ended.
     Starved {
         /// The task.
         task: TaskId,
-        /// The number of its steps.
+        /// The number of steps that the task took.
         steps: u32,
         /// The place that spawned the task.
         place: Place,
     },
-    /// A history is not explained by its model.
+    /// The model does not explain a history.
     History {
-        /// Its index in [`Run::histories`](super::Run::histories); the history has the verdict.
+        /// The index of the history in [`Run::histories`](super::Run::histories). The history contains the verdict.
         history: usize,
         /// The requested condition, such as `linearizability`.
         condition: String,
@@ -72,7 +72,7 @@ pub enum Failure {
     },
     /// The run differs from the run of the trace.
     Diverged {
-        /// The first step that differs, from 0.
+        /// The index of the first step that differs, starting at 0.
         step: u32,
         /// The operation at that step in the trace.
         expected: String,
@@ -81,68 +81,68 @@ pub enum Failure {
     },
     /// The same decisions led to two different runs.
     NonDeterminism {
-        /// The first step that differs, from 0.
+        /// The index of the first step that differs, starting at 0.
         step: u32,
-        /// The operation of the first run there.
+        /// The operation of the first run at this step.
         first: String,
-        /// The operation of the second run there.
+        /// The operation of the second run at this step.
         second: String,
     },
-    /// The process would have ended: a plain thread by a signal such as a segmentation fault, by a stack that is full,
-    /// or by a call such as `abort` or `exit`; a task by an access to mapped memory that the file does not have.
+    /// Code of the test would have ended the process. A plain thread does this by a signal such as a segmentation
+    /// fault, by a stack overflow, or by a call such as `abort` or `exit`. A task does this by an access to mapped
+    /// memory beyond the end of its file.
     Crash {
-        /// The task, or the thread's task.
+        /// The task, or the task of the thread.
         task: TaskId,
-        /// The cause in a few words, such as `segmentation fault`.
+        /// A short description of the cause, such as `segmentation fault`.
         cause: String,
         /// The circumstances, such as the address.
         message: String,
         /// The place, as `file:line:column`.
         place: String,
     },
-    /// A task did not come back to the scheduler; on real threads, no task of a run moved.
+    /// A task did not return to the scheduler; on real threads, no task of the run made progress.
     Hang {
         /// The task; on real threads, the body of the test.
         task: TaskId,
-        /// Its last or pending operation; on real threads, the tasks that had not ended.
+        /// The task's last or pending operation; on real threads, the tasks that had not ended.
         last: String,
-        /// The place at which a plain thread was interrupted, as `file:line:column`; empty for
-        /// other tasks: they cannot be interrupted.
+        /// The place at which a plain thread was interrupted, as `file:line:column`. Empty for other tasks, because
+        /// they cannot be interrupted.
         place: String,
-        /// The time waited, in seconds.
+        /// The waiting time, in seconds.
         seconds: u64,
-        /// Uninstrumented functions that plain threads had entered: functions that synchronise threads or call the
-        /// system.
+        /// Uninstrumented functions that plain threads had entered. These functions synchronize threads or call the
+        /// operating system.
         unseen: Vec<String>,
     },
-    /// A run on real threads did not end within its time limit, although its tasks continued.
+    /// A run on real threads did not end within its time limit, although its tasks made progress.
     TimeLimit {
         /// The tasks that had not ended.
         running: String,
-        /// The time, in seconds.
+        /// The time limit, in seconds.
         seconds: u64,
     },
-    /// Conditions of `sometimes!` that held in no run, or conditions of `cover!` that held in too
-    /// few.
+    /// Conditions of `sometimes!` held in no run, or conditions of `cover!` held in too few runs.
     TooSeldom {
-        /// These, by name.
+        /// The violated conditions, sorted by name.
         conditions: Vec<Condition>,
         /// The number of runs.
         runs: u64,
-        /// True if any of them generated a program.
+        /// True if any of the conditions belongs to a generated program.
         generated: bool,
     },
-    /// The test must prove that no run of it fails, and proved nothing.
+    /// The test requires a proof that no run of it fails, and there is no proof.
     Unproven {
         /// The reason, such as the progress of the search.
         why: String,
     },
-    /// The trace that was to be replayed cannot be read, so nothing was run.
+    /// The trace to replay cannot be read, so nothing was run.
     Unreadable {
         /// The reason, with the file and the line.
         message: String,
     },
-    /// The library was used in a way that cannot work; the text says what to do instead.
+    /// The library was used in a way that cannot work; the message includes the remedy.
     Misuse {
         /// The problem and the remedy.
         message: String,
@@ -161,7 +161,8 @@ pub struct Signature {
 }
 
 impl Failure {
-    /// That some of these conditions held in too few of so many runs, if so, by name.
+    /// Returns a failure with the conditions, sorted by name, that held in too few of `runs` runs; `None` if all were
+    /// met.
     #[doc(hidden)]
     pub fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
         let generated = conditions.iter().any(|condition| condition.name == SOMETHING_ASKED);
@@ -170,7 +171,7 @@ impl Failure {
         (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
     }
 
-    /// The kind of failure in one word or two, such as `panic` or `deadlock`.
+    /// Returns the kind of failure in one or two words, such as `panic` or `deadlock`.
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Panic { .. } => "panic",
@@ -194,7 +195,7 @@ impl Failure {
         }
     }
 
-    /// The place of the failure, as `file:line:column`; empty if it has none or several.
+    /// Returns the place of the failure, as `file:line:column`; empty if the failure has no place or several.
     #[doc(hidden)]
     pub fn place(&self) -> &str {
         match self {
@@ -227,7 +228,8 @@ impl Failure {
             Failure::Invariant { name, place, .. } => format!("{name} {place}"),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
-                // A lock of a plain thread is waited for in one of its calls, or in the code within.
+                // A plain thread may wait for the same lock inside a recorded call or in the code within it. Both cases
+                // get the same name here.
                 let name = |name: &'static str| match name {
                     "lock" | "read" | "write" => "resume",
                     name => name,

@@ -4,41 +4,41 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The form of a pattern of names.
+/// The syntax of a name pattern.
 pub const PATTERN_GRAMMAR: &str = "the name of a task, in which * stands for any text";
 
 /// The faults that runs may have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// A pattern for the names of the tasks that may be aborted at any point. In it `*` matches any
-    /// text.
+    /// A pattern for the names of the tasks that may be aborted at any point. In the pattern, `*` matches any text.
     pub cancel: Option<Arc<str>>,
-    /// The tasks that may stall for good at any point.
+    /// The tasks that may stall permanently at any point.
     pub progress: Progress,
-    /// True if the deadlines of time-outs, and of timers in the branches of a `select!`, may pass at any moment.
+    /// True if certain deadlines may pass at any moment: the deadlines of timeouts, and of timers in branches of a
+    /// `select!`.
     pub selects: bool,
-    /// True if a wait for a condition variable may end without a notification.
+    /// True if a wait on a condition variable may end without a notification.
     pub spurious: bool,
     /// True if a `compare_exchange_weak` may fail although it sees the expected value.
     pub weak: bool,
-    /// True if code that is marked with `buggify!` may be executed.
+    /// True if code marked with `buggify!` may be executed.
     pub buggify: bool,
 }
 
-/// The begin of the names of decisions to execute code that is marked with `buggify!`.
+/// The prefix of the names of decisions to execute code marked with `buggify!`.
 pub const BUGGIFY: &str = "buggify: ";
 
-/// The guarantee of progress that a test checks: which tasks must end, whichever others stall for good.
+/// The progress guarantee that a test checks: the tasks that must end, even if other tasks stall permanently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Progress {
-    /// None: no task stalls.
+    /// No guarantee: no task stalls.
     #[default]
     Any,
-    /// Each spawned task may stall. The others must end.
+    /// Each spawned task may stall. The other tasks must end.
     LockFree,
-    /// All tasks of one spawner but one may stall at one moment. That one must end.
+    /// At one moment, all tasks of one spawner except a single task may stall. This task must end.
     ObstructionFree,
-    /// Each spawned task may stall. Each operation of the others must end within so many steps of its own.
+    /// Each spawned task may stall. Each operation of the other tasks must end within this many steps of its own.
     WaitFree(u32),
 }
 
@@ -55,7 +55,7 @@ impl Faults {
         buggify: false,
     };
 
-    /// Returns `true` if runs may have a fault.
+    /// Returns `true` if any fault is possible in runs.
     #[inline]
     #[doc(hidden)]
     pub fn are_any(&self) -> bool {
@@ -71,7 +71,7 @@ impl Faults {
         self.cancel.is_some() || self.progress != Progress::Any
     }
 
-    /// Returns `true` if a task of this name may be aborted.
+    /// Returns `true` if a task with this name may be aborted.
     #[doc(hidden)]
     pub fn cancels(&self, name: Option<&str>) -> bool {
         match (&self.cancel, name) {
@@ -85,7 +85,7 @@ impl Progress {
     pub const GRAMMAR: &'static str =
         "`lock-free`, `obstruction-free`, `wait-free`, or `wait-free:` and a number from 1";
 
-    /// The bound of `wait-free` without a number.
+    /// The default bound of `wait-free`.
     const STEPS_MAX: u32 = 100;
 
     pub fn parse(text: &str) -> Option<Progress> {
@@ -101,7 +101,7 @@ impl Progress {
     }
 }
 
-/// The name of the guarantee; empty for none.
+/// Writes the name of the guarantee; an empty text for no guarantee.
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,7 +117,7 @@ impl fmt::Display for Progress {
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(start) else { return false };
-    // The leftmost place of each part leaves most for the later parts.
+    // The leftmost match of each part leaves the most text for the later parts.
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
     for part in middle.split('*').filter(|part| !part.is_empty()) {
         let Some(at) = left.find(part) else { return false };

@@ -1,6 +1,6 @@
 //! Functions of plain threads: their names without paths, and the crates whose code a reader can skip.
 
-/// Crates of primitives, by the beginning of their names. These crates do the operations of other crates.
+/// Prefixes of the names of crates that provide primitives. Such crates do the operations on behalf of other crates.
 const PRIMITIVES: &[&str] = &[
     "arc-swap-",
     "async-event-",
@@ -21,8 +21,8 @@ const PRIMITIVES: &[&str] = &[
     "waitgroup-",
 ];
 
-/// Returns `true` for a file in a crate of primitives, such as `crossbeam-epoch-0.9.18/src/epoch.rs`, also with folders
-/// in front.
+/// Returns `true` for a file in a crate of primitives, such as `crossbeam-epoch-0.9.18/src/epoch.rs`. Folders may
+/// precede the path.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn is_of_primitives(file: &str) -> bool {
     let parts: Vec<&str> = file.split('/').collect();
@@ -30,7 +30,8 @@ pub fn is_of_primitives(file: &str) -> bool {
     super::place::package(&parts).is_some_and(is_crate)
 }
 
-/// Returns `true` for the file of tokio with the operations on the states of its tasks, as a report shows the file.
+/// Returns `true` for the file of tokio that contains the operations on task states. `file` has the form that a report
+/// shows.
 pub fn is_task_state(file: &str) -> bool {
     file.starts_with("tokio-") && file.ends_with("/src/runtime/task/state.rs")
 }

@@ -1,15 +1,15 @@
-//! The names of things in a run: seeds, tasks, objects, places.
+//! The identifiers of a run: seeds, tasks, objects, places.
 //!
-//! Numbers with a meaning are newtypes, so that no signature has two bare integers in a row.
-//! [`TaskId`] and [`ObjectId`] are dense and mean something in one run only; what two runs have in
-//! common is the structural name: [`TaskPath`] for a task, creation place and ordinal for an object.
+//! Numbers with a meaning are newtypes, so that no signature has two bare integers in a row. [`TaskId`] and
+//! [`ObjectId`] are dense and have a meaning only within one run. Across runs, a structural name identifies a task
+//! ([`TaskPath`]) or an object (creation place and ordinal).
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::panic::Location;
 use std::str::FromStr;
 
-/// The number all random decisions of one run are drawn from. The same seed is the same run.
+/// The number from which all random decisions of one run derive. The same seed gives the same run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Seed(pub u64);
 
@@ -19,7 +19,7 @@ impl fmt::Display for Seed {
     }
 }
 
-/// A task of one run: the n-th to be spawned, the body of the test being number 0.
+/// A task of one run, as its index in spawn order. The body of the test has index 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TaskId(pub u32);
 
@@ -27,16 +27,17 @@ impl TaskId {
     /// The body of the test.
     pub const MAIN: TaskId = TaskId(0);
 
-    /// The position of this task in the tables of its run.
+    /// Returns the position of this task in the tables of its run.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A shared object of one run: the n-th the run got to know.
+/// A shared object of one run, as its index in the order in which the run first used the objects.
 //
-// Kept one higher, so that an `Option` of it is one word of 32 bits: what is written in two halves and read
-// as a whole soon after keeps the processor waiting, and every point announces and records one.
+// The stored number is one higher than the index, so that an `Option<ObjectId>` is one 32-bit word. The processor
+// stalls if a value that was written in two halves is soon read as a whole, and every point announces and records an
+// object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(NonZeroU32);
 
@@ -47,23 +48,23 @@ impl fmt::Debug for ObjectId {
 }
 
 impl ObjectId {
-    /// The object at this position, which is less than `u32::MAX`.
+    /// Creates the identifier of the object at this position, which must be less than `u32::MAX`.
     #[inline]
     pub fn new(index: u32) -> ObjectId {
         ObjectId(NonZeroU32::MIN.saturating_add(index))
     }
 
-    /// The position of this object in the tables of its run.
+    /// Returns the position of this object in the tables of its run.
     #[inline]
     pub fn index(self) -> usize {
         (self.0.get() - 1) as usize
     }
 }
 
-/// The structural name of a task: the child numbers from the body of the test down to it.
+/// The structural name of a task: the child numbers on the path from the body of the test to the task.
 ///
-/// The body is `0`, the second task it spawns `0.1`, that one's first child `0.1.0`. The path
-/// does not depend on the interleaving, so it identifies the same task in all runs of a test.
+/// The body is `0`, the second task that it spawns is `0.1`, and the first child of `0.1` is `0.1.0`. The path does not
+/// depend on the interleaving, so it identifies the same task in all runs of a test.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;
@@ -76,31 +77,31 @@ impl ObjectId {
 pub struct TaskPath(Vec<u32>);
 
 impl TaskPath {
-    /// The path of the body of the test, `0`.
+    /// Returns the path of the body of the test, `0`.
     pub fn main() -> TaskPath {
         TaskPath(vec![0])
     }
 
-    /// The path of this task's `nth` child, counted from 0.
+    /// Returns the path of this task's `nth` child, counted from 0.
     pub fn child(&self, nth: u32) -> TaskPath {
         let mut path = self.0.clone();
         path.push(nth);
         TaskPath(path)
     }
 
-    /// The path of the task reached from this one by these child numbers.
+    /// Returns the path of the descendant of this task with these child numbers.
     #[doc(hidden)]
     pub fn descendant(mut self, nths: &[u32]) -> TaskPath {
         self.0.extend_from_slice(nths);
         self
     }
 
-    /// The child numbers, from the body of the test down.
+    /// Returns the child numbers, starting at the body of the test.
     pub fn segments(&self) -> &[u32] {
         &self.0
     }
 
-    /// The path of the task that spawned this one, none for the body of the test.
+    /// Returns the path of the task that spawned this task; `None` for the body of the test.
     pub fn parent(&self) -> Option<TaskPath> {
         (self.0.len() > 1).then(|| TaskPath(self.0[..self.0.len() - 1].to_vec()))
     }
@@ -122,7 +123,8 @@ impl FromStr for TaskPath {
     type Err = InvalidTaskPath;
 
     /// # Errors
-    /// [`InvalidTaskPath`] unless `s` is dot-separated decimal numbers, the first of them 0.
+    /// Returns [`InvalidTaskPath`] unless `s` consists of decimal numbers separated by dots, with 0 as the first
+    /// number.
     fn from_str(s: &str) -> Result<TaskPath, InvalidTaskPath> {
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let path: Option<Vec<u32>> =
@@ -148,7 +150,7 @@ impl fmt::Display for InvalidTaskPath {
 
 impl std::error::Error for InvalidTaskPath {}
 
-/// A place in the user's source, by value, so that it can be read from a file. Shown as `file:line:column`.
+/// A place in the user's source, stored by value, so that it can be read from a file. Displayed as `file:line:column`.
 ///
 /// ```
 /// use sim::run::ids::Spot;
@@ -162,22 +164,22 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The place in this file at a line and a column, both counted from 1.
+    /// Creates the place in this file at a line and a column, both counted from 1.
     pub fn new(file: &'static str, line: u32, column: u32) -> Spot {
         Spot { file, line, column }
     }
 
-    /// The file, as the compiler calls it.
+    /// Returns the file, in the compiler's spelling.
     pub fn file(self) -> &'static str {
         self.file
     }
 
-    /// The line, from 1.
+    /// Returns the line, from 1.
     pub fn line(self) -> u32 {
         self.line
     }
 
-    /// The column, from 1.
+    /// Returns the column, from 1.
     pub fn column(self) -> u32 {
         self.column
     }
@@ -195,5 +197,5 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A place in the user's source: file, line and column. Shown as `file:line:column`.
+/// A place in the user's source: file, line and column. Displayed as `file:line:column`.
 pub type Place = &'static Location<'static>;

@@ -1,22 +1,22 @@
 //! The isolation of the runs of a test with plain threads: a setting of the test.
 
-/// The state that the runs of a test with plain threads share.
+/// The part of the process state that the runs of a test with plain threads share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// The process, whose statics are put back.
+    /// The runs share the process. Its statics are restored between runs.
     #[default]
     Run,
-    /// Nothing: each run has a process of its own, a copy of the process of the test.
+    /// The runs share nothing: each run has its own process, a copy of the test process.
     Process,
 }
 
 impl Isolation {
     /// The values of the setting, for messages.
     pub const GRAMMAR: &str = "run or process";
-    /// The value if none is given.
+    /// The default value.
     pub const DEFAULT: &str = "run";
 
-    /// The isolation of this name.
+    /// Parses the name of an isolation.
     pub fn parse(name: &str) -> Option<Isolation> {
         match name {
             Isolation::DEFAULT => Some(Isolation::Run),
@@ -25,7 +25,7 @@ impl Isolation {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the isolation.
     pub fn name(self) -> &'static str {
         match self {
             Isolation::Run => Isolation::DEFAULT,

@@ -1,36 +1,36 @@
-//! Errors of plain threads in the use of memory.
+//! Memory errors of plain threads.
 
 use super::ids::TaskId;
 use unpause_ordered::sort;
 
-/// An access, an allocation or a free that led to a [`MemoryError`].
+/// A step that led to a [`MemoryError`]: an access, an allocation or a deallocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryStep {
     /// The kind, such as `write`, `freed` or `allocated`.
     pub label: String,
     /// The task.
     pub task: TaskId,
-    /// The place, as `file:line:column`: the innermost function that is not of the standard library.
+    /// The place of the step, as `file:line:column`, in the innermost function outside the standard library.
     pub place: String,
-    /// The line of the tested package that led there; empty if that is the place.
+    /// The line of the tested package that led to the step; empty if `place` is that line.
     pub called_from: String,
 }
 
-/// An error in the use of memory, found in a run of plain threads.
+/// A memory error that was found in a run of plain threads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryError {
     /// The kind, such as `double free`, `use after free`, `use after return`, `out of bounds`, `leak` or `data race`.
     pub problem: &'static str,
-    /// The error in words.
+    /// The description of the error.
     pub message: String,
-    /// The steps that led to it: the error itself first.
+    /// The steps that led to the error, starting with the error itself.
     pub steps: Vec<MemoryStep>,
-    /// The remedy; empty if there is none to name.
+    /// The remedy; empty if no remedy is known.
     pub remedy: String,
 }
 
 impl MemoryError {
-    /// The places of the error, as text: in two runs with the same one it is the same error.
+    /// Returns the places of the error as text. Errors of two runs are the same error if these texts are equal.
     #[doc(hidden)]
     pub fn identity(&self) -> String {
         let mut places: Vec<&str> = self.steps.iter().map(|step| &*step.place).collect();

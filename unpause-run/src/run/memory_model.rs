@@ -1,35 +1,35 @@
-//! The memory of a run: a setting of the test.
+//! The memory model of a run: a setting of the test.
 
 use std::sync::atomic::Ordering;
 
 use crate::run::ids::Place;
 use crate::run::op::{Access, Op};
 
-/// The event behind a load that has not seen the newest value. It shows that value.
+/// An event that follows a load which did not see the newest value. The event shows the newest value.
 pub const MISSED: Op = Op::new("misses_the_newest_value_of", Access::Read);
-/// The event behind a store that has taken effect before the store of the newest value. It shows that value.
+/// An event that follows a store which took effect before the newest store. The event shows the newest value.
 pub const PRECEDED: Op = Op::new("precedes_the_newest_value_of", Access::Read);
 
-/// The memory order of an operation, in a run with the memory `c11`.
+/// The memory order of an operation, in a run with the memory model `c11`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OrderMark {
-    /// The position of its event in the run.
+    /// The position of the operation's event in the run.
     pub event: usize,
-    /// The order that counted: of a compare-exchange that failed, the order of a failure.
+    /// The order that applied; for a failed compare-exchange, the failure order.
     pub order: Ordering,
 }
 
-/// A memory order that is strengthened, for all operations of a place.
+/// A strengthened memory order for all operations at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raise {
     /// The place.
     pub place: Place,
-    /// True if what writes also releases, false if what reads also acquires.
+    /// True if writing operations also release; false if reading operations also acquire.
     pub releases: bool,
 }
 
 impl Raise {
-    /// The order with what is added.
+    /// Returns the strengthened form of `order`.
     pub fn of(self, order: Ordering) -> Ordering {
         match (order, self.releases) {
             (Ordering::Relaxed, true) => Ordering::Release,
@@ -43,7 +43,7 @@ impl Raise {
 /// The values that a load of an atomic may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemoryModel {
-    /// The newest value, whatever memory order the program asks for.
+    /// The newest value, regardless of the memory order in the program.
     #[default]
     Sc,
     /// Each value that C++20 allows for the memory orders in the program.
@@ -53,10 +53,10 @@ pub enum MemoryModel {
 impl MemoryModel {
     /// The values of the setting, for messages.
     pub const GRAMMAR: &str = "sc or c11";
-    /// The value if none is given.
+    /// The default value.
     pub const DEFAULT: &str = "sc";
 
-    /// The memory of this name.
+    /// Parses the name of a memory model.
     pub fn parse(name: &str) -> Option<MemoryModel> {
         match name {
             MemoryModel::DEFAULT => Some(MemoryModel::Sc),
@@ -65,7 +65,7 @@ impl MemoryModel {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the memory model.
     pub fn name(self) -> &'static str {
         match self {
             MemoryModel::Sc => MemoryModel::DEFAULT,

@@ -1,23 +1,23 @@
-//! Faults of a nemesis, and how many of them met something.
+//! The number of faults that a nemesis injected, and the number of faults that had an effect.
 
 use super::faults::BUGGIFY;
 
-/// The number of faults of one kind that a nemesis injected, and the number of faults with an
-/// effect: a message lost or held by a cut, a task that ended or stood still. A place of `buggify!`
-/// is a kind, too: how many times it was passed, and how many times it was true.
+/// The number of injected faults of one kind, and the number of these faults that had an effect. Effects are, for
+/// example, a message lost or delayed by a cut, or a task that ended or paused. Each place of `buggify!` is a kind,
+/// too. For such a kind, the counts are all passes, and the passes in which it was true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FaultCount {
-    /// The kind, by the name of its method: `isolate`. `buggify: ` and the name of the place for one of
-    /// `buggify!`.
+    /// The kind, as the name of its method, for example `isolate`. For a `buggify!`, `buggify: ` and the name of its
+    /// place.
     pub kind: &'static str,
-    /// How many there were.
+    /// The number of faults of this kind.
     pub times: u64,
-    /// How many of them met something.
+    /// The number of these faults that had an effect.
     pub met: u64,
 }
 
 impl FaultCount {
-    /// Adds the counts to `all`, which is ordered by kind.
+    /// Adds the counts to `all`, which is sorted by kind.
     #[doc(hidden)]
     pub fn add(self, all: &mut Vec<FaultCount>) {
         match all.binary_search_by_key(&self.kind, |known| known.kind) {
@@ -29,7 +29,7 @@ impl FaultCount {
         }
     }
 
-    /// The counts, in the words of a report: `isolate: 812 of 1000 met a message`.
+    /// Returns the counts in the words of a report: `isolate: 812 of 1000 met a message`.
     #[doc(hidden)]
     pub fn text(&self) -> String {
         let FaultCount { kind, times, met } = self;
@@ -39,7 +39,7 @@ impl FaultCount {
         }
     }
 
-    /// The warning about a kind of fault without any effect.
+    /// Returns the warning about a kind of fault that had no effect.
     #[doc(hidden)]
     pub fn idle(&self) -> String {
         let FaultCount { kind, times, .. } = self;
@@ -55,7 +55,7 @@ impl FaultCount {
         }
     }
 
-    /// The thing that faults of this kind meet, with its article.
+    /// Returns the thing that faults of this kind affect, with its article.
     fn thing(&self) -> &'static str {
         match self.kind {
             "isolate" | "cut" | "partition" | "swizzle" | "rolling" => "a message",

@@ -1,4 +1,4 @@
-//! One execution of a test body: what was decided, what happened, how it ended.
+//! Run record: one execution of a test body, with its decisions, its events and its outcome.
 
 #[doc(hidden)]
 pub mod board;
@@ -85,60 +85,59 @@ pub use self::waits::{Holder, Wait};
 #[doc(inline)]
 pub use self::what_if::Site;
 
-/// One execution of the test body.
+/// Record of one execution of the test body.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The seed its random decisions were drawn from; for a replay, the seed of the trace.
+    /// The seed of the random decisions; for a replay, the seed of the trace.
     pub seed: Seed,
-    /// The name of the strategy that answered its choices.
+    /// The name of the strategy that answered the choices.
     pub strategy: String,
-    /// Its outcome.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// Its tasks by [`TaskId`].
+    /// The tasks of the run, indexed by [`TaskId`].
     pub tasks: Vec<TaskRecord>,
-    /// Its shared objects by [`ObjectId`](ids::ObjectId).
+    /// The shared objects of the run, indexed by [`ObjectId`](ids::ObjectId).
     pub objects: Vec<ObjectRecord>,
     /// The steps, in order.
     pub steps: Vec<StepRecord>,
-    /// The values drawn, in order.
+    /// The drawn values, in order.
     pub draws: Vec<DrawRecord>,
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The calls in which plain threads of it did their operations, in the order of their first
-    /// one. Empty in all other runs, and in runs that are not made to be shown.
+    /// The calls in which plain threads did their operations, in the order of the first operation. Empty in all other
+    /// runs, and in runs that are not recorded for a report.
     pub calls: Vec<CallRecord>,
-    /// Facts about its plain threads. Empty whenever [`calls`](Run::calls) is.
+    /// Facts about the plain threads of the run. Empty whenever [`calls`](Run::calls) is empty.
     pub threads: ThreadFacts,
-    /// The histories recorded in it.
+    /// The histories recorded in the run.
     pub histories: Vec<HistoryRecord>,
-    /// The programs that were generated and run in it.
+    /// The programs that were generated and executed in the run.
     pub programs: Vec<ProgramRecord>,
-    /// Tasks that had not ended when the body did, although their handle was kept until then.
+    /// Tasks that had not ended when the body ended, although the program kept their handles until then.
     pub leaked: Vec<TaskId>,
-    /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
-    /// and its place.
+    /// Detached tasks that were blocked after the body had ended, when no remaining task could wake them. The text is
+    /// the pending operation and its place.
     pub stuck: Vec<(TaskId, String)>,
-    /// Tasks that waited for each other in a circle at the end of the run, while others could step.
+    /// Tasks that waited for each other in a cycle at the end of the run, while other tasks could step.
     pub circle: Vec<Wait>,
-    /// True if a task woke another one through something outside this library, whose accesses are invisible.
+    /// True if a task woke another task through something outside this library. Accesses to it are invisible.
     pub foreign: bool,
-    /// The moves of its time, each made when no task could step.
+    /// The time advances of the run. Time advances when no task can step.
     pub time_moves: Vec<TimeMove>,
-    /// The memory orders of its operations, if its memory is `c11`. In the order of the events.
+    /// The memory orders of the operations, in event order, if the memory model is `c11`.
     #[doc(hidden)]
     pub orders: Vec<memory_model::OrderMark>,
-    /// The text that its plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
-    /// whose output is not taken.
+    /// The text that plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
+    /// because their output is not captured.
     pub output: String,
-    /// The conditions of `sometimes!` and `cover!`, in the order of
-    /// their first evaluation.
+    /// The conditions of `sometimes!` and `cover!`, in the order of their first evaluation.
     pub conditions: Vec<Condition>,
     /// The faults of a nemesis, by kind.
     pub faults: Vec<FaultCount>,
 }
 
 impl Run {
-    /// A run that failed before its first step.
+    /// Creates the record of a run that failed before its first step.
     #[doc(hidden)]
     pub fn empty(seed: Seed, failure: Failure) -> Run {
         Run {
@@ -170,22 +169,22 @@ impl Run {
 /// A task of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskRecord {
-    /// Its structural name.
+    /// The structural name of the task.
     pub path: TaskPath,
-    /// The name the user gave it.
+    /// The name that the user gave to the task.
     pub name: Option<String>,
-    /// The place that spawned it.
+    /// The place that spawned the task.
     pub place: Place,
-    /// The node that it is in or, of a message, arrives at.
+    /// The node that the task is in; for a message, the node where it arrives.
     pub node: Option<String>,
-    /// The node that sent it, if it is a message on its way.
+    /// The node that sent the message, if the task is a message in transit.
     pub from: Option<String>,
-    /// The message in words, if the task is a message on its way and the run is shown.
+    /// The message as text, if the task is a message in transit and the run is shown.
     pub message: Option<String>,
 }
 
 impl fmt::Display for TaskRecord {
-    /// The name a person knows it by: `0.1 writer`, `0.1`, or `main` for the body of the test.
+    /// Writes the name for people: `0.1 writer`, `0.1`, or `main` for the body of the test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "{} {name}", self.path),
@@ -198,47 +197,49 @@ impl fmt::Display for TaskRecord {
 /// A shared object of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectRecord {
-    /// Its kind, such as `atomic`.
+    /// The kind of the object, such as `atomic`.
     pub kind: &'static str,
-    /// The name given by the user; several objects may have the same.
+    /// The name given by the user; several objects may have the same name.
     pub name: Option<&'static str>,
-    /// The interpretation of its values.
+    /// The interpretation of the object's values.
     pub values: ValueKind,
-    /// The place that created it.
+    /// The place that created the object.
     pub place: Place,
-    /// The task that created it and its number among the objects created by that task. `None` for
-    /// an atomic or a cell: their `const` constructors see no run, so `ordinal` tells them apart.
+    /// The task that created the object, and the number of the object among the objects created by that task. `None`
+    /// for an atomic or a cell, because `const` constructors have no access to the run; `ordinal` identifies such
+    /// objects.
     pub creator: Option<(TaskId, u32)>,
-    /// The node that owns it, with its life from the second life on, if each node has its own
-    /// object for a static.
+    /// The node that owns the object, if each node has its own object for a static. The text includes the life of the
+    /// node from the second life on.
     pub node: Option<&'static str>,
-    /// Its number, from 0, among the objects created at `place`, as the run got to know them.
+    /// The index of the object, from 0, among the objects created at `place`, in the order of their first use.
     pub ordinal: u32,
 }
 
-/// One step.
+/// A step of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepRecord {
     /// The task that stepped.
     pub task: TaskId,
     /// The number of enabled tasks.
     pub candidates: u32,
-    /// True if this is a preemption: the task of the previous step is another one, was enabled and did not yield.
+    /// True if the step is a preemption: a different task took the previous step, was still enabled and did not yield.
     pub preempts: bool,
 }
 
-/// One value drawn.
+/// A drawn value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DrawRecord {
-    /// The step it was drawn in.
+    /// The step that drew the value.
     pub step: u32,
-    /// The answer, below `bound`.
+    /// The drawn value, below `bound`.
     pub value: u64,
     /// The exclusive upper bound of the value.
     pub bound: u64,
-    /// True for a setting of the run, such as the heap of plain threads: kept in the trace, not explored, not shown.
+    /// True for a setting of the run, such as the heap of plain threads. The trace records it, but it is neither
+    /// explored nor shown.
     pub given: bool,
-    /// The name of the decision; empty if it is not known.
+    /// The name of the decision; empty if unknown.
     pub why: &'static str,
 }
 
@@ -256,13 +257,13 @@ pub struct DrawRecord {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The body returned and nothing was wrong.
+    /// The body returned, and the run found no failure.
     Passed,
-    /// Something was wrong.
+    /// The run found a failure.
     Failed(Failure),
 }
 
-/// The text of a panic payload.
+/// Returns the text of a panic payload.
 #[doc(hidden)]
 pub fn panic_text(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {

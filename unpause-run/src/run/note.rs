@@ -1,16 +1,17 @@
-//! Effects of a plain thread's calls of this library on a run, outside of points. A run in a
-//! process of its own writes it down, because the process that reports the run executes no thread.
+//! Effects on a run, outside of points, that a plain thread causes when it calls this library. A
+//! run in its own process records them, because the process that reports the run executes no
+//! thread.
 
 use crate::run::board::CallPoint;
 use crate::run::{Condition, Failure};
 
-/// One such effect.
+/// An effect on the run.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 #[derive(Clone, Debug)]
 pub enum Note {
     /// A value below `bound` was drawn.
     Drawn { bound: u64, why: &'static str },
-    /// A value that is not explored was drawn.
+    /// A value was drawn that searches do not explore.
     Given { bound: u64, value: u64, why: &'static str },
     /// A history has begun.
     History,

@@ -1,8 +1,8 @@
-//! Operations on shared objects, which a task announces at a point.
+//! Operations on shared objects. A task announces an operation at a point.
 //!
-//! A primitive declares its operations as constants of [`Op`]. Everything that reasons about interleavings
-//! (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change anywhere else. The machine of
-//! an operation declares its conflicts: `kind`.
+//! A primitive declares its operations as constants of [`Op`]. Everything that reasons about interleavings (strategies,
+//! reports) uses only [`Access`], so a new primitive needs no change anywhere else. The state machine of an operation
+//! declares its conflicts: see `kind`.
 
 #[doc(hidden)]
 pub mod cancellation;
@@ -35,7 +35,7 @@ pub mod word;
 
 use self::kind::Kind;
 
-/// An operation on a shared object: its name for people and its access for machines.
+/// An operation on a shared object: its name for readers and its access for strategies.
 ///
 /// ```
 /// use sim::run::op::{Access, Op};
@@ -45,37 +45,37 @@ use self::kind::Kind;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Op {
-    /// The name a user knows it by, such as `fetch_add`.
+    /// The name that users know, such as `fetch_add`.
     pub name: &'static str,
-    /// The access to its object.
+    /// The access of the operation to its object.
     pub access: Access,
-    /// Its kind, if its access does not tell it.
+    /// The kind of the operation, if its access does not determine it.
     #[doc(hidden)]
     pub kind: Option<Kind>,
-    /// True if screens leave it out, because another operation of the step tells it.
+    /// True if screens omit the operation, because another operation of the step already shows it.
     #[doc(hidden)]
     pub quiet: bool,
 }
 
 impl Op {
-    /// An operation called `name` that does `access` to its object.
+    /// Creates an operation with this name and this access to its object.
     pub const fn new(name: &'static str, access: Access) -> Op {
         Op { name, access, kind: None, quiet: false }
     }
 
-    /// An operation of a kind of its own, on an object that is neither memory nor a plain lock.
+    /// Creates an operation with its own kind, on an object that is neither memory nor a plain lock.
     #[doc(hidden)]
     pub const fn of_kind(name: &'static str, access: Access, kind: Kind) -> Op {
         Op { name, access, kind: Some(kind), quiet: false }
     }
 
-    /// The same, left out by screens unless it fails.
+    /// Returns the same operation, marked so that screens omit it unless it fails.
     #[doc(hidden)]
     pub const fn quiet(self) -> Op {
         Op { quiet: true, ..self }
     }
 
-    /// The same operation, polled by hand: it is done without a point.
+    /// Returns the same operation for a future that is polled by hand. Such an operation takes effect without a point.
     #[doc(hidden)]
     pub const fn by_hand(self) -> Op {
         let looks = match self.kind {
@@ -86,13 +86,13 @@ impl Op {
         Op { access, kind: Some(Kind::by_hand(looks)), ..self }
     }
 
-    /// The operation of a call that has a guard, and the same by hand.
+    /// Returns the operation of a call that has a guard, and its variant for polling by hand.
     #[doc(hidden)]
     pub const fn guarded(self) -> [Op; 2] {
         [self, self.by_hand()]
     }
 
-    /// Returns `true` for a fault: it disturbs tasks at a moment that they do not decide.
+    /// Returns `true` for a fault: an operation that disturbs tasks at a moment they do not choose.
     #[doc(hidden)]
     pub fn is_fault(&self) -> bool {
         self.access == Access::Abort || self.kind.is_some_and(Kind::is_fault)
@@ -102,20 +102,20 @@ impl Op {
     #[doc(hidden)]
     pub const PEEK: Op = Op::of_kind("peek", Access::Peek, word::READ);
 
-    /// The same of an invariant that holds.
+    /// Reads a word without a point, while an invariant that holds is evaluated.
     #[doc(hidden)]
     pub const PEEK_OF_INVARIANT: Op = Op::PEEK.quiet();
 
-    /// Polled by hand in vain, and without a change of the object.
+    /// A poll by hand that was not ready and left the object unchanged.
     #[doc(hidden)]
     pub const LOOK_BY_HAND: Op = Op::new("poll", Access::Peek).by_hand();
 
-    /// A fence.
+    /// A memory fence.
     #[doc(hidden)]
     pub const FENCE: Op = Op::new("fence", Access::Yield);
 
-    /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
-    /// separate operations.
+    /// Waits until a condition on shared memory holds. Each new evaluation of the condition accesses memory in separate
+    /// operations.
     #[doc(hidden)]
     pub const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
 }
@@ -123,7 +123,7 @@ impl Op {
 /// The access of an operation to its object, as visible to other tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
-    /// The first step of a task, up to its first point: touches nothing shared.
+    /// The first step of a task, up to its first point. It touches nothing shared.
     Start,
     /// A step that touches nothing shared, such as `yield_now`.
     Yield,
@@ -131,37 +131,37 @@ pub enum Access {
     Read,
     /// Overwrites the object.
     Write,
-    /// Reads and overwrites the object in one step; even if it turns out to change nothing.
+    /// Reads and overwrites the object in one step, even if the value does not change.
     ReadModifyWrite,
-    /// Acquires the object exclusively; waits while somebody holds it.
+    /// Acquires the object exclusively; waits while another task holds it.
     Lock,
-    /// Acquires the object if it is free and fails otherwise; never waits.
+    /// Acquires the object if it is free, and fails otherwise; never waits.
     TryLock,
-    /// Gives the object up. Done without a point.
+    /// Releases the object. Done without a point.
     Unlock,
-    /// Acquires the object together with others that do so; waits while somebody holds it exclusively.
+    /// Acquires the object in shared mode; waits while another task holds it exclusively.
     LockShared,
-    /// Gives up an object that was acquired by [`LockShared`](Access::LockShared). Done without a point.
+    /// Releases an object that [`LockShared`](Access::LockShared) acquired. Done without a point.
     UnlockShared,
     /// Waits for the end of a task.
     Join,
     /// Creates a task. Done without a point.
     Spawn,
-    /// Asks a task to end before its next step. Done without a point.
+    /// Requests that a task ends before its next step. Done without a point.
     Abort,
-    /// Joins the queue of the object's waiters, unless the object has another value than expected.
+    /// Joins the wait queue of the object, unless the object's value differs from the expected value.
     Enqueue,
-    /// Continues after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
+    /// Continues after an [`Enqueue`](Access::Enqueue); waits for a [`Wake`](Access::Wake).
     Resume,
-    /// Takes waiters out of the object's queue, first come first served, and lets them continue.
+    /// Removes waiters from the object's queue in FIFO order, and lets them continue.
     Wake,
-    /// Acts on an object that is neither memory nor a plain lock, such as a channel.
+    /// Operates on an object that is neither memory nor a plain lock, such as a channel.
     Act,
-    /// Continues with such an act, which had to wait; waits until the object has woken it.
+    /// Continues an `Act` that had to wait; waits until the object wakes the task.
     Wait,
-    /// Acts on such an object without a point.
+    /// Changes an object that is neither memory nor a plain lock, without a point.
     Tell,
-    /// Looks at such an object without a point.
+    /// Reads an object that is neither memory nor a plain lock, without a point.
     Peek,
 }
 
@@ -184,8 +184,8 @@ impl Access {
         touches(self) && touches(other) && !both_read && !both_share
     }
 
-    /// The kind of such an operation on an object that took effect; `looked` tells whether it left the object as
-    /// it was. `None` if it was not done to an object.
+    /// Returns the kind of an operation with this access that took effect. `looked` is true if the operation left the
+    /// object unchanged. `None` if the operation has no object.
     #[doc(hidden)]
     pub fn kind(self, looked: bool) -> Option<Kind> {
         match self {
@@ -205,30 +205,31 @@ impl Access {
             Access::LockShared => Some(lock::SHARE),
             Access::UnlockShared => Some(lock::LEAVE),
             Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
-            // Their operations name their kinds.
+            // Operations with these accesses name their kinds.
             Access::Act | Access::Wait | Access::Tell | Access::Peek => None,
         }
     }
 
-    /// Returns `true` if it waits until its object is free. Its race is then with the last acquisition of the object,
-    /// and not with the release that enabled it, because the two cannot be swapped.
+    /// Returns `true` if the operation waits until its object is free. Its race is then with the last acquisition of
+    /// the object, not with the release that enabled it, because release and acquisition cannot be swapped.
     pub fn waits(self) -> bool {
         matches!(self, Access::Lock | Access::LockShared)
     }
 
-    /// Returns `true` if it may have to wait once it is announced.
+    /// Returns `true` if the operation may have to wait after it is announced.
     #[doc(hidden)]
     pub fn is_guarded(self) -> bool {
         self.waits() || matches!(self, Access::Join | Access::Resume | Access::Wait)
     }
 
-    /// Returns `true` if it is done without a point, within a step that began at another operation.
+    /// Returns `true` if the operation is done without a point, within a step that began at another operation.
     #[doc(hidden)]
     pub fn has_no_point(self) -> bool {
         self.gives_up() || matches!(self, Access::Tell | Access::Peek)
     }
 
-    /// Returns `true` if it gives up what an operation that [`waits`](Access::waits) has acquired.
+    /// Returns `true` if the operation releases an object that was acquired by an operation which
+    /// [`waits`](Access::waits).
     #[doc(hidden)]
     pub fn gives_up(self) -> bool {
         matches!(self, Access::Unlock | Access::UnlockShared)

@@ -1,8 +1,8 @@
-//! Captured panics: their message and place, kept off the screen.
+//! Captured panics: their messages and places, which are not printed.
 //!
-//! `catch_unwind` gives the payload of a panic but not its place. The engine of the build installs one panic hook for
-//! the process. A panic in a run is recorded for the code that catches it on the same thread; every other panic goes
-//! to the previous hook.
+//! `catch_unwind` returns the payload of a panic but not its place. The engine of the build therefore installs one
+//! panic hook for the process. The hook records a panic in a run for the code that catches it on the same thread. It
+//! forwards every other panic to the previous hook.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -14,18 +14,18 @@ use crate::run::panic_text;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Panicked {
     pub message: String,
-    /// As `file:line:column`; empty if unknown.
+    /// The place as `file:line:column`; empty if unknown.
     pub place: String,
 }
 
-/// The treatment of a panic.
+/// The handling of a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PanicHandling {
-    /// It belongs to no run: the previous hook shows it.
+    /// The panic belongs to no run: the previous hook prints it.
     Foreign,
-    /// It belongs to a run and was recorded: do not show it.
+    /// The panic belongs to a run and was recorded. It must not be printed.
     Taken,
-    /// It was recorded, and must be shown nevertheless.
+    /// The panic was recorded, but must be printed nevertheless.
     Shown,
 }
 
@@ -33,7 +33,7 @@ thread_local! {
     static LAST: RefCell<Option<Panicked>> = const { RefCell::new(None) };
 }
 
-/// Installs the hook, the first time it is called. `hear` is called at each panic of the process.
+/// Installs the hook on the first call. The hook calls `hear` at each panic of the process.
 pub fn install(hear: fn(&PanicHookInfo<'_>) -> PanicHandling) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,28 +52,27 @@ pub fn panicked(info: &PanicHookInfo<'_>) -> Panicked {
     Panicked { message: panic_text(info.payload()), place }
 }
 
-/// A panic hook was called on this thread. Gives the panic noted before, if there was one since the
-/// last [`take`]: a second one within a step may be a panic while unwinding, after which the
-/// process aborts.
+/// Records a panic when the panic hook is called on this thread. Returns the panic that was recorded since the last
+/// [`take`], if any: a second panic within a step may occur during unwinding, and the process then aborts.
 pub fn note(panicked: Panicked) -> Option<Panicked> {
     LAST.with(|last| last.replace(Some(panicked)))
 }
 
-/// Returns `true` if this is the compiler's own panic before an abort: a destructor panicked while
-/// another panic unwound, or a panic reached a function that cannot unwind.
+/// Returns `true` if this is the panic that the Rust runtime raises before an abort. Either a destructor panicked
+/// during unwinding, or a panic reached a function that cannot unwind.
 pub fn aborts(panicked: &Panicked) -> bool {
     let last = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
 }
 
-/// Returns the reason of an abort that a panic caused, from the last panics of its thread, the last one last.
+/// Returns the cause of an abort, from the last panics of the thread. The most recent panic is the last element.
 pub fn aborted(panics: &[Panicked]) -> String {
     let Some((own, before)) = panics.split_last().filter(|(own, _)| aborts(own)) else {
         let last = panics.last().map_or("", |panic| &panic.message);
         return format!("The thread panicked in a way that ends the process:\n{last}");
     };
     let mut text = format!("The thread panicked where unwinding is impossible: {}.", own.message);
-    // For a panic in a destructor, the panic that had called the destructor is listed first.
+    // For a panic in a destructor, the panic that caused the unwinding is listed first.
     let most = if own.message.contains("destructor") { 2 } else { 1 };
     for Panicked { message, place } in &before[before.len().saturating_sub(most)..] {
         text += &format!("\npanic at {place}:\n{message}");
@@ -81,9 +80,9 @@ pub fn aborted(panics: &[Panicked]) -> String {
     text
 }
 
-/// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, because of
-/// an unwrapped join or at the end of a scope, the panics of the other threads are added. For a resumed payload, which
-/// calls no hook, the last panic of the other threads is returned.
+/// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, the panics
+/// of the other threads are added. For example, an unwrapped join or the end of a scope reports such a panic. A resumed
+/// payload calls no hook, so the last panic of the other threads is returned for it.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     let Panicked { message, place } = &panicked;
@@ -101,14 +100,14 @@ pub fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     Panicked { message, ..panicked }
 }
 
-/// The last panic noted on this thread since the last call; `None` if there was none, or if the
+/// Returns the last panic recorded on this thread since the previous call; `None` if there was no panic, or if the
 /// program replaced the hook.
 pub fn take() -> Option<Panicked> {
     LAST.with(RefCell::take)
 }
 
-/// The text that user code makes; if it panics, that it did. For texts of a run that is over: a `Debug` that
-/// panics must not lose the report.
+/// Returns a text created by user code, or a placeholder if that code panics. Used for texts of a finished run, because
+/// a panic in `Debug` must not lose the report.
 pub fn text_of(make: impl FnOnce() -> String) -> String {
     caught(make).unwrap_or_else(|| "(its text cannot be shown: making it panics)".to_owned())
 }
@@ -118,7 +117,7 @@ pub fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
     let made = catch_unwind(AssertUnwindSafe(make));
     made.map_err(|payload| {
         take();
-        // To drop it may panic in turn.
+        // Dropping the payload may panic in turn.
         std::mem::forget(payload);
     })
     .ok()

@@ -1,22 +1,22 @@
-//! Places that are the same on every machine: the crate and the file in it, not the folder where it lies.
+//! Places that are the same on every machine: the crate and the file in it, without the folder of the crate.
 //!
-//! The compiler gives the file of a crate of the workspace relative to its root, and of any other crate from the root
-//! of the file system, behind a registry's folder or a toolchain's. This module shortens the latter to the crate:
+//! The compiler gives the file of a workspace crate relative to the workspace root. For any other crate it gives an
+//! absolute path in the folder of a registry or a toolchain. This module shortens such a path to the crate:
 //! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/parts/timers.rs:32:56`
-//! for this library, wherever it was compiled from.
+//! for this library, regardless of the folder in which it was compiled.
 
 use std::borrow::Cow;
 
-/// The folders of a package that have sources in them besides `src`.
+/// The source folders of a package other than `src`.
 const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
 /// The crates that come with the compiler.
 const STD: [&str; 6] = ["core", "alloc", "std", "test", "proc_macro", "stdarch"];
 
-/// The place of this file, as the compiler has it.
+/// The path of this file, as the compiler gives it.
 const HERE: &str = file!();
-/// The place of this file in the folder of its crate.
+/// The path of this file in the folder of its crate.
 const HERE_IN_CRATE: &str = "/src/run/place.rs";
-/// The folder of this crate, without a version.
+/// The folder name of this crate, without a version.
 const CRATE: &str = "unpause-run";
 
 /// Returns `true` if a place is in a crate that comes with the compiler.
@@ -27,13 +27,13 @@ pub fn is_std(place: &str) -> bool {
     from_compiler && library.is_some_and(|(_, path)| STD.contains(&first(path)))
 }
 
-/// Returns `true` if a place is not in the workspace of the user.
+/// Returns `true` if a place is outside the user's workspace.
 pub fn is_foreign(place: &str) -> bool {
     is_absolute(place)
 }
 
-/// Returns the place with the path of the crate instead of a path of the machine. Operations that the compiler has
-/// merged have no line: their place is the file.
+/// Returns the place with a path relative to the crate instead of a path of the machine. Operations that the compiler
+/// has merged have no line, so their place is only the file.
 pub fn portable(place: &str) -> String {
     let place = &without_parents(place.strip_suffix(":0:0").unwrap_or(place))[..];
     if !is_absolute(place) {
@@ -54,7 +54,7 @@ pub fn portable(place: &str) -> String {
 }
 
 /// Returns the path without each `..` that follows a folder: `tests/common/mod.rs` for `tests/web/../common/mod.rs`.
-/// The compiler has such paths from a `path` in the manifest or in the source.
+/// Such paths result from a `path` in the manifest or in the source.
 fn without_parents(path: &str) -> Cow<'_, str> {
     if !path.contains("/../") {
         return Cow::Borrowed(path);
@@ -70,8 +70,9 @@ fn without_parents(path: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("/"))
 }
 
-/// Returns the path within the sources of the library or of this crate; `None` for a path elsewhere. This file is at
-/// `known`. In a checkout this crate is below the library, in a registry it is beside it, with the same version.
+/// Returns the path within the sources of the library or of this crate; `None` for a path elsewhere. `known` is the
+/// path of this file. In a checkout, the folder of this crate is inside the folder of the library. In a registry, the
+/// two folders are siblings with the same version.
 fn within_library<'a>(path: &'a str, known: &str) -> Option<&'a str> {
     let known = known.replace('\\', "/");
     let (above, own) = known.strip_suffix(HERE_IN_CRATE)?.rsplit_once('/')?;
@@ -93,18 +94,18 @@ fn first(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// Returns the index of the package's folder in a path: the folder above the folder of the sources.
+/// Returns the index of the package folder in a path, which is the parent of the source folder.
 pub fn package(parts: &[&str]) -> Option<usize> {
     let before = |is_source: &dyn Fn(&str) -> bool| {
         // The last part is the file.
         let mut folders = (0..parts.len().saturating_sub(2)).rev();
         folders.find(|at| is_source(parts[at + 1]) && !parts[*at].is_empty())
     };
-    // A module may be called `tests`.
+    // `src` has precedence, because a module may be called `tests`.
     before(&|part| part == "src").or_else(|| before(&|part| BESIDES.contains(&part)))
 }
 
-/// Returns the name of a package's folder; for a package that Cargo has checked out, the name of its repository.
+/// Returns the name of a package folder. For a package that Cargo has checked out, returns the name of its repository.
 fn name(parts: &[&str], at: usize) -> String {
     let checkout = parts.iter().position(|part| *part == "checkouts");
     match checkout.filter(|checkout| checkout + 2 == at) {

@@ -1,21 +1,21 @@
-//! The operations of plain threads that are points: the setting of a test.
+//! The setting that decides which operations of plain threads are points.
 
 /// The operations of plain threads that are points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Points {
-    /// True if all atomic operations are, and no loop is recognised.
+    /// True if all atomic operations are points, and no loop is recognized.
     pub all: bool,
-    /// True if the counts of `Arc` are. `None` if each run decides it.
+    /// True if reference count operations of `Arc` are points. `None` if each run decides this.
     pub arc: Option<bool>,
 }
 
 impl Points {
     /// The values of the setting, for messages.
     pub const GRAMMAR: &str = "all or default";
-    /// The value if none is given.
+    /// The default value.
     pub const DEFAULT: &str = "default";
 
-    /// The points of this name.
+    /// Parses the name of the setting.
     pub fn parse(name: &str) -> Option<Points> {
         match name {
             Points::DEFAULT => Some(Points::default()),
@@ -24,7 +24,7 @@ impl Points {
         }
     }
 
-    /// The name of these points, without the counts of `Arc`.
+    /// Returns the name of the setting, which does not include `arc`.
     pub fn name(self) -> &'static str {
         if self.all { "all" } else { Points::DEFAULT }
     }

@@ -1,6 +1,7 @@
-//! A vector that is emptied without giving up what its entries allocated.
+//! A vector that keeps the allocations of its entries when it is cleared.
 
-/// Entries `0..len` are live; the entries behind keep their allocations for the next run.
+/// Entries `0..len` are live. The entries behind them are spare and keep their allocations for the
+/// next run.
 #[derive(Debug)]
 pub struct Pool<T> {
     entries: Vec<T>,
@@ -19,8 +20,8 @@ impl<T> Pool<T> {
         self.len = 0;
     }
 
-    /// Adds an entry and lends it out to be rewritten: a spare one as it was left, or else a new
-    /// one.
+    /// Adds an entry and returns it, so that the caller can overwrite it. It is a spare entry with
+    /// its old content, if any, else a new entry.
     #[inline]
     pub fn push(&mut self, create: impl FnOnce() -> T) -> &mut T {
         if self.len == self.entries.len() {
@@ -32,14 +33,14 @@ impl<T> Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// A live entry, with one bounds check where indexing the slice takes two.
+    /// Returns a live entry, with one bounds check; indexing the slice needs two.
     #[inline(always)]
     pub fn at(&self, index: usize) -> &T {
         debug_assert!(index < self.len);
         &self.entries[index]
     }
 
-    /// A live entry, to be changed.
+    /// Returns a live entry as a mutable reference.
     #[inline(always)]
     pub fn at_mut(&mut self, index: usize) -> &mut T {
         debug_assert!(index < self.len);

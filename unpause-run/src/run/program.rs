@@ -1,7 +1,7 @@
-//! A generated program as data: its commands, their positions and their fates.
+//! A generated program as data: the positions and fates of its commands.
 //!
-//! The commands themselves are values of the user's types. This module has the data for reports and shrinking: a
-//! command is a position in the program, the decision whether it is run there, and the steps it took.
+//! The commands themselves are values of the user's types. This module contains the data for reports and shrinking. A
+//! command is a position in the program, the decision whether it runs there, and the steps that it took.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,56 +10,56 @@ use unpause_ordered::sort_by_key;
 
 use crate::run::ids::TaskId;
 
-/// A program that was generated and run.
+/// A generated program that was executed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProgramRecord {
-    /// The name of the model it was generated from.
+    /// The name of the model from which the program was generated.
     pub model: String,
-    /// The state that the model was in at first, as Rust source.
+    /// The initial state of the model, as Rust source.
     pub initial: String,
-    /// The type of its commands, with its path.
+    /// The type of the commands, with its path.
     pub op_type: String,
-    /// In how many orders its commands could have taken effect; `u64::MAX` if there are more.
+    /// The number of orders in which the commands could have taken effect; `u64::MAX` if there are more.
     pub interleavings: u64,
-    /// The same of the largest program of its shape.
+    /// The same number for the largest program of this shape.
     pub interleavings_max: u64,
-    /// Its commands as they were generated, those too that were left out since.
+    /// The commands as they were generated, including commands that were left out later.
     pub commands: Vec<CommandRecord>,
-    /// The drawn values of the run from which it was generated, counted from 0.
+    /// The range of drawn values of the run, counted from 0, from which the program was generated.
     pub draws: Range<usize>,
-    /// The commands left out when it was generated.
+    /// The commands that were left out during generation.
     pub omitted: Omitted,
-    /// The number of steps of the model evaluated to generate it.
+    /// The number of model steps evaluated during generation.
     pub work: u64,
-    /// The activity that panicked, if the model panicked while the program was generated; the program did not run then.
+    /// The activity that panicked, if the model panicked during generation. The program did not run in this case.
     pub unfinished: Option<String>,
-    /// True if its commands block: `blocking` has run it.
+    /// True if the commands block, because `blocking` executed the program.
     pub blocks: bool,
-    /// The guided victims of its faults that are not pinned.
+    /// The guided fault victims that are not pinned.
     pub pins: Vec<Pin>,
 }
 
-/// Numbers of commands left out of a program when it was generated, by reason.
+/// The numbers of commands that generation left out, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Omitted {
     /// The number of times that a command was generated again, or finally left out, because the model refused it.
     pub refused: u32,
-    /// Commands whose precondition did not hold, in some order.
+    /// The number of commands with a precondition that did not hold in some order.
     pub precondition: u32,
-    /// Commands that use a result that is not there, in some order.
+    /// The number of commands that use a result which does not exist in some order.
     pub reference: u32,
-    /// Commands that would have waited for ever, in some order.
+    /// The number of commands that would have waited forever in some order.
     pub waiting: u32,
-    /// Commands with too many orders and states to check.
+    /// The number of commands with too many orders and states to check.
     pub unchecked: u32,
-    /// The number of commands without faults for the same reason.
+    /// The number of commands that run without faults, because there are too many orders and states to check.
     pub faults: u32,
-    /// True if a script is run unchanged for the same reason.
+    /// True if a script runs unchecked, because there are too many orders and states to check.
     pub trusted: bool,
 }
 
 impl Omitted {
-    /// The number of commands left out.
+    /// Returns the number of commands left out.
     ///
     /// ```
     /// use sim::run::program::Omitted;
@@ -70,7 +70,7 @@ impl Omitted {
         self.precondition + self.reference + self.waiting + self.unchecked
     }
 
-    /// Adds what was left out of another program.
+    /// Adds the omitted commands of another program.
     #[doc(hidden)]
     pub fn add(&mut self, other: &Omitted) {
         self.refused += other.refused;
@@ -82,7 +82,7 @@ impl Omitted {
         self.trusted |= other.trusted;
     }
 
-    /// Returns the number of commands left out and the reason as text; `None` if there are none.
+    /// Returns the number of omitted commands and the reasons as text; `None` if no command was omitted.
     #[doc(hidden)]
     pub fn text(&self) -> Option<String> {
         let reasons = [
@@ -112,11 +112,11 @@ impl Omitted {
     }
 }
 
-/// With more orders than this the check of a program may have to give up.
+/// The number of orders above which the check of a program may have to give up.
 const FEASIBLE: u64 = 1_000_000_000_000;
 
 impl ProgramRecord {
-    /// Returns a warning about programs of this shape if the check of one may not complete.
+    /// Returns a warning about programs of this shape if a check of such a program may not complete.
     #[doc(hidden)]
     pub fn warning(&self) -> Option<String> {
         let most = self.interleavings_max;
@@ -144,12 +144,12 @@ impl ProgramRecord {
         self.unfinished.is_none() && !self.left().is_empty()
     }
 
-    /// Returns the commands that are left, part by part, in running order within a part.
+    /// Returns the remaining commands, part by part, in running order within a part.
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
         let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
-        // The stable order is right for commands moved to the end of the prefix or to the start of the suffix,
-        // because they were generated after the prefix and before the suffix.
+        // The stable sort is right for commands that moved to the end of the prefix or to the start of the suffix. They
+        // were generated after the prefix and before the suffix.
         sort_by_key(&mut left, |command| command.layout.part);
         left
     }
@@ -158,20 +158,20 @@ impl ProgramRecord {
 /// A command of a generated program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandRecord {
-    /// Its position and its fate.
+    /// The position and the fate of the command.
     pub layout: CommandLayout,
     /// The command as text, with its faults: `Increment, sent again`.
     pub text: String,
-    /// The kind of command it is, for counting.
+    /// The label of the command, for counting.
     pub label: String,
     /// The command as Rust source.
     pub source: String,
-    /// Its faults.
+    /// The faults of the command.
     pub faults: Faults,
 }
 
 impl CommandRecord {
-    /// Returns the text of the command, or of its replacement.
+    /// Returns the text of the command, or of the points that replace it.
     #[doc(hidden)]
     pub fn tells(&self) -> String {
         match self.layout.fate {
@@ -184,17 +184,17 @@ impl CommandRecord {
 /// The injected faults of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Faults {
-    /// It is sent once more.
+    /// True if the command is sent once more.
     pub again: bool,
-    /// It is dropped at this point, counted from 1.
+    /// The point at which the command is dropped, counted from 1.
     pub crash: Option<u32>,
-    /// Its branch does not wait for it.
+    /// True if the branch of the command does not wait for it.
     pub timeout: bool,
 }
 
 impl Faults {
-    /// Returns `true` if its branch sends it again after its return. If it was dropped before, the same call is sent
-    /// again without having returned.
+    /// Returns `true` if the branch sends the command again after its return. If the command was dropped before, the
+    /// same call is sent again without having returned.
     #[doc(hidden)]
     pub fn is_repeated(&self) -> bool {
         self.again && self.crash.is_none() && !self.timeout
@@ -202,7 +202,7 @@ impl Faults {
 }
 
 impl fmt::Display for Faults {
-    /// `, dropped at point 3, sent again`: what follows the text of the command.
+    /// Writes the faults after the text of the command: `, dropped at point 3, sent again`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(point) = self.crash {
             write!(f, ", dropped at point {point}")?;
@@ -215,51 +215,51 @@ impl fmt::Display for Faults {
 /// The position and the fate of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandLayout {
-    /// Its position, after a move by [`Change`].
+    /// The position of the command, after a move by [`Change`].
     pub part: Part,
-    /// Its fate.
+    /// The fate of the command.
     pub fate: Fate,
-    /// The index, from 0, of the drawn value of the run that is its [`Change`].
+    /// The index, from 0, of the drawn value that is the [`Change`] of this command.
     pub change: usize,
-    /// The range of drawn values of the run that select a simpler command in its place, the end excluded: a number
-    /// from 1 for each simplification, then 0.
+    /// The half-open range of drawn values that replace the command with a simpler one: a number from 1 for each
+    /// simplification, then 0.
     pub simpler: (usize, usize),
-    /// The number of simpler commands that the model offers for its current form.
+    /// The number of simpler commands that the model offers for the command's current form.
     pub candidates: u64,
-    /// The task that ran it, its first step and its last step.
+    /// The task that ran the command, with the command's first step and last step.
     pub ran: Option<(TaskId, u32, u32)>,
-    /// The number of values drawn in the run, by any task, when it began and when it ended.
+    /// The number of values that all tasks had drawn in the run when the command began and when it ended.
     pub drawn: (usize, usize),
 }
 
-/// A guided victim of a fault, and the node that it was: the drawn value that is the node from now on.
+/// A guided fault victim and its node. The drawn value becomes this node in later runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pin {
-    /// The index, from 0, of the drawn value of the run.
+    /// The index of the drawn value in the run, from 0.
     pub draw: usize,
     /// The value that represents the node.
     pub value: u64,
 }
 
-/// A part of a program. Parts run one after the other, the branches of a stage at the same time. They are ordered as
-/// they run, and faults of a stage come after its branches.
+/// A part of a program. Parts run one after the other, but the branches of a stage run concurrently. Parts are ordered
+/// as they run, and the faults of a stage come after its branches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Part {
-    /// Runs first, in one task.
+    /// The first part, which runs in one task.
     Prefix,
     /// A sequence that runs concurrently with the other branches of its stage, numbered from 0.
     Branch {
         /// The stage.
         stage: u32,
-        /// The branch in it.
+        /// The number of the branch in the stage.
         branch: u32,
     },
-    /// The faults beside a stage: see `Parallel::nemesis`.
+    /// The faults that run concurrently with a stage: see `Parallel::nemesis`.
     Nemesis {
         /// The stage.
         stage: u32,
     },
-    /// Runs last, in one task.
+    /// The last part, which runs in one task.
     Suffix,
 }
 
@@ -282,7 +282,7 @@ impl Ord for Part {
 }
 
 impl Part {
-    /// The stage that it is a part of.
+    /// Returns the stage to which the part belongs, if any.
     #[doc(hidden)]
     pub fn stage(self) -> Option<u32> {
         match self {
@@ -291,7 +291,7 @@ impl Part {
         }
     }
 
-    /// The part that this text, made with [`Display`](fmt::Display), names.
+    /// Parses a part from the text that [`Display`](fmt::Display) writes.
     ///
     /// ```
     /// use sim::run::program::Part;
@@ -322,7 +322,7 @@ impl Part {
 }
 
 impl fmt::Display for Part {
-    /// `prefix`, `1.0`, `1.nemesis`, `suffix`: the stage counted from 1, the branch from 0.
+    /// Writes `prefix`, `1.0`, `1.nemesis` or `suffix`, with the stage counted from 1 and the branch from 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Part::Prefix => f.write_str("prefix"),
@@ -336,16 +336,16 @@ impl fmt::Display for Part {
 /// The fate of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
-    /// It is run.
+    /// The command runs.
     Runs,
-    /// It is not: it was left out, or the model does not allow it in what is left.
+    /// The command does not run: it was left out, or the model does not allow it in the remaining program.
     Absent,
-    /// This number of points without effect replaces it.
+    /// This number of points without effect replaces the command.
     Tombstone(u32),
 }
 
-/// The condition of each test with generated programs: if all programs are empty, the test has
-/// shown nothing.
+/// The name of a condition that holds if a generated program is not empty. If all programs of a test are empty, the
+/// test has shown nothing.
 #[doc(hidden)]
 pub const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
@@ -365,29 +365,29 @@ pub fn is_of_program(why: &str) -> bool {
     why == PROGRAM || why == INITIAL
 }
 
-/// The change of a generated command in a smaller program. It is a decision of the run, so that a trace has it; 0,
-/// [`Change::Keep`], while nothing is shrunk.
+/// The change of a generated command in a smaller program. It is a decision of the run, so that a trace records it. The
+/// decision is 0, [`Change::Keep`], while nothing is shrunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Change {
-    /// It stays where it is.
+    /// The command keeps its position.
     Keep,
-    /// It is left out.
+    /// The command is left out.
     Drop,
-    /// It is run at the end of the prefix.
+    /// The command runs at the end of the prefix.
     ToPrefix,
-    /// It is run at the beginning of the suffix.
+    /// The command runs at the beginning of the suffix.
     ToSuffix,
-    /// It is replaced by so many points, at most [`Change::POINTS_MAX`].
+    /// This number of points replaces the command, at most [`Change::POINTS_MAX`].
     Tombstone(u32),
 }
 
 impl Change {
     /// The maximum number of points that can replace a command.
     pub const POINTS_MAX: u32 = 9_995;
-    /// An change as a decision is a number below this.
+    /// The exclusive upper bound of a change as a decision.
     pub const BOUND: u64 = 10_000;
 
-    /// The decision.
+    /// Returns the change as a decision.
     pub fn to_decision(self) -> u64 {
         match self {
             Change::Keep => 0,
@@ -417,16 +417,16 @@ impl Change {
     }
 }
 
-/// A program that is being run.
+/// A program that is running.
 #[doc(hidden)]
 pub trait ProgramSource: Send + Sync {
-    /// The program in its present state, as text.
+    /// Returns the program in its current state, as text.
     fn record(&self) -> ProgramRecord;
 
-    /// Returns the layout of its commands, for shrinking.
+    /// Returns the layout of the commands, for shrinking.
     fn layout(&self) -> Vec<CommandLayout>;
 
-    /// The same as for [`ProgramRecord::work`].
+    /// Returns the same number as [`ProgramRecord::work`].
     #[allow(dead_code, reason = "the real build makes no program smaller")]
     fn work(&self) -> u64;
 }

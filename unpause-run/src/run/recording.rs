@@ -1,4 +1,4 @@
-//! Recorders as a run sees them: they hold its histories, and answer for other orders of its calls.
+//! Recorders from the viewpoint of a run: they hold its histories, and evaluate them for other orders of its calls.
 
 use unpause_check::history::HistoryRecord;
 
@@ -9,22 +9,22 @@ use crate::run::ids::Place;
 pub struct Timed {
     /// The number of the call in its history.
     pub call: usize,
-    /// As in [`Operation`](unpause_check::Operation).
+    /// The time of the invocation, as in [`Operation`](unpause_check::Operation).
     pub invoked: u64,
-    /// The time of its return, if it returned.
+    /// The time of the return, if the call returned.
     pub returned: Option<u64>,
 }
 
 /// A history that is being recorded.
 pub trait HistorySource: Send + Sync {
-    /// The history in its present state, as text.
+    /// Returns the history in its current state, as text.
     fn record(&self) -> HistoryRecord;
 
     /// Returns the place that created the history, if calls were recorded and the program neither checked nor read
     /// them.
     fn unchecked(&self) -> Option<Place>;
 
-    /// Returns `true` if a history of these calls alone, at these times, is linearizable. `times` is sorted by
-    /// invocation. An undecided check returns `false`.
+    /// Returns `true` if a history of only these calls, at these times, is linearizable. `times` is sorted by
+    /// invocation. If the check is undecided, it returns `false`.
     fn holds_at(&self, times: &[Timed]) -> bool;
 }

@@ -1,12 +1,12 @@
 //! The frozen stream of random numbers behind a seed.
 //!
-//! A seed must mean the same run for ever, so everything between a seed and a bounded number is
-//! fixed here and held by a golden test: SplitMix64 (Steele, Lea, Flood, *Fast Splittable
+//! A seed must mean the same run forever, so everything between a seed and a bounded number is
+//! fixed here and checked by a golden test. SplitMix64 (Steele, Lea, Flood, *Fast Splittable
 //! Pseudorandom Number Generators*, OOPSLA 2014) spreads the seed over the state of xoshiro256++
-//! (Blackman, Vigna, *Scrambled Linear Pseudorandom Number Generators*, TOMS 2021); a bounded
-//! number comes from the high half of a widening multiplication, with rejection where that would
-//! favour some (Lemire, *Fast Random Integer Generation in an Interval*, TOMACS 2019). A change
-//! here re-deals all seeds and must say so in the changelog.
+//! (Blackman, Vigna, *Scrambled Linear Pseudorandom Number Generators*, TOMS 2021). A bounded
+//! number is the high half of a widening multiplication, with rejection to avoid bias (Lemire,
+//! *Fast Random Integer Generation in an Interval*, TOMACS 2019). A change here gives all seeds
+//! another meaning, and the changelog must say so.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
@@ -16,7 +16,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream of `seed`.
+    /// Creates the stream of `seed`.
     pub fn new(seed: u64) -> Rng {
         let mut state = [0; 32];
         let mut mixed = seed;
@@ -27,7 +27,7 @@ impl Rng {
         Rng(Xoshiro256PlusPlus::from_seed(state))
     }
 
-    /// A number below `bound`, which is at least 1; every one with the same probability.
+    /// Returns a number below `bound`, which is at least 1. All numbers have the same probability.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
@@ -35,7 +35,7 @@ impl Rng {
         if (wide as u64) < bound { self.unless_favoured(bound, wide) } else { (wide >> 64) as u64 }
     }
 
-    /// The number from `wide`, or from the next draws if that one would be biased.
+    /// Returns the number from `wide`, or from the next draws if this number would be biased.
     #[cold]
     #[inline(never)]
     fn unless_favoured(&mut self, bound: u64, mut wide: u128) -> u64 {
@@ -54,7 +54,7 @@ pub fn finalized(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A hash of two numbers; their order counts.
+/// Returns a hash of two numbers, which depends on their order.
 pub fn mix(a: u64, b: u64) -> u64 {
     finalized(a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
@@ -69,7 +69,7 @@ mod tests {
             let mut rng = Rng::new(seed);
             (0..8).map(|_| rng.below(bound)).collect::<Vec<_>>()
         };
-        // From an implementation in another language, made from the papers.
+        // These numbers are from an implementation in another language that follows the papers.
         assert_eq!(take(0, u64::MAX)[..2], [5987356902031041502, 7051070477665621254]);
         assert_eq!(take(1, 10), [8, 7, 1, 7, 1, 5, 9, 5]);
         assert_eq!(take(17, 3), [2, 2, 0, 1, 1, 2, 1, 0]);

@@ -1,8 +1,8 @@
-//! Schedules: the decisions of a run as shrinking edits them, and their replay.
+//! Schedules: the decisions of a run in the form that shrinking edits, and their replay.
 //!
-//! A [`Schedule`] has the decisions of a run without the operations, so that a changed one still
-//! means something: [`Cursor`] follows it through a run that may differ from its origin. [`Cost`]
-//! says which of two schedules is the smaller one.
+//! A [`Schedule`] contains the decisions of a run without the operations, so that an edited schedule is still
+//! meaningful. [`Cursor`] replays it in a run that may differ from the original run. [`Cost`] defines which of two
+//! schedules is smaller.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::run::program::{CommandLayout, Fate, Part};
 use crate::run::trace::Trace;
 use crate::run::{DrawRecord, Run, StepRecord};
 
-/// The decisions of a run, turns and drawn values, without the operations.
+/// The decisions of a run (turns and drawn values) without the operations.
 ///
-/// Tasks are named by their paths, so that a schedule means the same tasks in another run. Draws
-/// belong to the task that made them and not to a step: a task does the same things in the same
-/// order however its turns are moved, so its third draw stays its third draw.
+/// Tasks are identified by their paths, so that a schedule means the same tasks in another run. Draws belong to the
+/// task that made them and not to a step. A task does the same things in the same order even if its turns move, so its
+/// third draw remains its third draw.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;
@@ -36,49 +36,49 @@ use crate::run::{DrawRecord, Run, StepRecord};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
-    /// The tasks of the run. A task that never stepped may be listed too.
+    /// The tasks of the run. May include tasks that never stepped.
     pub tasks: Vec<TaskPath>,
     /// The turns, in order.
     pub turns: Vec<Turn>,
-    /// `draws[t]` has the values that task `t` drew, in order. May be shorter than `tasks`:
-    /// a value that is not there is 0.
+    /// The values that each task drew, in order: `draws[t]` for task `t`. May be shorter than `tasks`, because a
+    /// missing value is 0.
     pub draws: Vec<Vec<u64>>,
-    /// The commands of generated programs. Known only of schedules that have run; a replay does not read it, because
+    /// The commands of generated programs. Known only for schedules that have run. A replay does not read them, because
     /// drawn values determine the omissions from a program.
     pub commands: Vec<Command>,
 }
 
-/// A command of a generated program, as far as a schedule knows it.
+/// The data about a command of a generated program that a schedule contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Its position.
+    /// The position of the command.
     pub part: Part,
-    /// Its fate.
+    /// The fate of the command.
     pub fate: Fate,
-    /// The drawn value that is its [`Change`](crate::run::program::Change): its task, and the index
-    /// of the value among the values of this task.
+    /// The drawn value that is the [`Change`](crate::run::program::Change) of the command: the task that drew it, and
+    /// the index among the values of this task.
     pub change: (usize, usize),
-    /// The range of values of that task that select a simpler command, as in
+    /// The range of values of the same task that select a simpler command, as in
     /// [`CommandLayout::simpler`](crate::run::program::CommandLayout::simpler).
     pub simpler: (usize, usize),
-    /// The number of simpler commands that the model offers for its current form.
+    /// The number of simpler commands that the model offers for the command's current form.
     pub candidates: u64,
-    /// The task that ran it and the range of its steps in this task, if it was run.
+    /// The task that ran the command, and the range of the command's steps in this task; `None` if it did not run.
     pub steps: Option<(usize, u32, u32)>,
     /// The range of values that this task drew while the command ran.
     pub draws: (usize, usize),
 }
 
 impl Command {
-    /// Returns the number of times it was simplified.
+    /// Returns the number of times that the command was simplified.
     fn simplified(&self) -> u64 {
         let (from, to) = self.simpler;
-        // The last of them says that it is not made simpler any more.
+        // The last value means that the command is not simplified further.
         (to - from).saturating_sub(1) as u64
     }
 
-    /// Returns its weight in the cost: concurrent commands weigh more than others, and points in
-    /// place of a command weigh less than a command.
+    /// Returns the weight of the command in the cost. Concurrent commands weigh more than other commands, and points
+    /// that replace a command weigh less than a command.
     fn weight(&self) -> u64 {
         match (self.fate, self.part) {
             (Fate::Absent, _) => 0,
@@ -96,19 +96,19 @@ pub struct Turn {
     pub task: usize,
     /// The number of steps; [`Turn::OPEN`] means as many as possible.
     pub steps: u32,
-    /// True if the task of the previous turn was still enabled. Known only of turns that have run; a replay does not
+    /// True if the task of the previous turn was still enabled. Known only for turns that have run. A replay does not
     /// read it.
     pub preempts: bool,
 }
 
 impl Turn {
-    /// The number of steps of a turn that lasts until the task waits or ends. Never in the schedule of a run, only in
-    /// a candidate.
+    /// The number of steps of a turn that lasts until the task waits or ends. Only a candidate schedule has such turns,
+    /// never the schedule of a run.
     pub const OPEN: u32 = u32::MAX;
 }
 
 impl Schedule {
-    /// The decisions of a run.
+    /// Creates the schedule of a run.
     pub fn of(run: &Run) -> Schedule {
         let tasks = run.tasks.iter().map(|task| task.path.clone()).collect();
         let commands = run.programs.iter().flat_map(|program| &program.commands);
@@ -116,7 +116,7 @@ impl Schedule {
         Schedule::of_records(tasks, &run.steps, &run.draws, &layouts)
     }
 
-    /// The decisions in these records, in which tasks are known by their positions in `tasks`.
+    /// Creates the schedule of these records. A task is the position in `tasks`.
     #[doc(hidden)]
     pub fn of_records(
         tasks: Vec<TaskPath>,
@@ -137,11 +137,11 @@ impl Schedule {
         schedule
     }
 
-    /// The decisions in a trace. A trace does not say which switches were preemptions, so none is
-    /// marked; [`shrink`](crate::shrink::shrink()) finds out by replaying the schedule.
+    /// Creates the schedule of a trace. A trace does not record which switches were preemptions, so no turn is marked
+    /// as a preemption. [`shrink`](crate::shrink::shrink()) determines the preemptions when it replays the schedule.
     ///
     /// # Panics
-    /// If a step's task is not in the table of the trace; the parser of traces sees to that.
+    /// Panics if a step's task is not in the table of the trace, which the trace parser prevents.
     ///
     /// ```
     /// use sim::run::schedule::Schedule;
@@ -165,8 +165,8 @@ impl Schedule {
         schedule
     }
 
-    /// The index of the task with this path, which is added if it is not there. Looks through all
-    /// tasks: meant to be called once per task of a run.
+    /// Returns the index of the task with this path; adds the task if it is missing. The search is linear, so call this
+    /// once per task of a run.
     pub fn task(&mut self, path: &TaskPath) -> usize {
         self.tasks.iter().position(|known| known == path).unwrap_or_else(|| {
             self.tasks.push(path.clone());
@@ -174,8 +174,8 @@ impl Schedule {
         })
     }
 
-    /// Adds a step of `task`. `preempts` tells whether another task took the previous step and
-    /// could have gone on; it is ignored if it was `task` itself.
+    /// Adds a step of `task`. `preempts` is true if another task took the previous step and could have continued. The
+    /// argument is ignored if `task` itself took the previous step.
     pub fn step(&mut self, task: usize, preempts: bool) {
         match self.turns.last_mut() {
             Some(turn) if turn.task == task => turn.steps += 1,
@@ -194,17 +194,17 @@ impl Schedule {
         self.draws[task].push(value);
     }
 
-    /// Returns the number of steps, open turns counted as [`Turn::OPEN`].
+    /// Returns the number of steps. An open turn counts as [`Turn::OPEN`] steps.
     pub fn steps(&self) -> u64 {
         self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
     }
 
-    /// Returns the number of turns that began while the previous task was enabled.
+    /// Returns the number of turns that began while the task of the previous turn was enabled.
     pub fn preemptions(&self) -> u64 {
         self.turns.iter().filter(|turn| turn.preempts).count() as u64
     }
 
-    /// Returns the cost of the schedule. O(turns + draws).
+    /// Returns the cost of the schedule in O(turns + draws).
     pub fn cost(&self) -> Cost {
         let draws = self.draws.iter().flatten();
         Cost {
@@ -218,9 +218,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the same decisions in canonical form, which the whole search works with: tasks
-    /// sorted by path, one list of draws for each, no empty turns, no two successive turns of one
-    /// task.
+    /// Returns the same decisions in the canonical form that the whole search uses. Tasks are sorted by path, with one
+    /// list of draws per task. There are no empty turns, and no successive turns of one task.
     #[doc(hidden)]
     pub fn into_canonical(mut self) -> Schedule {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
@@ -248,7 +247,7 @@ impl Schedule {
     }
 }
 
-/// The commands in the terms of a schedule: what is counted in a run is counted in its task.
+/// Returns the commands in schedule form: positions in the run become positions in its tasks.
 fn commands_of(
     layouts: &[CommandLayout],
     steps: &[StepRecord],
@@ -282,7 +281,7 @@ fn commands_of(
     layouts.iter().filter_map(command).collect()
 }
 
-/// The turns without empty ones, neighbours of one task made one.
+/// Returns the turns without empty turns, and with adjacent turns of one task merged.
 #[doc(hidden)]
 pub fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
     let mut joined: Vec<Turn> = Vec::new();
@@ -298,20 +297,19 @@ pub fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
     joined
 }
 
-/// The reading effort of a schedule, which shrinking minimizes.
+/// The effort to read a schedule, which shrinking minimizes.
 ///
-/// Compared first is the [program](Cost::program) that is left, then how often its commands were made
-/// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each
-/// preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the schedule with fewer
-/// preemptions is less, then the schedule with fewer turns, then the schedule with smaller values
-/// drawn.
+/// The order compares the remaining [program](Cost::program) first, then the number of [simplifications](Cost::simpler)
+/// of its commands, then the [weight](Cost::weight) of the schedule. The weight is the number of steps, where each
+/// preemption counts as [`Cost::PREEMPTION`] additional steps. For equal weights, the schedule with fewer preemptions
+/// is smaller, then the schedule with fewer turns, then the schedule with smaller drawn values.
 ///
-/// The weight is measured on the screen: a step is a line; a preemption is another line, and makes
-/// the reader go back to the previous state of both tasks. Fewer preemptions at any price would be
-/// wrong, because a task that is never interrupted runs to its end after it has done the harm.
+/// The weight corresponds to the screen: a step is a line. A preemption is another line, and the reader must recall the
+/// previous state of both tasks. Minimizing only preemptions would be wrong, because a task without interruptions runs
+/// to its end even after it has caused the failure.
 ///
-/// Every part is a natural number, and how often a command of a program can be made simpler is bounded, so the
-/// order is total and has no infinite descent: a search that accepts only what costs less must end.
+/// Every part is a natural number, and the number of simplifications of a command is bounded. So the order is total and
+/// has no infinite descent: a search that accepts only cheaper schedules must end.
 ///
 /// ```
 /// use sim::run::schedule::Cost;
@@ -324,22 +322,22 @@ pub fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Cost {
-    /// The weight of the commands left in generated programs: 4 for each concurrent command, 3 for
-    /// each other command, 1 for each command with only its points left. Compared first, because a
-    /// reader must understand the commands before the switches between them.
+    /// The weight of the remaining commands in generated programs: 4 for each concurrent command, 3 for each other
+    /// command, 1 for each command that is replaced by points. Compared first, because a reader must understand the
+    /// commands before the switches between them.
     pub program: u64,
     /// The number of simplifications of commands by `Program::shrink`. More is better: this is the only number that
     /// is maximized.
     pub simpler: u64,
-    /// Switches away from a task that could have gone on.
+    /// The number of switches away from a task that could have continued.
     pub preemptions: u64,
-    /// Maximal runs of steps of one task.
+    /// The number of turns: maximal sequences of steps of one task.
     pub turns: u64,
-    /// Steps up to the failure.
+    /// The number of steps up to the failure.
     pub steps: u64,
-    /// The sum of all values drawn.
+    /// The sum of all drawn values.
     pub draws_sum: u128,
-    /// The number of draws that are not the default, 0.
+    /// The number of draws that differ from the default, 0.
     pub draws_set: u64,
 }
 
@@ -347,7 +345,7 @@ impl Cost {
     /// The weight of a preemption, in steps.
     pub const PREEMPTION: u64 = 4;
 
-    /// Steps, and [`Cost::PREEMPTION`] for each preemption.
+    /// Returns the number of steps plus [`Cost::PREEMPTION`] for each preemption.
     ///
     /// ```
     /// use sim::run::schedule::Cost;
@@ -366,7 +364,7 @@ impl Cost {
 
 impl Ord for Cost {
     fn cmp(&self, other: &Cost) -> Ordering {
-        // Weight and preemptions tell the steps, unless there are too many to be counted.
+        // Weight and preemptions determine the steps, unless a number saturates.
         self.key().cmp(&other.key()).then(self.steps.cmp(&other.steps))
     }
 }
@@ -377,18 +375,17 @@ impl PartialOrd for Cost {
     }
 }
 
-/// Follows a schedule leniently: this is what a schedule means in a run it was not made for.
+/// A lenient replay of a schedule. It defines the meaning of a schedule in a run that differs from the original run.
 ///
-/// - The turns are followed in order. If the task of a turn cannot step (it waits, has ended, was
-///   never spawned), it loses its turn; the steps it did not get are added to its next turn, so
-///   that it is cut where it would have been. (An open turn leaves nothing over.)
-/// - After the last turn [`pick`](Cursor::pick) returns nothing, and the replayer continues by default: the task of
-///   the last step while it can, else the candidate with the lowest [`TaskPath`].
-/// - A draw is 0 if it has no value in the schedule, or if its value is not below its bound. Values
-///   left over are ignored.
+/// - The turns are replayed in order. If the task of a turn cannot step (it waits, has ended, or was never spawned), it
+///   loses its turn. The lost steps are added to its next turn, so that this turn ends where it would have ended. (An
+///   open turn leaves no lost steps.)
+/// - After the last turn, [`pick`](Cursor::pick) returns `None`, and the replayer continues by default. It picks the
+///   task of the last step while this task can step, else the candidate with the lowest [`TaskPath`].
+/// - A draw returns 0 if the schedule has no value for it, or if the value is not below its bound. Unused values are
+///   ignored.
 ///
-/// So every schedule can be replayed in every run. The schedule of a run leads through that same
-/// run again.
+/// So every schedule can be replayed in every run. The schedule of a run reproduces that run.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;
@@ -415,24 +412,24 @@ pub struct Cursor {
     schedule: Arc<Schedule>,
     /// The turn to begin when `left` is 0.
     next: usize,
-    /// Steps left in the turn before `next`.
+    /// The steps left in the current turn, which is the turn before `next`.
     left: u32,
-    /// Steps a task should have had in its earlier turns.
+    /// For each task, the steps that it lost in its earlier turns.
     owed: Vec<u32>,
-    /// The number of values drawn, by task.
+    /// For each task, the number of values drawn so far.
     drawn: Vec<usize>,
 }
 
 impl Cursor {
-    /// At the beginning of a schedule.
+    /// Creates a cursor at the beginning of a schedule.
     pub fn new(schedule: impl Into<Arc<Schedule>>) -> Cursor {
         let schedule = schedule.into();
         let tasks = schedule.tasks.len();
         Cursor { schedule, next: 0, left: 0, owed: vec![0; tasks], drawn: vec![0; tasks] }
     }
 
-    /// The task that takes the next step, as an index into [`Schedule::tasks`]; none when the
-    /// schedule is used up. `ready` tells whether a task can step. O(1) amortized over a run.
+    /// Returns the task that takes the next step, as an index into [`Schedule::tasks`]; `None` after the end of the
+    /// schedule. `ready` returns `true` if a task can step. O(1) amortized over a run.
     pub fn pick(&mut self, mut ready: impl FnMut(usize) -> bool) -> Option<usize> {
         loop {
             if self.left == 0 {
@@ -455,7 +452,7 @@ impl Cursor {
         }
     }
 
-    /// The value a draw of `task` gives, below `bound`.
+    /// Returns the value for a draw of `task`, below `bound`.
     pub fn draw(&mut self, task: usize, bound: u64) -> u64 {
         let nth = self.drawn[task];
         self.drawn[task] += 1;

@@ -1,6 +1,6 @@
 //! Names of signals that end a process.
 
-/// The names in C, by the numbers that Linux has on most processors.
+/// The C names of signals, with their numbers on Linux for most processors.
 const NAMES: &[(i32, &str)] = &[
     (4, "SIGILL"),
     (5, "SIGTRAP"),
@@ -14,7 +14,7 @@ const NAMES: &[(i32, &str)] = &[
     (15, "SIGTERM"),
 ];
 
-/// Returns the name of a signal in C, or `signal N` for other signals.
+/// Returns the C name of a signal, or `signal N` for signals without an entry.
 pub fn signal_name(signal: i32) -> String {
     let known = NAMES.iter().find(|(number, _)| *number == signal);
     known.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())

@@ -1,31 +1,31 @@
-//! Spinning tasks, which read the same objects in a loop: the usual cause of a run that reaches its step limit.
+//! Spinning tasks: tasks that read the same objects in a loop. They are the usual cause of a run that reaches its step
+//! limit.
 
 use super::Run;
 use crate::run::event::Event;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
-/// Maximum number of accesses in a round of a loop.
+/// The maximum number of accesses in one iteration of a loop.
 const LOOKS_MAX: usize = 8;
-/// The least number of rounds of a loop.
+/// The minimum number of iterations of a loop.
 const TIMES_MIN: usize = 16;
 
-/// A task that, up to the end of a run, did nothing but look at the same things again and again and see
-/// the same.
+/// A task that at the end of a run only read the same objects again and again, with the same results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spin {
     /// The task.
     pub task: TaskId,
-    /// Its last round: indices into [`Run::events`], in order.
+    /// The last iteration: indices into [`Run::events`], in order.
     pub looks: Vec<usize>,
-    /// The number of its rounds.
+    /// The number of iterations.
     pub times: usize,
 }
 
 impl Run {
-    /// The tasks that were spinning when the run ended, at least sixteen rounds of at most eight looks
-    /// each. A look is an operation that changes nothing: a load, or a compare-exchange that
-    /// failed. Yields in between do not matter. O(events + tasks).
+    /// Returns the tasks that were spinning when the run ended. Such a task made at least sixteen iterations of at most
+    /// eight reads each. A read is an operation that changes nothing: a load, or a compare-exchange that failed. Yields
+    /// in between do not matter. O(events + tasks).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Run {
         tasks.filter_map(|(task, latest_first)| self.spin(task, &latest_first)).collect()
     }
 
-    /// The loop that these looks of a task end with, given in reverse.
+    /// Returns the loop at the end of these reads of a task. The reads are in reverse order.
     fn spin(&self, task: TaskId, looks: &[usize]) -> Option<Spin> {
         let key = |at: usize| {
             let Event { object, op, place, values, .. } = self.events[at];

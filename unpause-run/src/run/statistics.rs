@@ -1,8 +1,8 @@
-//! Statistics of generated programs: their commands, the number that may run concurrently, and the number that did
-//! overlap.
+//! Statistics of generated programs: the number of commands, of commands that may run concurrently, and of operations
+//! that overlapped.
 //!
-//! A generated test that passes says little if its commands never met. Statistics are a function of
-//! runs that were made anyway; nothing here makes one.
+//! A generated test that passes proves little if its commands never overlapped. Statistics are computed from runs that
+//! the test executes anyway; this module starts no runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use crate::run::program::{CommandLayout, CommandRecord, Fate, Omitted, Part};
 use crate::run::{Condition, Run};
 use unpause_check::history::HistoryRecord;
 
-/// Counts over runs, of generated programs and of the histories recorded in them.
+/// Counts over runs for generated programs and their recorded histories.
 ///
 /// ```
 /// use sim::check::Model;
@@ -41,47 +41,48 @@ use unpause_check::history::HistoryRecord;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
-    /// The number of runs counted.
+    /// The number of runs.
     pub runs: u64,
-    /// The commands that were run, by label.
+    /// The commands that ran, by label.
     pub labels: BTreeMap<String, Count>,
-    /// The commands left out when programs were generated.
+    /// The commands that were left out when the programs were generated.
     pub omitted: Omitted,
     /// The number of operations in the histories.
     pub operations: u64,
-    /// The number of them that overlapped with another one. An operation that never returned overlaps with all later
-    /// ones.
+    /// The number of operations that overlapped with another operation. An operation that never returned overlaps with
+    /// all later operations.
     pub overlapped: u64,
-    /// `at_once[n]`: in how many runs `n` operations were open at some moment, and never more.
+    /// The number of runs by maximum concurrency: `at_once[n]` is the number of runs with at most `n` open operations
+    /// at a time, and `n` at some moment.
     pub at_once: Vec<u64>,
     /// The conditions of `sometimes!` and `cover!`, by name.
     pub conditions: Vec<Condition>,
-    /// The histories, a hash for each that differs.
+    /// The distinct histories, as hashes.
     #[doc(hidden)]
     pub histories: BTreeSet<u64>,
 }
 
-/// The number of runs of the commands of a label.
+/// The number of executed commands with a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// In all.
+    /// The number in all parts.
     pub all: u64,
-    /// In branches, where others run at the same time.
+    /// The number in branches, where other commands run concurrently.
     pub beside: u64,
 }
 
 impl Statistics {
-    /// Over no runs yet.
+    /// Creates statistics over no runs.
     pub fn new() -> Statistics {
         Statistics::default()
     }
 
-    /// Counts a run. O(n log n) in the length of its histories.
+    /// Adds a run to the counts. O(n log n) in the length of its histories.
     pub fn add(&mut self, run: &Run) {
         self.runs += 1;
         run.programs.iter().for_each(|program| self.omitted.add(&program.omitted));
         let commands = run.programs.iter().flat_map(|program| &program.commands);
-        // Faults are counted by kind elsewhere.
+        // Faults are not counted here, because they are counted by kind elsewhere.
         let is_counted = |command: &&CommandRecord| {
             let CommandLayout { fate, part, .. } = command.layout;
             fate == Fate::Runs && !matches!(part, Part::Nemesis { .. })
@@ -108,7 +109,7 @@ impl Statistics {
         self.add_conditions(&run.conditions);
     }
 
-    /// Counts the runs that another one counted. The order makes no difference.
+    /// Adds the counts of other runs. The order of the calls makes no difference.
     pub fn merge(&mut self, other: Statistics) {
         self.runs += other.runs;
         for (label, count) in other.labels {
@@ -131,11 +132,11 @@ impl Statistics {
 
     fn add_conditions(&mut self, conditions: &[Condition]) {
         conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
-        // Whichever run came first.
+        // The result must not depend on the order of the runs.
         sort_by_key(&mut self.conditions, |condition| condition.name);
     }
 
-    /// Returns the number of commands run.
+    /// Returns the number of executed commands.
     pub fn commands(&self) -> Count {
         let add = |sum: Count, count: &Count| Count {
             all: sum.all + count.all,
@@ -150,7 +151,8 @@ impl Statistics {
     }
 }
 
-/// Returns the number of operations of a history that overlap with another one, and the maximum number open at once.
+/// Returns the number of operations that overlap with another operation of the history, and the maximum number of
+/// operations open at a time.
 fn overlap(history: &HistoryRecord) -> (u64, usize) {
     let mut moments: Vec<(u64, usize, bool)> = Vec::new();
     for (n, operation) in history.operations.iter().enumerate() {
@@ -166,7 +168,8 @@ fn overlap(history: &HistoryRecord) -> (u64, usize) {
             continue;
         }
         overlaps[operation] = !open.is_empty();
-        // Open operations that overlap are marked already; a single open one is not.
+        // If several operations are open, they overlap and are already marked. A single open operation is not marked
+        // yet.
         if open.len() == 1 {
             open.iter().for_each(|other| overlaps[*other] = true);
         }

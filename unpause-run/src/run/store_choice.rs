@@ -1,57 +1,59 @@
-//! The stores that the operations of a run choose, with the memory `c11`.
+//! The choice of stores by the operations of a run, with the memory model `c11`.
 //!
-//! A choice is a decision of the run, and 0 is the newest store. Strategies do not answer it: the value comes from the
-//! seed, so that a strategy has the same stream with `c11` and without. A search explores all values.
+//! A choice is a decision of the run, and 0 is the newest store. Strategies do not answer it. Instead, the value
+//! derives from the seed, so that a strategy has the same random stream with `c11` and without. A search explores all
+//! values.
 //!
-//! A run chooses uniformly, and one run in four chooses the oldest store nearly always: that halves the runs that store
-//! buffering needs. One run in four has moves: a store may take effect before stores that were executed earlier.
+//! Most runs choose uniformly, but one run in four nearly always chooses the oldest store. This halves the number of
+//! runs that are needed to find store buffering. In one run in four, stores can move: a store may take effect before
+//! stores that were executed earlier.
 
-/// A decision.
+/// A store decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
-    /// The number of answers.
+    /// The number of possible answers.
     pub bound: u64,
-    /// The answer; `None` if a search explores all.
+    /// The answer; `None` if a search explores all answers.
     pub value: Option<u64>,
-    /// The question, for traces.
+    /// The name of the decision, for traces.
     pub why: &'static str,
 }
 
-/// The choices of a run.
+/// The store choices of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreChoices {
-    /// A number of the seed; `None` in a search.
+    /// A number derived from the seed; `None` in a search.
     seed: Option<u64>,
-    /// True if the oldest store is chosen nearly always.
+    /// True if the oldest store is nearly always chosen.
     prefers_oldest: bool,
-    /// True if a store may take effect before stores that were executed earlier; `None` before the first choice. So a
-    /// run without choices has the decisions of a run with the memory `sc`.
+    /// True if a store may take effect before stores that were executed earlier; `None` before the first choice. A run
+    /// without choices thus has the same decisions as a run with the memory model `sc`.
     moves: Option<bool>,
     /// The number of choices so far.
     made: u64,
 }
 
 impl StoreChoices {
-    /// The choices of a run with this seed; `None` for a run of a search.
+    /// Creates the choices of a run with this seed; `None` for a run of a search.
     pub fn new(seed: Option<u64>) -> StoreChoices {
         let seed = seed.map(|seed| mixed(seed.wrapping_add(0x51_7CC1_B727_220A)));
         let of_run = seed.unwrap_or(0);
         StoreChoices { seed, prefers_oldest: of_run & 3 == 3, moves: None, made: 0 }
     }
 
-    /// The decision whether the run has moves, before its first choice.
+    /// Returns the decision whether stores can move in the run; `None` after the first choice.
     pub fn moves(&self) -> Option<Decision> {
         let moves = self.seed.is_some_and(|seed| seed >> 2 & 3 == 3);
         let (value, why) = (Some(u64::from(moves)), "stores that take effect early");
         self.moves.is_none().then_some(Decision { bound: 2, value, why })
     }
 
-    /// Sets whether the run has moves.
+    /// Sets whether stores can move in the run.
     pub fn set_moves(&mut self, moves: bool) {
         self.moves = Some(moves);
     }
 
-    /// The choice of an operation among so many stores.
+    /// Returns the decision of an operation among `bound` stores.
     pub fn store(&mut self, bound: u64, is_load: bool) -> Decision {
         let why = if is_load { "the store that a load sees" } else { "the place of a store" };
         let Some(seed) = self.seed else { return Decision { bound, value: None, why } };

@@ -1,8 +1,7 @@
-//! The unpause trace: all decisions of a run, with what was done at each.
+//! The unpause trace: all decisions of a run, with the operations of each step.
 //!
-//! A [`Trace`] owns all it says and outlives the run and the process it came from. It is written
-//! to a file and read back by [`mod@format`], and a replay needs nothing else:
-//! no seed, no strategy, no environment. The settings of the run are in its header.
+//! A [`Trace`] owns all its data and outlives the run and its process. [`mod@format`] writes it to a file and reads it
+//! back. A replay needs nothing else: no seed, no strategy, no environment. The settings of the run are in its header.
 
 pub mod format;
 
@@ -12,24 +11,24 @@ use crate::run::ids::{ObjectId, Seed, TaskPath};
 use crate::run::place::portable;
 use crate::run::program::{CommandRecord, Part};
 
-/// All decisions of a run, with what was done at each.
+/// All decisions of a run, with the operations of each step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trace {
     /// The origin of the trace and the outcome of its run.
     pub header: Header,
-    /// The commands left of generated programs. For people: a replay generates them again from the
-    /// drawn values.
+    /// The remaining commands of generated programs. They are for people: a replay generates the programs again from
+    /// the drawn values.
     pub program: Vec<TraceCommand>,
-    /// The tasks, in the order they were spawned. The first is the body of the test; a parent precedes its children.
+    /// The tasks, in spawn order. The first task is the body of the test; a parent precedes its children.
     pub tasks: Vec<TraceTask>,
-    /// The shared objects, in the order the run got to know them.
+    /// The shared objects, in the order of their first use in the run.
     pub objects: Vec<TraceObject>,
     /// One entry for every step, in order.
     pub steps: Vec<TraceStep>,
 }
 
 impl Trace {
-    /// The trace of a run.
+    /// Creates the trace of a run.
     pub fn of(run: &Run, header: Header) -> Trace {
         let task =
             |t: &crate::run::TaskRecord| TraceTask { path: t.path.clone(), name: t.name.clone() };
@@ -43,7 +42,7 @@ impl Trace {
             draws: Vec::new(),
         };
         let mut steps: Vec<TraceStep> = run.steps.iter().map(step).collect();
-        // Operations of the final drop of left-over tasks belong to no step.
+        // Operations of the final drop of remaining tasks belong to no step.
         for event in &run.events {
             if let Some(step) = steps.get_mut(event.step as usize) {
                 step.operations.push(TraceOp {
@@ -67,7 +66,7 @@ impl Trace {
     }
 }
 
-/// The values of an event as text without white space; empty if there are none.
+/// Returns the values of an event as text without white space; an empty text if the event has no values.
 pub fn show_values(event: &Event, run: &Run) -> String {
     let object = event.object.and_then(|object| run.objects.get(object.index()));
     let kind = object.map_or(ValueKind::Opaque, |object| object.values);
@@ -93,13 +92,13 @@ pub struct Header {
     pub test: String,
     /// The package of the test and its version, as `name version`.
     pub package: String,
-    /// The seed it was found with.
+    /// The seed of the run.
     pub seed: Seed,
     /// The strategy that answered the choices.
     pub strategy: String,
-    /// The settings of the run that differ from the defaults, each a name and a value. A name is one word of ASCII
-    /// letters, digits, `_` and `-`. `None` if the trace, by an earlier version, does not have them: then it is
-    /// replayed with the settings of the test.
+    /// The settings of the run that differ from the defaults, as pairs of a name and a value. A name is one word of
+    /// ASCII letters, digits, `_` and `-`. `None` if an earlier version wrote the trace without settings. Such a trace
+    /// is replayed with the settings of the test.
     pub settings: Option<Vec<(String, String)>>,
     /// The outcome of the run, in one line.
     pub verdict: String,
@@ -108,43 +107,43 @@ pub struct Header {
 /// A command of a generated program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceCommand {
-    /// Its position.
+    /// The position of the command.
     pub part: Part,
-    /// The command.
+    /// The command as text.
     pub text: String,
 }
 
 /// A task of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceTask {
-    /// Its structural name.
+    /// The structural name of the task.
     pub path: TaskPath,
-    /// The name the user gave it.
+    /// The name that the user gave to the task.
     pub name: Option<String>,
 }
 
 /// A shared object of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceObject {
-    /// Its kind, such as `atomic`: one word of ASCII letters, digits and `-`.
+    /// The kind of the object, such as `atomic`: one word of ASCII letters, digits and `-`.
     pub kind: String,
-    /// The place that created it, as `file:line:column`. A file of another crate begins with that crate's folder, a
-    /// file of this library with `<sim>`.
+    /// The place that created the object, as `file:line:column`. A file of another crate begins with that crate's
+    /// folder, a file of this library with `<sim>`.
     pub place: String,
 }
 
-/// One step of a trace.
+/// A step of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TraceStep {
     /// The task that stepped: an index into [`Trace::tasks`].
     pub task: usize,
-    /// Its operations, in order.
+    /// The operations of the step, in order.
     pub operations: Vec<TraceOp>,
     /// The values drawn in this step, in order.
     pub draws: Vec<TraceDraw>,
 }
 
-/// One operation of a step.
+/// An operation of a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceOp {
     /// The name of the operation: one word of ASCII letters, digits, `_` and `-`.
@@ -160,8 +159,8 @@ pub struct TraceOp {
 /// A value drawn in a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceDraw {
-    /// The answer.
+    /// The drawn value.
     pub value: u64,
-    /// The answer was below this.
+    /// The exclusive upper bound of the value.
     pub bound: u64,
 }

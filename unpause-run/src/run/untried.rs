@@ -1,14 +1,15 @@
-//! The parts of a program's behaviour that no run of a search tries, so that the search is not a proof.
+//! Parts of a program's behavior that no run of a search tries. Because of them, the search is not a proof.
 
-/// Such a part, in words.
+/// A part of the behavior that no run tries, with its description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Untried {
-    /// More of something than a limit allows: `more than two faults of one kind`. All runs within the limit are tried.
+    /// More of something than a limit allows, for example `more than two faults of one kind`. All runs within the limit
+    /// are tried.
     Beyond(&'static str),
-    /// Something that steps depend on and that is no object of this library.
+    /// Something outside this library on which steps depend.
     Unseen(&'static str),
-    /// A function that a plain thread entered, or a part of one: its operations are no steps.
+    /// A function that a plain thread entered, or a part of such a function. Its operations are not steps.
     Function(&'static str),
-    /// The behaviours of memory orders weaker than `SeqCst`.
+    /// The behaviors of memory orders weaker than `SeqCst`.
     Orders,
 }

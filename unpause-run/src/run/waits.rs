@@ -1,27 +1,27 @@
-//! Tasks that wait for ever. Finds the tasks among them that wait for each other.
+//! Tasks that wait forever, and wait cycles: tasks that wait for each other.
 
 use std::panic::Location;
 
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Op;
 
-/// A task that waits for ever.
+/// A task that waits forever.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// The task.
     pub task: TaskId,
-    /// Its pending operation; `None` if it waits for something outside this library.
+    /// The pending operation of the task; `None` if the task waits for something outside this library.
     pub op: Option<&'static Op>,
-    /// The object it waits for.
+    /// The object that the task waits for.
     pub object: Option<ObjectId>,
-    /// The task whose end it waits for.
+    /// The task that a join waits for.
     pub target: Option<TaskId>,
-    /// The place in the user's source where it waits. If it waits for something outside this library: the place of
-    /// its last operation, or of its spawn if it has done nothing.
+    /// The place in the user's source where the task waits. If the task waits for something outside this library: the
+    /// place of its last operation, or the place of its spawn if it has done no operation.
     pub place: Place,
     /// The holder of the object, with the step and the place of the acquisition.
     pub holder: Option<Holder>,
-    /// True if the operation can be done, but the task does not poll its future: it polls another one.
+    /// True if the operation is possible, but the task polls another future instead of the operation's future.
     pub unpolled: bool,
 }
 
@@ -30,22 +30,23 @@ pub struct Wait {
 pub struct Holder {
     /// The task.
     pub task: TaskId,
-    /// The step that acquired it.
+    /// The step that acquired the lock.
     pub step: u32,
     /// The place of the acquisition.
     pub place: &'static Location<'static>,
 }
 
-/// Returns the waits of a circle, or all waits if there is no circle.
+/// Returns the waits of a cycle, or all waits if there is no cycle.
 pub(super) fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
     let circle = circle_of(waits);
     waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
 }
 
-/// The tasks that wait for each other in a circle, each for the next and the last for the first;
-/// empty if there is no circle.
+/// Returns the tasks of a wait cycle, in which each task waits for the next and the last task waits for the first.
+/// Empty if there is no cycle.
 pub fn circle_of(waits: &[Wait]) -> Vec<TaskId> {
-    // Of the waits of several branches the same one, whichever began first.
+    // A task may wait in several branches. The minimum selects the same wait regardless of the order in which they
+    // began.
     let next = |task: TaskId| -> Option<TaskId> {
         let own = waits.iter().filter(|wait| wait.task == task);
         own.filter_map(|wait| wait.holder.map(|h| h.task).or(wait.target)).min()

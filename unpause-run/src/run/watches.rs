@@ -1,36 +1,37 @@
-//! Tasks that wait until an object changes, with an index by task and by object.
+//! Watches: tasks that wait until an object changes, with an index by task and by object.
 //!
-//! The end of a step visits the watches of the objects that the step changed, and the watches that began in it. It does
-//! not visit the others: a thousand tasks that wait for a lock cost the holder of the lock nothing.
+//! The end of a step visits only the watches of the objects that the step changed, and the watches that began in the
+//! step. So a thousand tasks that wait for another lock add no cost to a step.
 //!
-//! Left out: which events change an object, and what a task does after that. The runtime decides both.
+//! Left out: the events that change an object, and the reaction of a task. The runtime decides both.
 
 use crate::run::ids::{ObjectId, Place, TaskId};
 
-/// No slot.
+/// Marker for the absence of a slot.
 const NONE: u32 = u32::MAX;
 
-/// A condition that was false, and the objects that it read: it is evaluated again when one of them has changed.
+/// A condition that was false, and the objects that it read. It is evaluated again after one of these objects has
+/// changed.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The task that waits.
     pub task: TaskId,
-    /// The pending operation: the first one of the condition when it is evaluated again.
+    /// The key of the pending operation, which is the first operation of the next evaluation of the condition.
     pub key: u32,
     /// The place where the task waits.
     pub place: Place,
     /// The objects that the condition read.
     pub objects: Vec<ObjectId>,
-    /// True if one of these has changed since.
+    /// True if one of these objects has changed since the condition was evaluated.
     pub changed: bool,
-    /// The number of operations of the run that were searched for changes when the watch began.
+    /// The number of operations of the run that had been searched for changes when the watch began.
     pub seen: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
     watch: Watch,
-    /// The number of watches of the run that began before this one.
+    /// The number of watches of the run that began before this watch.
     order: u32,
     /// The next watch of the same task, by order.
     next: u32,
@@ -45,20 +46,20 @@ pub struct Watches {
     live: u32,
     /// The number of watches that have begun in the run.
     begun: u32,
-    /// For each task its first watch.
+    /// For each task, its first watch.
     of_tasks: Vec<u32>,
-    /// For each object its watches, by order.
+    /// For each object, its watches, by order.
     //
-    // Invariant: a watch is in the lists of its objects if it has not changed and is not fresh.
+    // Invariant: a watch is in the lists of its objects while it is neither changed nor fresh.
     of_objects: Vec<Vec<u32>>,
-    /// The number of watches in these lists.
+    /// The number of watches in the lists of objects.
     listed: u32,
     /// The watches that began since the last settlement, by order.
     fresh: Vec<u32>,
-    /// The watches to visit in the current settlement, from the last one to the first one: the order in the upper half,
-    /// the slot in the lower half.
+    /// The watches to visit in the current settlement, from last to first. The upper half of a number is the order, the
+    /// lower half is the slot.
     due: Vec<u64>,
-    /// The number of operations of the run that the watches in the lists were searched for.
+    /// The number of operations of the run that have been searched for changes of the objects in the lists.
     searched: usize,
 }
 
@@ -69,7 +70,7 @@ impl Watches {
         self.live == 0
     }
 
-    /// Forgets all watches, and keeps the allocations.
+    /// Removes all watches, but keeps the allocations.
     #[inline]
     pub fn clear(&mut self) {
         if self.begun > 0 {
@@ -110,7 +111,7 @@ impl Watches {
         self.fresh.push(at);
     }
 
-    /// The link to the first watch of a task that is `wanted`, or the end of its list.
+    /// Returns the link to the first watch of a task that satisfies `wanted`, or the end of the task's list.
     fn link(&mut self, task: usize, wanted: impl Fn(&Watch) -> bool) -> &mut u32 {
         let (mut before, mut at) = (NONE, self.of_tasks[task]);
         while at != NONE && !wanted(&self.slots[at as usize].watch) {
@@ -122,7 +123,7 @@ impl Watches {
         }
     }
 
-    /// Ends the watch of a pending operation, if it has one.
+    /// Ends the watch of a pending operation, if the operation has a watch.
     pub fn end(&mut self, task: TaskId, key: u32) {
         if task.index() >= self.of_tasks.len() {
             return;
@@ -157,15 +158,15 @@ impl Watches {
         self.listed -= 1;
     }
 
-    /// The watches of a task, by order.
+    /// Returns the watches of a task, by order.
     pub fn of(&self, task: TaskId) -> impl Iterator<Item = &Watch> {
         let slot = |at: u32| self.slots.get(at as usize);
         let first = self.of_tasks.get(task.index()).and_then(|at| slot(*at));
         std::iter::successors(first, move |last| slot(last.next)).map(|slot| &slot.watch)
     }
 
-    /// Ends the wait of the first watch of a task, without a change. Returns the key of its operation. `None` if the
-    /// task has no watch.
+    /// Ends the wait of the first watch of a task without a change. Returns the key of the pending operation, or `None`
+    /// if the task has no watch.
     pub fn let_go(&mut self, task: TaskId) -> Option<u32> {
         let at = *self.of_tasks.get(task.index())?;
         let watch = &mut self.slots.get_mut(at as usize)?.watch;
@@ -176,8 +177,9 @@ impl Watches {
         Some(key)
     }
 
-    /// Settles the watches after a step. `events` are the operations of the run; `changed` returns the object that an
-    /// operation changed, if any. [`next_settled`](Self::next_settled) then returns the watches whose state is new.
+    /// Settles the watches after a step. `events` are the operations of the run, and `changed` returns the object that
+    /// an operation changed, if any. Afterwards, [`next_settled`](Self::next_settled) returns the watches with a new
+    /// state.
     pub fn settle<T>(&mut self, events: &[T], changed: impl Fn(&T) -> Option<ObjectId>) {
         debug_assert!(self.due.is_empty());
         let searched = std::mem::replace(&mut self.searched, events.len());
@@ -199,7 +201,7 @@ impl Watches {
         self.due.reverse();
     }
 
-    /// All watches of this object have changed.
+    /// Marks all watches of this object as changed.
     fn change(&mut self, object: ObjectId) {
         let Some(list) = self.of_objects.get_mut(object.index()) else { return };
         let mut list = std::mem::take(list);
@@ -212,8 +214,8 @@ impl Watches {
         self.of_objects[object.index()] = list;
     }
 
-    /// Returns the next watch, by order, that changed in the last settlement or that it found new. Its task can step
-    /// if it has changed.
+    /// Returns the next watch that changed or was new in the last settlement. The watches are returned in the order in
+    /// which they began. If the watch has changed, its task can step.
     pub fn next_settled(&mut self) -> Option<&Watch> {
         let due = self.due.pop()?;
         Some(&self.slots[due as u32 as usize].watch)
@@ -242,12 +244,14 @@ mod tests {
     use super::*;
     use crate::run::rng::Rng;
 
-    /// The rule without an index: each settlement visits all watches, in the order in which they began.
+    /// A reference implementation without an index: each settlement visits all watches, in the order in which they
+    /// began.
     #[derive(Default)]
     struct Simple(Vec<Watch>);
 
     impl Simple {
-        /// Returns the operations that become enabled or disabled, in this order. `enabled` has those that are enabled.
+        /// Returns the operations that become enabled or disabled, in this order. `enabled` contains the enabled
+        /// operations.
         fn settle(&mut self, events: &[ObjectId], enabled: &mut Vec<u32>) -> Vec<(u32, bool)> {
             let mut new = Vec::new();
             for watch in &mut self.0 {
@@ -268,7 +272,7 @@ mod tests {
         enabled.extend(is_enabled.then_some(key));
     }
 
-    /// The same for the watches with an index.
+    /// Settles the watches with the index. Returns the operations that become enabled or disabled, in this order.
     fn settle(
         watches: &mut Watches,
         events: &[ObjectId],
@@ -285,7 +289,8 @@ mod tests {
         new
     }
 
-    /// Makes one run of random steps with both. Returns the number of operations that changes enabled.
+    /// Executes one run of random steps with both implementations. Returns the number of operations that changes
+    /// enabled.
     fn compare(rng: &mut Rng, watches: &mut Watches) -> usize {
         let mut simple = Simple::default();
         let (mut events, mut keys, mut woken) = (Vec::new(), 0, 0);
@@ -349,7 +354,7 @@ mod tests {
         let (mut rng, mut watches, mut woken) = (Rng::new(1), Watches::default(), 0);
         for _ in 0..5_000 {
             woken += compare(&mut rng, &mut watches);
-            // The next run begins with what this one has left.
+            // The next run reuses the state that this run leaves.
             watches.clear();
             assert!(watches.is_empty() && watches.listed == 0);
         }

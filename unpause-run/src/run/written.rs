@@ -1,6 +1,6 @@
-//! Generated programs as bytes, for runs of plain threads in processes of their own.
+//! Serialization of generated programs, for runs of plain threads in separate processes.
 //!
-//! The trait is of the crate that starts the processes, so only this crate can implement it for its types.
+//! The trait belongs to the crate that starts the processes, so only this crate can implement it for its own types.
 
 use unpause_native::{Written, written_enumerations, written_structures};
 

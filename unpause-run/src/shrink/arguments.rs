@@ -1,14 +1,13 @@
-//! Replaces commands with simpler commands of the model, given by `Program::shrink`, level by
-//! level, until none of them fails.
+//! Replaces commands with simpler commands from `Program::shrink`, level by level, until no simpler command fails.
 //!
-//! A level is a drawn value, so that a trace contains it: 0 for the unchanged command, `k` for the
-//! `k`-th simpler command, after which the next level follows.
+//! Each level is a drawn value, so that a trace contains it. The value is 0 for the unchanged command, or `k` for the
+//! `k`-th simpler command, which is followed by the next level.
 
 use super::Search;
 use crate::run::program::Fate;
 
-/// Fresh schedules that are tried with a simpler command that lost the failure. Few, because the same command with
-/// other arguments mostly fails under the same schedule.
+/// The number of fresh schedules to try if a simpler command loses the failure. It is small, because the same command
+/// with other arguments usually fails under the same schedule.
 const FRESH: u64 = 4;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -17,7 +16,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Tries simpler commands in this place.
+/// Tries simpler commands at this position. Returns `true` if one was accepted.
 fn simplify(search: &mut Search<'_>, at: usize) -> bool {
     let Some(command) = search.best().commands.get(at).copied() else { return false };
     command.fate == Fate::Runs

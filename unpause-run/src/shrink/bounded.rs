@@ -1,24 +1,25 @@
-//! Enumerates schedules with fewer preemptions, independently of the best one so far.
+//! Enumerates schedules with fewer preemptions, independently of the best schedule so far.
 //!
-//! The other passes make one change at a time and can get stuck: if another task would do
-//! the same harm with one preemption less, or if a preemption can be removed only when another one moves.
-//! This pass enumerates lists of turns, short ones first. All turns are open, except a number of them, less than the
-//! best schedule has preemptions, that are cut after some number of steps: iterative context
-//! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run
-//! the enumeration is nearly complete; for a large one it stops after [`CANDIDATES`].
+//! The other passes try one change at a time and can get stuck. For example, another task could cause the failure with
+//! one preemption less, or a preemption can be removed only if another preemption moves. This pass enumerates lists of
+//! turns, short lists first. In each list, some turns are cut after a number of steps, and all other turns are open.
+//! The number of cuts is lower than the number of preemptions of the best schedule. This is iterative context bounding
+//! (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run, the enumeration is nearly
+//! complete; for a large run, it stops after [`CANDIDATES`].
 
 use crate::run::schedule::{Cost, Turn};
 
 use super::Search;
 
-/// The number of candidates in each part, including candidates tried before. So the pass depends on
-/// the best schedule only, and shrinking a result again changes nothing.
+/// The number of candidates in each part, including candidates tried before. The pass therefore depends only on the
+/// best schedule, and shrinking a result again changes nothing.
 const CANDIDATES: u64 = 600;
 
-/// The number of candidates with one more preemption: they must be far shorter for a gain, and seldom are.
+/// The number of candidates with one more preemption. It is small, because such candidates must be far shorter for a
+/// gain, and rarely are.
 const CANDIDATES_MORE: u64 = 150;
 
-/// The number of places at which a task is cut.
+/// The maximum number of places at which a task is cut.
 const PLACES: usize = 24;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -26,8 +27,8 @@ pub(super) fn run(search: &mut Search<'_>) {
     let turns = search.best().turns.len();
     let places = places(search);
     let waits = waits(search);
-    // Fewer preemptions first; then as many, but fewer turns or steps; then one more, which pays
-    // only if it may save more steps than it costs.
+    // First, candidates with fewer preemptions; then candidates with equally many preemptions, but fewer turns or
+    // steps. Last, candidates with one more preemption, but only if it can save more steps than it costs.
     let fewer = (0..preemptions, turns + 1, CANDIDATES);
     let equal = (preemptions..preemptions + 1, turns, CANDIDATES);
     let dear = search.cost().steps > Cost::PREEMPTION + 1;
@@ -49,17 +50,17 @@ pub(super) fn run(search: &mut Search<'_>) {
 }
 
 struct TurnLists<'a> {
-    /// By task: the numbers of steps, since its last cut, after which it may be cut.
+    /// For each task, the possible numbers of steps between two of its cuts.
     places: &'a [Vec<u32>],
-    /// Tasks that may continue after an open turn.
+    /// For each task, true if it may continue after an open turn.
     waits: &'a [bool],
     turns: Vec<Turn>,
     left: u64,
 }
 
 impl TurnLists<'_> {
-    /// Tries all lists that begin with `self.turns` and continue with `length` turns, `cuts` of them
-    /// cut. Returns `true` if one was better. The last turn is never cut, because nothing comes after it.
+    /// Tries all lists that begin with `self.turns` and continue with `length` turns, of which `cuts` are cut. Returns
+    /// `true` if a list was better. The last turn is never cut, because no turn follows it.
     fn extend(&mut self, search: &mut Search<'_>, length: usize, cuts: usize) -> bool {
         if length == 0 {
             self.left = self.left.saturating_sub(1);
@@ -74,7 +75,7 @@ impl TurnLists<'_> {
             let places: &[u32] = if cuts > 0 { &self.places[task] } else { &[] };
             for steps in [Turn::OPEN].into_iter().chain(places.iter().copied()) {
                 let cuts = cuts - usize::from(steps != Turn::OPEN);
-                // All but the last of the turns that follow can be cut.
+                // All following turns except the last turn can be cut.
                 if cuts > length.saturating_sub(2) || self.left == 0 || search.spent() {
                     continue;
                 }
@@ -96,7 +97,7 @@ impl TurnLists<'_> {
     }
 }
 
-/// By task: true if it was seen waiting, that is, it continued after a turn that was not cut.
+/// Returns, for each task, `true` if it waited in the best run, that is, continued after a turn that was not cut.
 fn waits(search: &Search<'_>) -> Vec<bool> {
     let best = search.best();
     let mut waits = vec![false; best.tasks.len()];
@@ -108,8 +109,8 @@ fn waits(search: &Search<'_>) -> Vec<bool> {
     waits
 }
 
-/// By task: the places where it may be cut. All of them if the task is short, else the places of its cuts and their
-/// neighbours.
+/// Returns, for each task, the places where it may be cut. These are all places if the task is short, else the places
+/// of its current cuts and their neighbours.
 fn places(search: &Search<'_>) -> Vec<Vec<u32>> {
     let best = search.best();
     let mut taken = vec![0u32; best.tasks.len()];
@@ -123,7 +124,7 @@ fn places(search: &Search<'_>) -> Vec<Vec<u32>> {
         }
     }
     let places = |(taken, mut near): (u32, Vec<u32>)| match taken as usize <= PLACES {
-        // A task that hardly ran may have more to do than the best run shows.
+        // A task with few steps may have more steps than the best run shows.
         true => (1..=taken.max(3)).collect(),
         false => {
             near.sort_unstable();

@@ -1,10 +1,10 @@
-//! Leaves commands of a generated program out: all together first, then halves, quarters, down to
-//! single ones. A command that is needed only for its steps becomes a tombstone.
+//! Leaves out commands of a generated program: first all commands together, then halves, quarters,
+//! down to single commands. A command that is needed only for its steps becomes a tombstone.
 
 use super::Search;
 use crate::run::program::{Change, Fate};
 
-/// Fresh schedules that are tried with a program that lost the failure.
+/// The number of fresh schedules to try if a smaller program loses the failure.
 pub(super) const FRESH: u64 = 12;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -31,13 +31,13 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// The commands that are not left out.
+/// Returns the commands that are not left out.
 fn present(search: &Search<'_>) -> Vec<usize> {
     let commands = search.best().commands.iter().enumerate();
     commands.filter(|(_, command)| command.fate != Fate::Absent).map(|(at, _)| at).collect()
 }
 
-/// Replaces a command that runs with points.
+/// Replaces a running command with points without effect.
 fn put_tombstone(search: &mut Search<'_>, at: usize) {
     let command = search.best().commands[at];
     if let (Fate::Runs, Some((_, from, to))) = (command.fate, command.steps) {

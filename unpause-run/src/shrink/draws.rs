@@ -1,7 +1,7 @@
-//! Replaces drawn values with the default, 0, or with smaller ones.
+//! Replaces drawn values with the default, 0, or with smaller values.
 //!
-//! All of them first, then pieces of each task's draws, then single values: 0 or, if that loses the failure, the value
-//! minus as many halves, quarters, … of it as possible.
+//! Tries all values together first, then pieces of each task's draws, then single values. A single value becomes 0. If
+//! this loses the failure, the pass subtracts as many halves, quarters, … of the value as possible.
 
 use super::Search;
 
@@ -13,7 +13,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     let mut task = 0;
     while task < search.best().draws.len() && !search.spent() {
         clear(search, task);
-        // Only when few values are left or the pieces are the smallest, because each value takes many replays.
+        // Only if few values are left or the pieces have the minimum size, because each value needs many replays.
         if search.finest(search.cost().draws_set as usize) == 1 {
             lower(search, task);
         }
@@ -21,7 +21,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Sets pieces of the draws of a task to 0, big ones first.
+/// Sets pieces of a task's draws to 0, big pieces first.
 fn clear(search: &mut Search<'_>, task: usize) {
     let drawn = |search: &Search<'_>| search.best().draws.get(task).map_or(0, Vec::len);
     let mut size = drawn(search);
@@ -50,7 +50,7 @@ fn lower(search: &mut Search<'_>, task: usize) {
     while let Some(first) = value(search, nth) {
         let mut less = first.div_ceil(2);
         while less > 0 && !search.spent() {
-            // A better schedule may have another table of tasks.
+            // A better schedule may have a different table of tasks.
             let Some(now) = value(search, nth) else { break };
             if less > now {
                 less = now;

@@ -1,49 +1,46 @@
-//! Makes failing runs small: passes over schedules, to a fixpoint, within a budget.
+//! Shrinks failing runs: applies passes to schedules until a fixpoint, within a budget.
 //!
-//! A random interleaving that breaks a program has thousands of switches. One or two of them
-//! matter. [`shrink()`] searches for the [`Schedule`] with the least
-//! [`Cost`](crate::run::schedule::Cost) that still fails in the same way. It uses only schedules
-//! and a [`Replayer`], and does not depend on tasks, primitives or the runtime; so it is tested
-//! with an interpreter of toy programs, against the true minimum.
+//! A random interleaving that breaks a program has thousands of switches, but only one or two of them matter.
+//! [`shrink()`] searches for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
+//! the same way. It uses only schedules and a [`Replayer`], and does not depend on tasks, primitives or the runtime.
+//! The tests therefore use an interpreter of toy programs and compare results with the true minimum.
 //!
 //! # Order
 //!
-//! A smaller schedule is easier to read: it has fewer steps up to the failure, where a preemption counts as four of
-//! them; then fewer turns; then smaller drawn values ([`Cost`](crate::run::schedule::Cost)). It never has more steps
-//! than the original run, not even to save a preemption. The schedule that *really ran* counts, never the candidate:
-//! a candidate is followed leniently ([`Cursor`](crate::run::schedule::Cursor)), so almost any list of turns is a
-//! run, and the candidates of a pass need not be exact to be useful. A candidate is accepted only if it fails in
-//! the same way and costs strictly less. Costs have no infinite descent, so the search always ends.
-//! The search is deterministic, and shrinking a result again changes nothing if the budget was
-//! sufficient the first time.
+//! A smaller schedule is easier to read. It has fewer steps up to the failure, where a preemption counts as four steps;
+//! then fewer turns; then smaller drawn values ([`Cost`](crate::run::schedule::Cost)). It never has more steps than the
+//! original run, not even to save a preemption. The cost is computed from the schedule that *really ran*, never from
+//! the candidate. A replay follows a candidate leniently ([`Cursor`](crate::run::schedule::Cursor)), so almost any list
+//! of turns is a run, and the candidates of a pass can be inexact. A candidate is accepted only if it fails in the same
+//! way and costs strictly less. Costs cannot decrease forever, so the search always ends. The search is deterministic.
+//! Shrinking a result again changes nothing if the budget was sufficient the first time.
 //!
 //! # The search
 //!
-//! [`PASSES`] run in order, in rounds, until a whole round finds nothing: first with a few
-//! big pieces of the schedule each (delta debugging: Zeller and Hildebrandt, "Simplifying and
-//! isolating failure-inducing input", TSE 2002), then with ever smaller ones. A run of 10^5 steps
-//! is down to a handful of turns after some dozens of replays. Schedules that were tried are
-//! not tried again. Expensive passes ([`PassPhase::Stuck`]) wait until the others find nothing more.
+//! [`PASSES`] run in order, in rounds, until a whole round finds nothing. They start with a few big pieces of the
+//! schedule, and continue with ever smaller pieces (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
+//! failure-inducing input", TSE 2002). A run of 10^5 steps typically shrinks to a handful of turns after a few dozen
+//! replays. No schedule is tried twice. Expensive passes ([`PassPhase::Stuck`]) run only when the other passes find
+//! nothing more.
 //!
-//! The result is not proved to have the fewest preemptions: a preemption may be worth the steps that it saves, and
-//! the passes do not enumerate all schedules. The caller may prove it by an exploration of all runs with fewer
-//! preemptions.
+//! The result need not have the fewest preemptions: a preemption may be worth the steps that it saves, and the passes
+//! do not enumerate all schedules. To prove that no failing run has fewer preemptions, the caller can explore all runs
+//! with fewer preemptions.
 //!
 //! # Programs
 //!
-//! A generated program is made smaller first, together with its schedule: the fate of a
-//! command is a drawn value ([`Change`](crate::run::program::Change)), so a smaller program is a schedule with
-//! other draws. Without a command, all later operations happen at other steps. Therefore the steps of the command,
-//! its drawn values, and tasks that have nothing left to do are removed from the schedule too (`project.rs`). If that
-//! loses the failure, some fresh schedules are tried. If these lose it as well, a tombstone replaces the command:
-//! points without effect, with which the schedule fits unchanged. When nothing else makes the run smaller, each
-//! remaining command is removed once more, and all schedules of the rest are searched for the failure
-//! (`needed.rs`).
+//! The search first shrinks a generated program, together with its schedule. The fate of a command is a drawn value
+//! ([`Change`](crate::run::program::Change)), so a smaller program is a schedule with other draws. Without a command,
+//! all later operations happen at other steps. The search therefore also removes the steps of the command, its drawn
+//! values, and tasks without remaining work from the schedule (`project.rs`). If this loses the failure, the search
+//! tries some fresh schedules. If these also lose the failure, a tombstone replaces the command. A tombstone consists
+//! of points without effect, so the schedule fits unchanged. When nothing else shrinks the run, the search removes each
+//! remaining command once more, and searches all schedules of the rest for the failure (`needed.rs`).
 
 mod project;
 mod search;
 
-// One pass each; `PASSES` has them in the order of execution.
+// Each module is one pass; `PASSES` lists the passes in execution order.
 mod arguments;
 mod bounded;
 mod commands;
@@ -64,20 +61,19 @@ mod tests;
 use crate::run::schedule::Schedule;
 pub use search::{Edit, Search};
 
-/// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
+/// Replays a schedule. Every `FnMut(&Schedule) -> Option<Schedule>` implements this trait.
 pub trait Replayer {
-    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor).
-    /// `None` unless the run fails in the same way (kind and place) as the original run; otherwise
-    /// the schedule that really ran, up to the failure, with the original
-    /// [`preempts`](crate::run::schedule::Turn::preempts).
+    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor). If the run fails in the
+    /// same way (kind and place) as the original run, returns the schedule that really ran, up to the failure, with its
+    /// actual [`preempts`](crate::run::schedule::Turn::preempts). Otherwise returns `None`.
     ///
-    /// Must be a function of the schedule. The table of tasks may be in any order, and may contain
-    /// tasks that never stepped, which the search may then use.
+    /// Must be a function of the schedule. The table of tasks may have any order. It may contain tasks that never
+    /// stepped, which the search may then use.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
 
-    /// Searches all schedules of the program that the drawn values in `schedule` generate, ignoring
-    /// its turns, for a `smaller` run with the same failure. Makes at most `runs_max` runs, or a
-    /// small multiple of it. By default there is no such search.
+    /// Searches all schedules of a generated program for a `smaller` run with the same failure. The drawn values in
+    /// `schedule` generate the program; its turns are ignored. Executes at most `runs_max` runs, or a small multiple of
+    /// this number. The default implementation does not search.
     ///
     /// Must be a function of its arguments.
     fn seek(
@@ -90,7 +86,7 @@ pub trait Replayer {
         Sought::default()
     }
 
-    /// Returns `true` if replays took so long that no more must be made, even within the [budget](Budget). Must be a
+    /// Returns `true` if the replays took so long that no more may run, even within the [budget](Budget). Must be a
     /// function of the replays so far.
     fn is_spent(&self) -> bool {
         false
@@ -114,13 +110,13 @@ pub struct Sought {
     pub through: bool,
 }
 
-/// The budget of [`shrink`]: when it is used up, the best schedule so far is the result.
+/// The budget of [`shrink`]. When it is exhausted, the best schedule so far is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// The maximum number of replays, including the first one, which is always made. 2,000 by default: a small run
-    /// takes a few dozen to some hundreds.
+    /// The maximum number of replays, including the first replay, which always runs. 2,000 by default; a small run
+    /// needs a few dozen to a few hundred.
     pub replays: u64,
-    /// The maximum number of additional runs in searches of small programs ([`Replayer::seek`]). 15,000 by default.
+    /// The maximum number of additional runs for searches of small programs ([`Replayer::seek`]). 15,000 by default.
     pub sought: u64,
 }
 
@@ -133,16 +129,15 @@ impl Default for Budget {
 /// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shrunk {
-    /// The schedule with the least cost that was found, as it ran, with no more steps than the original one; tasks are
-    /// sorted by path. The original schedule if its replay did not fail.
+    /// The schedule with the lowest cost found, as it ran, with tasks sorted by path. It has no more steps than the
+    /// original schedule. If the replay of the original schedule did not fail, the original schedule.
     pub schedule: Schedule,
-    /// True if the replay of the original schedule failed. If not, the program
-    /// depends on something that is not in its decisions, and nothing was shrunk.
+    /// True if the replay of the original schedule failed. If false, the program depends on something outside its
+    /// decisions, and nothing was shrunk.
     pub reproduced: bool,
-    /// True if a fixpoint was reached: no pass finds anything smaller. False if the budget was exhausted
-    /// before.
+    /// True if a fixpoint was reached, so no pass finds anything smaller. False if the budget was exhausted before.
     pub complete: bool,
-    /// The number of replays, including the first one and the runs of searches.
+    /// The number of replays, including the first replay and the runs of searches.
     pub replays: u64,
     /// The statistics of each pass, in the order of the passes.
     pub passes: Vec<PassStats>,
@@ -159,7 +154,7 @@ pub struct PassStats {
     pub accepted: u64,
 }
 
-/// One method to find smaller schedules.
+/// One method for finding smaller schedules.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     /// Its name, one word.
@@ -168,8 +163,8 @@ pub struct Pass {
     pub summary: &'static str,
     /// The rounds in which it runs.
     pub phase: PassPhase,
-    /// Tries candidates. It should depend on the best schedule only, and should try big
-    /// changes first.
+    /// The function that tries candidates. It should depend only on the best schedule, and should try big changes
+    /// first.
     pub run: fn(&mut Search<'_>),
 }
 
@@ -178,11 +173,11 @@ pub struct Pass {
 pub enum PassPhase {
     /// In every round.
     Always,
-    /// Only in rounds in which no pass before it finds anything, with the smallest pieces.
+    /// Only with the smallest pieces, and only if no earlier pass of the round finds anything.
     Stuck,
 }
 
-/// All passes, in the order of their execution: passes that may remove the most come first.
+/// All passes, in execution order. Passes that may remove the most come first.
 pub const PASSES: &[Pass] = &[
     Pass::new("commands", "drop commands of a program", PassPhase::Always, commands::run),
     Pass::new("parts", "run commands before or after", PassPhase::Always, parts::run),
@@ -200,7 +195,7 @@ pub const PASSES: &[Pass] = &[
 ];
 
 impl Pass {
-    /// A row of the table.
+    /// Creates a row of [`PASSES`].
     const fn new(
         name: &'static str,
         summary: &'static str,
@@ -214,9 +209,9 @@ impl Pass {
 /// The approximate numbers of pieces into which a schedule is cut, from coarse to fine.
 const PIECES: [usize; 4] = [16, 128, 1024, Search::CLOSE];
 
-/// Searches for the smallest schedule that fails as `start` does, with all of [`PASSES`].
+/// Searches for the smallest schedule that fails in the same way as `start`, with all [`PASSES`].
 ///
-/// The time is the replays' time, plus O(turns) for each.
+/// The running time is the time of the replays, plus O(turns) per replay.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;
@@ -259,8 +254,7 @@ pub fn shrink(start: Schedule, replayer: &mut dyn Replayer, budget: &Budget) -> 
     shrink_with(PASSES, start, replayer, budget)
 }
 
-/// Searches for the smallest schedule that fails as `start` does, with these passes. The same as
-/// for [`shrink()`].
+/// Searches for the smallest schedule that fails in the same way as `start`, like [`shrink()`], but with these passes.
 ///
 /// ```
 /// use sim::run::schedule::Schedule;

@@ -1,12 +1,12 @@
 //! Swaps two neighbouring groups of turns.
 //!
-//! The order of the tasks determines which switches are preemptions: in a ring of locks, a task that comes when
-//! its second lock is already taken stops by itself. A group may be a single turn.
+//! The order of the tasks determines which switches are preemptions. For example, in a ring of locks, a task blocks
+//! without a preemption if its second lock is already acquired. A group may be a single turn.
 
 use super::Search;
 
-/// The number of candidates, including candidates tried before. All of them for up to 11 turns,
-/// else groups that are short together first.
+/// The maximum number of candidates, including candidates tried before. It covers all candidates for up to 11 turns.
+/// For more turns, pairs with the smallest total length come first.
 const CANDIDATES: u64 = 220;
 
 pub(super) fn run(search: &mut Search<'_>) {

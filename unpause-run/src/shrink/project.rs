@@ -1,4 +1,4 @@
-//! The schedule of a smaller program, made from the schedule of a larger program.
+//! Computes the schedule of a smaller program from the schedule of a larger program.
 
 use crate::run::ids::TaskPath;
 use crate::run::program::{Change, Fate, Part};
@@ -6,9 +6,9 @@ use crate::run::rng::Rng;
 use crate::run::schedule::{Command, Schedule, Turn, join};
 use unpause_ordered::sort_by_key;
 
-/// Applies changes of commands to `schedule`. Steps of removed commands are removed; steps of moved
-/// commands go to the task that runs them now. Tasks that have nothing left to do are removed, and
-/// their siblings renamed accordingly.
+/// Applies changes of commands to `schedule`. Removes the steps of removed commands, and moves the steps of moved
+/// commands to the task that now runs them. Removes tasks without remaining work, and renames their siblings
+/// accordingly.
 pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Schedule {
     let mut projected = schedule.clone();
     let mut after = schedule.commands.clone();
@@ -48,8 +48,8 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
     projected
 }
 
-/// Removes the steps of a task with these numbers from the turns; `turns` are the turns of
-/// `schedule`, some possibly shortened.
+/// Removes the steps of a task with these numbers from the turns. `turns` are the turns of `schedule`, some of them
+/// possibly shortened.
 fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
     let mut at = 0;
     for (turn, original) in turns.iter_mut().zip(&schedule.turns) {
@@ -62,12 +62,12 @@ fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std
     }
 }
 
-/// The removed tasks of a change: tasks with nothing left to do, with `None`; and tasks left alone
-/// in their stage, with the task that takes their steps.
+/// Returns the tasks that a change removes. A task without remaining work is paired with `None`. A task that is left
+/// alone in its stage is paired with the task that takes over its steps.
 fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
     let stage = |command: &Command| command.part.stage();
     let mut gone = Vec::new();
-    // The tasks that ran branches, before and after.
+    // The tasks that run branches of a stage, for the commands before or after the change.
     let tasks = |commands: &[Command], wanted: u32| {
         let mut tasks: Vec<(usize, usize)> = Vec::new();
         for (before, command) in schedule.commands.iter().zip(commands) {
@@ -100,18 +100,18 @@ fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<u
 /// Drawn values that move to another task.
 struct Carried {
     main: usize,
-    /// The position among the values that it drew.
+    /// The position among the values that `main` drew.
     at: usize,
-    /// The order of values at the same position.
+    /// The sort key for values at the same position.
     part: Part,
     values: Vec<u64>,
 }
 
-/// Between the prefix and the suffix.
+/// A part that sorts between the prefix and the suffix.
 const ANY_BRANCH: Part = Part::Branch { stage: 0, branch: 0 };
 
-/// Moves drawn values with the commands that drew them: values of a removed command are removed;
-/// values of a moved command, or of a branch left alone, go to the task that runs it now.
+/// Moves drawn values with the commands that drew them. Removes the values of removed commands. Moves the values of a
+/// moved command, or of a branch left alone, to the task that now runs it.
 fn move_draws(
     schedule: &Schedule,
     after: &[Command],
@@ -141,7 +141,7 @@ fn move_draws(
             carried.push(Carried { main, at, part: ANY_BRANCH, values });
         }
     }
-    // A stable sort, because values of the same part at the same position keep the order of their commands.
+    // A stable sort, because values of the same part at the same position must keep the order of their commands.
     sort_by_key(&mut carried, |carried| (carried.main, carried.at, carried.part));
     for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
         let mut come = carried.iter().filter(|carried| carried.main == task).peekable();
@@ -158,8 +158,8 @@ fn move_draws(
     }
 }
 
-/// The position, among the values that `main` draws, of the values of one more command of this part: it is the last
-/// of the prefix, or the first of the suffix.
+/// Returns the position of an additional command's values among the values that `main` draws. The additional command
+/// becomes the last command of the prefix, or the first command of the suffix.
 fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     let commands = schedule.commands.iter().filter(|command| command.change.0 == main);
     let own = commands.clone().filter(|command| {
@@ -168,7 +168,7 @@ fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     match part {
         Part::Suffix => own.map(|command| command.draws.0).min().unwrap_or(usize::MAX),
         _ => {
-            // A program is generated from values up to the values that make commands simpler.
+            // The values that generate the program end with the values that make commands simpler.
             let generated = commands.map(|command| command.simpler.1);
             own.map(|command| command.draws.1).chain(generated).max().unwrap_or(0)
         }
@@ -176,7 +176,7 @@ fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     .min(schedule.draws[main].len())
 }
 
-/// Removes tasks from the table, with the tasks that they spawned, and renames the others accordingly.
+/// Removes tasks and their descendants from the table, and renames the other tasks accordingly.
 fn rename(schedule: &mut Schedule, gone: &[(usize, Option<usize>)]) {
     if gone.is_empty() {
         return;
@@ -216,7 +216,7 @@ fn rename(schedule: &mut Schedule, gone: &[(usize, Option<usize>)]) {
     schedule.tasks = kept;
 }
 
-/// The path of a task if the tasks `gone` are not spawned.
+/// Returns the path of a task if the tasks `gone` are not spawned.
 fn without(path: &TaskPath, gone: &[TaskPath]) -> TaskPath {
     let segments = path.segments();
     let mut renamed = TaskPath::main();
@@ -233,7 +233,7 @@ fn without(path: &TaskPath, gone: &[TaskPath]) -> TaskPath {
     renamed
 }
 
-/// Random turns of the same tasks, a function of `nth`.
+/// Returns the schedule with random turns of the same tasks, as a function of `nth`.
 pub(super) fn scatter(schedule: &Schedule, nth: u64) -> Schedule {
     let mut rng = Rng::new(nth);
     let tasks = schedule.tasks.len() as u64;

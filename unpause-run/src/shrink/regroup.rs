@@ -1,9 +1,8 @@
 //! Merges the steps of each task in a stretch of turns into one turn.
 //!
-//! After the stretch each task has taken the same steps as before, so the rest still fits. This pass makes
-//! long schedules short if only a small part of the switches matters. The tasks are in the order
-//! of their last turns in the stretch, which keeps the last task of the stretch, or in the order of
-//! their first turns.
+//! After the stretch, each task has taken the same steps as before, so the rest of the schedule still fits. This pass
+//! makes long schedules short if only a few switches matter. The merged turns are in the order of the tasks' last turns
+//! or of their first turns in the stretch. The order of the last turns keeps the last task of the stretch.
 
 use std::ops::Range;
 
@@ -26,7 +25,7 @@ fn by_last(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     grouped(turns, piece, &order)
 }
 
-/// The tasks of these turns, in the order of their first turns.
+/// Returns the tasks of these turns, in the order of their first turns.
 fn tasks_in_order<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
     let mut seen: Vec<bool> = Vec::new();
     let mut order = Vec::new();
@@ -41,7 +40,7 @@ fn tasks_in_order<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<usize> {
     order
 }
 
-/// The turns with one turn for each task of the piece, in this order; `None` if that changes nothing.
+/// Replaces the piece with one turn for each of its tasks, in this order. Returns `None` if this changes nothing.
 fn grouped(turns: &[Turn], piece: Range<usize>, order: &[usize]) -> Option<Vec<Turn>> {
     if order.len() == piece.len() {
         return None;

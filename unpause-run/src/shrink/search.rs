@@ -1,4 +1,4 @@
-//! The state that all passes share: the smallest failing schedule so far, and functions that try candidates.
+//! The state shared by all passes: the smallest failing schedule so far, and functions that try candidates.
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
@@ -12,37 +12,38 @@ use crate::run::schedule::{Command, Cost, Schedule, Turn, join};
 
 /// A search for smaller schedules that fail in the same way.
 ///
-/// Accepts a candidate only if the schedule that really ran costs less than the best so far, so
-/// it always ends, and only if it has no more steps than the first one. A repeated candidate costs no replay.
+/// Accepts a candidate only if the schedule that really ran costs less than the best schedule so far, so the search
+/// always ends. The accepted schedule also must not have more steps than the first schedule. A repeated candidate costs
+/// no replay.
 pub struct Search<'a> {
     replayer: &'a mut dyn Replayer,
     best: Schedule,
     cost: Cost,
-    /// The number of steps of the first schedule. No accepted schedule has more.
+    /// The number of steps of the first schedule. No accepted schedule has more steps.
     steps_max: u64,
     /// Hashes of the task paths of `best`.
     names: Vec<u64>,
-    /// Hashes of the replayed candidates and of the resulting schedules: at most two
-    /// for every replay, so the budget bounds the set. A schedule that did not cost less than an earlier best does
-    /// not cost less than the current one, so no second replay is needed.
+    /// Hashes of the replayed candidates and of the resulting schedules. There are at most two hashes per replay, so
+    /// the budget bounds the set. A schedule that did not cost less than an earlier best schedule does not cost less
+    /// than the current one, so it needs no second replay.
     tried: HashSet<u64>,
     budget: Budget,
     replays: u64,
-    /// The number of runs in searches of small programs.
+    /// The number of runs used for searches of small programs.
     sought: u64,
-    /// Hashes of the drawn values of programs that were searched.
+    /// Hashes of the drawn values of the searched programs.
     searched: HashSet<u64>,
     /// The approximate maximum number of pieces into which passes cut a schedule.
     pieces: usize,
-    /// Candidates replayed and accepted since the last `take_counts`.
+    /// The numbers of replayed and of accepted candidates since the last `take_counts`.
     counts: (u64, u64),
 }
 
 impl<'a> Search<'a> {
-    /// The number of pieces that means single turns.
+    /// The number of pieces that represents pieces of a single turn.
     pub(super) const CLOSE: usize = usize::MAX;
 
-    /// Replays `start` and begins with the schedule that really ran; `None` if it does not fail.
+    /// Replays `start` and begins the search with the schedule that really ran. `None` if the replay does not fail.
     pub(super) fn begin(
         start: &Schedule,
         replayer: &'a mut dyn Replayer,
@@ -67,18 +68,18 @@ impl<'a> Search<'a> {
         Some(search)
     }
 
-    /// The smallest schedule so far, as it ran: tasks sorted by path, a list of draws for each.
+    /// Returns the smallest schedule so far, as it ran, with tasks sorted by path and a list of draws for each task.
     pub fn best(&self) -> &Schedule {
         &self.best
     }
 
-    /// The cost of the best schedule: see [`Cost`].
+    /// Returns the cost of the best schedule; see [`Cost`].
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// Returns `true` if the budget is exhausted. No candidate is replayed from then on, so a pass checks this only to
-    /// end sooner.
+    /// Returns `true` if the budget is exhausted. From then on, no candidate is replayed, so a pass checks this only to
+    /// end earlier.
     pub fn spent(&self) -> bool {
         let Budget { replays, sought } = self.budget;
         self.replays >= replays
@@ -86,8 +87,8 @@ impl<'a> Search<'a> {
             || self.replayer.is_spent()
     }
 
-    /// Tries these turns with the draws of the best schedule. Returns `true` if the result is better; it is then the
-    /// best schedule.
+    /// Tries these turns with the draws of the best schedule. If the result is better, it becomes the best schedule and
+    /// the function returns `true`.
     pub fn attempt_turns(&mut self, turns: impl IntoIterator<Item = Turn>) -> bool {
         let candidate = Schedule {
             tasks: self.best.tasks.clone(),
@@ -98,10 +99,10 @@ impl<'a> Search<'a> {
         self.attempt(candidate)
     }
 
-    /// Tries the turns of the best schedule with these draws. The same as for
+    /// Tries the turns of the best schedule with these draws. The result has the same meaning as for
     /// [`attempt_turns`](Search::attempt_turns).
     ///
-    /// Commands of a generated program that are left out or made simpler stay so: their draws are not changed.
+    /// Omitted or simplified commands of a generated program remain unchanged, because their draws are not changed.
     pub fn attempt_draws(&mut self, mut draws: Vec<Vec<u64>>) -> bool {
         for command in &self.best.commands {
             let ((task, nth), (from, to)) = (command.change, command.simpler);
@@ -115,9 +116,9 @@ impl<'a> Search<'a> {
         self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
     }
 
-    /// Divides the turns of the best schedule into pieces, big ones first, and tries each `edit` on
-    /// each piece: the returned turns replace the turns of the whole schedule. Pieces overlap by
-    /// half. O(turns) per candidate; about 4 candidates for each edit and piece of the finest size.
+    /// Divides the turns of the best schedule into pieces, big pieces first, and tries each `edit` on each piece. The
+    /// turns that an edit returns replace the turns of the whole schedule. Pieces overlap by half. Costs O(turns) per
+    /// candidate, with about 4 candidates for each edit and piece of the finest size.
     pub fn sweep(&mut self, smallest: usize, edits: &[Edit]) {
         let smallest = smallest.max(1);
         let mut size = self.best.turns.len();
@@ -138,7 +139,7 @@ impl<'a> Search<'a> {
             if size <= self.finest(self.best.turns.len()) || self.spent() {
                 break;
             }
-            // Never past the smallest size without trying that.
+            // Never skips the smallest size.
             size = match size > smallest {
                 true => (size / 2).max(smallest).min(self.best.turns.len()),
                 false => break,
@@ -146,19 +147,18 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The current minimum size of a piece of a list with `len` parts, at least 1.
+    /// Returns the current minimum piece size for a list with `len` parts, at least 1.
     ///
-    /// The search begins with few big pieces in all passes and uses smaller ones only when these find nothing more,
-    /// because one pass on a long schedule would otherwise exhaust the budget of all.
+    /// All passes begin with few big pieces, and use smaller pieces only when the big pieces find nothing more.
+    /// Otherwise, one pass on a long schedule would exhaust the budget of all passes.
     pub fn finest(&self, len: usize) -> usize {
         (len / self.pieces).max(1)
     }
 
-    /// The number of replays for a pass that enumerates candidates of the best schedule: at least 1,
-    /// at most `most`. A long run gets few, because they cover only a small part of its candidates.
+    /// Returns the number of replays for a pass that enumerates candidates of the best schedule: at least 1, at most
+    /// `most`. A long run gets few replays, because they could cover only a small part of its candidates.
     ///
-    /// Depends on the schedule only, not on the remaining budget, so that shrinking a
-    /// result again changes nothing.
+    /// Depends only on the schedule, not on the remaining budget, so that shrinking a result again changes nothing.
     pub fn worth(&self, most: u64) -> u64 {
         /// The number of steps that such a pass may replay.
         const STEPS: u64 = 2_000_000;
@@ -169,12 +169,12 @@ impl<'a> Search<'a> {
         self.pieces = pieces;
     }
 
-    /// Returns `true` if the pieces are the smallest ones.
+    /// Returns `true` if the pieces have the smallest size.
     pub(super) fn is_close(&self) -> bool {
         self.pieces == Search::CLOSE
     }
 
-    /// The number of replays, including the runs of searches.
+    /// Returns the number of replays, including the runs of searches.
     pub(super) fn replays(&self) -> u64 {
         self.replays + self.sought
     }
@@ -188,16 +188,16 @@ impl<'a> Search<'a> {
         self.best
     }
 
-    /// Tries a smaller program: the commands at these positions of [`Schedule::commands`] get these
-    /// changes. First with the schedule projected on the remaining commands; if that loses the failure, with up
-    /// to `fresh` other schedules. The same as for [`attempt_turns`](Search::attempt_turns).
+    /// Tries a smaller program, in which the commands at these positions of [`Schedule::commands`] have these changes.
+    /// First tries the schedule projected on the remaining commands. If this loses the failure, tries up to `fresh`
+    /// other schedules. The result has the same meaning as for [`attempt_turns`](Search::attempt_turns).
     pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
         let projected = project(&self.best, changes);
         self.attempt_or_fresh(projected, fresh)
     }
 
     /// Tries the `nth` simpler command, counted from 1, in place of the command at this position of
-    /// [`Schedule::commands`]. The same as for [`attempt_program`](Search::attempt_program).
+    /// [`Schedule::commands`]. Otherwise like [`attempt_program`](Search::attempt_program).
     pub fn attempt_simpler(&mut self, at: usize, nth: u64, fresh: u64) -> bool {
         let Command { change: (task, _), simpler: (from, to), .. } = self.best.commands[at];
         if from == to {
@@ -206,13 +206,13 @@ impl<'a> Search<'a> {
         let mut candidate = self.best.clone();
         candidate.commands.clear();
         candidate.draws[task][to - 1] = nth;
-        // The next level, at which the command stays as it is.
+        // The next level, at which the command stays unchanged.
         candidate.draws[task].insert(to, 0);
         self.attempt_or_fresh(candidate, fresh)
     }
 
     fn attempt_or_fresh(&mut self, projected: Schedule, fresh: u64) -> bool {
-        // `attempt` returns `false` at once for schedules that were tried.
+        // `attempt` immediately returns `false` for schedules that were already tried.
         if self.attempt(projected.clone()) {
             return true;
         }
@@ -223,9 +223,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches the schedules of a smaller program in up to `runs` runs, and if that was not enough tries up to
-    /// `scattered` schedules at random. The same as for
-    /// [`attempt_program`](Search::attempt_program).
+    /// Searches the schedules of a smaller program in up to `runs` runs. If the search was not complete, tries up to
+    /// `scattered` random schedules. Otherwise like [`attempt_program`](Search::attempt_program).
     pub fn seek_program(&mut self, changes: &[(usize, Change)], runs: u64, scattered: u64) -> bool {
         let candidate = project(&self.best, changes);
         let blank = Schedule { turns: Vec::new(), ..candidate.clone() };
@@ -262,7 +261,7 @@ impl<'a> Search<'a> {
         self.take(ran.into_canonical())
     }
 
-    /// Makes a failing run the best one, if it is smaller.
+    /// Makes a failing run the best schedule if it is smaller.
     fn take(&mut self, ran: Schedule) -> bool {
         let names = names(&ran);
         self.tried.insert(hash(&names, &ran));
@@ -278,7 +277,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the turns of a schedule with a change in a piece of them. `None` if there is nothing to change.
+/// A function that changes a piece of the turns of a schedule and returns all turns. `None` if there is nothing to
+/// change.
 pub type Edit = fn(&[Turn], Range<usize>) -> Option<Vec<Turn>>;
 
 fn names(schedule: &Schedule) -> Vec<u64> {
@@ -290,9 +290,9 @@ fn names(schedule: &Schedule) -> Vec<u64> {
     schedule.tasks.iter().map(hash).collect()
 }
 
-/// A hash that is equal for equivalent schedules. The length of the last turn does not matter,
-/// because its task continues by default. `names[t]` is the hash of the path of task `t`, so
-/// schedules with different tables can be compared.
+/// Returns a hash that is equal for equivalent schedules. The length of the last turn does not matter, because its task
+/// continues by default. `names[t]` is the hash of the path of task `t`, so that schedules with different task tables
+/// can be compared.
 fn hash(names: &[u64], schedule: &Schedule) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (i, turn) in schedule.turns.iter().enumerate() {

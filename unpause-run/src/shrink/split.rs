@@ -1,14 +1,14 @@
-//! Splits a turn and moves a part of it to another place.
+//! Splits a turn and moves one part to another place.
 //!
-//! A task that waits was not preempted. One more turn may therefore save a preemption: the task runs earlier, up to a
-//! lock that is taken, or does the steps after a lock in a later turn.
+//! A switch away from a waiting task is not a preemption. One more turn may therefore save a preemption. For example,
+//! the task runs earlier until it waits for a lock, or it takes the steps after a lock in a later turn.
 
 use crate::run::schedule::Turn;
 
 use super::Search;
 
-/// The number of candidates, including candidates tried before. All of them for small runs, else
-/// the candidates that split turns at equal distances.
+/// The maximum number of candidates, including candidates tried before. It covers all candidates of a small run. In a
+/// large run, the candidates split turns at equal distances.
 const CANDIDATES: u64 = 500;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -26,8 +26,8 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Moves the first `steps` steps of turn `from` before turn `to`, if that is earlier; else moves the rest of turn
-/// `from` after it.
+/// If turn `to` is earlier than turn `from`, moves the first `steps` steps of `from` before `to`. Otherwise moves the
+/// remaining steps of `from` after `to`.
 fn moved(turns: &[Turn], from: usize, steps: u32, to: usize) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     let first = Turn { steps, ..turns[from] };

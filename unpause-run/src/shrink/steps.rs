@@ -1,8 +1,8 @@
-//! Cuts turns shorter: the steps after the cut are done in the task's next turn, or after all turns.
+//! Cuts turns shorter. The task takes the steps after the cut in its next turn, or after all turns.
 //!
-//! To cut a turn that was not cut is one more preemption. The cut pays off if it saves more steps than a preemption
-//! costs: a task can stop once it has caused the failure. Runs only when so few turns are left that single turns are
-//! tried.
+//! A cut in an uncut turn adds a preemption. The cut pays off if it saves more steps than a preemption costs, because a
+//! task can stop once it has caused the failure. This pass runs only when the schedule has so few turns that the search
+//! tries single turns.
 
 use crate::run::schedule::{Cost, Turn};
 

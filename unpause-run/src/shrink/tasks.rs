@@ -1,7 +1,7 @@
-//! Drops tasks, so that they run last or never; or merges the turns of a task into one.
+//! Drops the turns of tasks, so that these tasks run last or never, or merges the turns of a task into one turn.
 //!
-//! All tasks together first, then halves, quarters, down to single ones. A task that cannot be dropped
-//! may need only one turn, at the place of its first or of its last one.
+//! Tries all tasks together first, then halves, quarters, down to single tasks. A task that cannot be dropped may need
+//! only one turn, at the place of its first or last turn.
 
 use std::ops::Range;
 
@@ -32,21 +32,21 @@ fn without(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     turns.iter().filter(|turn| !tasks.contains(&turn.task)).copied().collect()
 }
 
-/// Moves all steps of each of the tasks into its first turn.
+/// Moves all steps of each of these tasks into its first turn.
 fn into_first(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     gather(candidate.iter_mut(), tasks);
     candidate
 }
 
-/// Moves all steps of each of the tasks into its last turn.
+/// Moves all steps of each of these tasks into its last turn.
 fn into_last(turns: &[Turn], tasks: Range<usize>) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     gather(candidate.iter_mut().rev(), tasks);
     candidate
 }
 
-/// Adds the steps of later turns of a task to its first one in this sequence.
+/// Adds the steps of all later turns of a task in this sequence to its first turn.
 fn gather<'a>(turns: impl Iterator<Item = &'a mut Turn>, tasks: Range<usize>) {
     let mut first: Vec<Option<&mut Turn>> = tasks.clone().map(|_| None).collect();
     for turn in turns.filter(|turn| tasks.contains(&turn.task)) {

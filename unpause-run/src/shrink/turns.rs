@@ -1,4 +1,4 @@
-//! Drops turns, or merges them into another turn of their task.
+//! Drops turns, or merges them into other turns of their tasks.
 
 use std::ops::Range;
 
@@ -10,30 +10,30 @@ pub(super) fn run(search: &mut Search<'_>) {
     search.sweep(1, &[without, open, later, earlier]);
 }
 
-/// Removes the turns of the piece: the tasks take these steps later.
+/// Removes the turns of the piece. The tasks take these steps later.
 fn without(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     Some([&turns[..piece.start], &turns[piece.end..]].concat())
 }
 
-/// Makes the first turn of the piece an open one, and removes the others.
+/// Makes the first turn of the piece open, and removes the other turns of the piece.
 fn open(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     let mut candidate = without(turns, piece.start + 1..piece.end)?;
     candidate[piece.start].steps = Turn::OPEN;
     Some(candidate)
 }
 
-/// Each task takes its steps of the piece in its first turn after it.
+/// Moves each task's steps in the piece to the first turn of the task after the piece.
 fn later(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     hand_over(turns, piece.clone(), piece.end..turns.len())
 }
 
-/// Each task takes its steps of the piece in its last turn before it.
+/// Moves each task's steps in the piece to the last turn of the task before the piece.
 fn earlier(turns: &[Turn], piece: Range<usize>) -> Option<Vec<Turn>> {
     hand_over(turns, piece.clone(), (0..piece.start).rev())
 }
 
-/// Each task takes its steps of the piece in the first of its turns in `places`; `None` if a task of
-/// the piece has none there.
+/// Moves each task's steps in the piece to the first turn of the task in `places`. Returns `None`
+/// if a task of the piece has no turn there.
 fn hand_over(
     turns: &[Turn],
     piece: Range<usize>,

@@ -1,5 +1,5 @@
-//! The accesses of tasks to objects in the rehearsals: the contended objects, the number of accesses of each task,
-//! and the tasks with the same accesses.
+//! Object accesses in the rehearsals: the contended objects, the number of accesses by each task, and the tasks with
+//! the same accesses.
 
 use super::known_objects::{KnownObject, KnownObjects};
 use super::rehearsal::{REHEARSALS, Rehearsal};
@@ -8,18 +8,18 @@ use crate::run::choice::View;
 use crate::run::op::Access;
 use unpause_ordered::Map;
 
-/// A number of accesses for each rehearsal.
+/// The number of accesses in each rehearsal.
 pub(super) type Counts = [u64; REHEARSALS as usize];
 
 /// The accesses of the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
-    /// By object and task of the rehearsals: the accesses, and the kinds of access, a bit for each.
+    /// For each object and task of the rehearsals, the number of accesses, and a bit for each kind of access.
     seen: Map<(KnownObject, u32), (Counts, u32)>,
 }
 
 impl Accesses {
-    /// Adds the accesses of a rehearsal that has ended.
+    /// Adds the accesses of a completed rehearsal.
     pub(super) fn learn(
         &mut self,
         view: &View<'_>,
@@ -28,7 +28,7 @@ impl Accesses {
     ) {
         objects.meet(view, true);
         for event in view.events() {
-            // An operation without a point cannot be held.
+            // A strategy cannot hold a task before an operation without a point.
             let access = event.op.access;
             let (Some(object), false) = (event.object, access.has_no_point()) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
@@ -39,8 +39,8 @@ impl Accesses {
         }
     }
 
-    /// The objects that several tasks access, not all of them to read, each with the number of these
-    /// tasks.
+    /// Returns the objects that several tasks access, each with the number of these tasks. Leaves out objects that all
+    /// tasks only read.
     pub(super) fn contested(&self) -> Vec<(KnownObject, u64)> {
         let mut tasks: Map<KnownObject, (u64, bool)> = Map::new();
         for ((object, _), (_, kinds)) in &self.seen {
@@ -52,14 +52,14 @@ impl Accesses {
         contested.map(|(object, (count, _))| (object, count)).collect()
     }
 
-    /// The tasks that access an object, with the numbers of their accesses.
+    /// Returns the tasks that access an object, with their numbers of accesses.
     pub(super) fn by_task(&self, object: KnownObject) -> impl Iterator<Item = (usize, &Counts)> {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }
 
-    /// The part of each task: tasks with the same kinds of access to the same of these objects, in
-    /// order, have the same part, a number from 0 on. `None` for a task that accesses none of them.
+    /// Returns the part of each task, a number starting at 0. Two tasks have the same part if they access the same
+    /// subset of `objects` with the same kinds of access. `None` for a task that accesses none of `objects`.
     pub(super) fn parts(&self, objects: &[KnownObject], tasks: usize) -> Vec<Option<u32>> {
         let mut does: Vec<Vec<(KnownObject, u32)>> = vec![Vec::new(); tasks];
         for ((object, task), (_, kinds)) in &self.seen {
@@ -76,7 +76,7 @@ impl Accesses {
     }
 }
 
-/// A bit for a kind of access.
+/// Returns the bit for a kind of access.
 fn bit(access: Access) -> u32 {
     1 << access as u32
 }

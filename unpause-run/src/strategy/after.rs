@@ -1,7 +1,7 @@
-//! Continuations of a run: follow its first steps, then choose tasks at random.
+//! Continuations of a run: the strategy follows its first steps, then chooses tasks at random.
 //!
-//! A failing run is explained by the continuations of its prefixes. They are not seeds of a test, so the strategy has
-//! no row in the registry. Its n-th run is a function of n alone.
+//! The continuations of the prefixes of a failing run explain the failure. These runs belong to no seed of a test, so
+//! the strategy has no row in the registry. Its n-th run is a function of n alone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,58 +12,59 @@ use crate::run::op::Access;
 use crate::run::rng::Rng;
 use crate::run::what_if::Site;
 
-/// One of so many steps is a switch, in [`Then::Sticky`].
+/// One in this many steps is a switch, under [`Then::Sticky`].
 pub const ONE_SWITCH_IN: u64 = 8;
 
-/// One of so many steps deals the priority of its task anew, in [`Then::Any`].
+/// One in this many steps redraws the priority of its task, under [`Then::Any`].
 const ONE_CHANGE_IN: u64 = 12;
 
 /// The choice of tasks after the prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
     /// The task of the previous step continues with a probability of 7/8, unless it yields. Otherwise each other task
-    /// is equally likely. A schedule of this kind switches rarely, so a switch that matters stands out.
+    /// is equally likely. A schedule of this kind switches rarely, so a switch that matters is easy to see.
     Sticky,
-    /// A random walk in even runs, random priorities in odd ones.
+    /// A random walk in even runs, random priorities in odd runs.
     Any,
 }
 
-/// The strategy. Draws must be answered by another one, such as [`Held`](super::held::Held).
+/// The strategy. Another strategy, such as [`Held`](super::held::Held), must answer the draws.
 #[derive(Clone, Debug)]
 pub struct After {
     /// The tasks of the steps of the run.
     steps: Arc<[TaskId]>,
-    /// The number of steps that are followed.
+    /// The number of first steps that the strategy follows.
     kept: usize,
     then: Then,
     /// The number of the next run.
     next: u64,
     rng: Rng,
     walks: bool,
-    /// By task, in runs with priorities.
+    /// For each task, its priority, in runs with priorities.
     priorities: Vec<u64>,
-    /// The operations that are pending when a run ends.
+    /// The list that receives the operations pending at the end of a run, if wanted.
     pending: Option<Pending>,
 }
 
-/// Operations that tasks had announced and not done when a run ended.
+/// Operations that tasks had announced but not done when a run ended.
 pub type Pending = Arc<Mutex<Vec<(TaskId, Site)>>>;
 
 impl After {
-    /// Follows the first `kept` steps of a run with these tasks. The next run has the number `first`.
+    /// Creates a strategy that follows the first `kept` steps of a run with these tasks. The next run has the number
+    /// `first`.
     pub fn new(steps: Arc<[TaskId]>, kept: usize, then: Then, first: u64) -> After {
         let (rng, priorities) = (Rng::new(0), Vec::new());
         let (walks, pending) = (false, None);
         After { steps, kept, then, next: first, rng, walks, priorities, pending }
     }
 
-    /// The same. Puts the operations that are pending when a run ends into a list.
+    /// Returns the same strategy, which also writes the operations pending at the end of each run to `pending`.
     #[must_use]
     pub fn noting(self, pending: Pending) -> After {
         After { pending: Some(pending), ..self }
     }
 
-    /// The position of the task that a sticky schedule chooses.
+    /// Returns the position of the task that a sticky schedule chooses.
     fn stick(&mut self, view: &View<'_>) -> usize {
         let candidates = view.candidates();
         let bound = candidates.len() as u64;
@@ -75,7 +76,7 @@ impl After {
         if other < last { other } else { other + 1 }
     }
 
-    /// The position of the task with the highest priority.
+    /// Returns the position of the task with the highest priority.
     fn by_priority(&mut self, view: &View<'_>) -> usize {
         let candidates = view.candidates();
         while self.priorities.len() < view.tasks().len() {
@@ -96,12 +97,12 @@ impl After {
     }
 }
 
-/// Returns `true` if a task has announced nothing but yields.
+/// Returns `true` if a task has announced only yields.
 fn yields(view: &View<'_>, task: TaskId) -> bool {
     !view.task(task).announced.any(|announced| announced.op.access != Access::Yield)
 }
 
-/// The position of the task of the previous step among the candidates, if it can continue and does not yield.
+/// Returns the position, among the candidates, of the task of the previous step if it can continue and does not yield.
 pub(super) fn continues(view: &View<'_>) -> Option<usize> {
     let last = view.last()?;
     let row = view.task(last);

@@ -1,17 +1,18 @@
-//! The candidates of a strategy that holds some tasks back although they can step.
+//! The candidates of a strategy that holds some enabled tasks back.
 
 use super::dice::Dice;
 use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
-/// The tasks that can step, free or held. A move between the groups takes constant time.
+/// The enabled tasks, in two groups: free tasks and held tasks. Moving a task between the groups
+/// takes constant time.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    /// All tasks: first the free ones, then the held ones, then the tasks that cannot step, as of
+    /// All tasks: first the free tasks, then the held tasks, then the tasks that could not step at
     /// the last update.
     order: Vec<TaskId>,
-    /// By task: its position in `order`.
+    /// The position of each task in `order`.
     at: Vec<u32>,
     /// The ends of the free tasks and of the held tasks in `order`.
     free: u32,
@@ -33,7 +34,7 @@ impl Candidates {
         self.order.push(TaskId(at));
     }
 
-    /// Frees the tasks that have just become able to step.
+    /// Adds the tasks that have just become enabled, as free tasks.
     #[inline(always)]
     pub(super) fn let_in(&mut self, view: &View<'_>) {
         for task in view.arrived() {
@@ -43,7 +44,7 @@ impl Candidates {
         }
     }
 
-    /// Holds back, or lets in again, a task that a moment holds or does not hold any more.
+    /// Removes a task if a moment holds it, and adds it again if no moment holds it any more.
     #[cold]
     pub(super) fn change(&mut self, view: &View<'_>, task: TaskId, is_held: bool) {
         let is_in = self.at[task.index()] < self.held;
@@ -71,7 +72,7 @@ impl Candidates {
         self.at[task.index()] < self.free
     }
 
-    /// The held tasks.
+    /// Returns the held tasks.
     #[inline]
     pub(super) fn held(&self) -> &[TaskId] {
         &self.order[self.free as usize..self.held as usize]
@@ -91,7 +92,7 @@ impl Candidates {
         self.swap(self.at[task.index()], self.free);
     }
 
-    /// Holds a task that can step, if it is free.
+    /// Holds a task if it is free.
     #[inline]
     pub(super) fn hold_if_free(&mut self, task: TaskId) {
         if self.is_free(task) {
@@ -99,7 +100,7 @@ impl Candidates {
         }
     }
 
-    /// Frees a task that can step, if it is held.
+    /// Frees a task if it is held.
     #[inline]
     pub(super) fn free_if_held(&mut self, task: TaskId) {
         if self.is_held(task) {
@@ -107,7 +108,7 @@ impl Candidates {
         }
     }
 
-    /// Removes a task that cannot step.
+    /// Removes a task from both groups.
     #[cold]
     fn leave(&mut self, task: TaskId) {
         if !self.is_held(task) {
@@ -126,18 +127,18 @@ impl Candidates {
         self.at[second.index()] = a;
     }
 
-    /// Draws one of the free tasks that can step, uniformly, and removes drawn tasks that cannot.
+    /// Draws one of the enabled free tasks uniformly. Removes drawn tasks that can no longer step.
     #[inline]
     pub(super) fn draw_free(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
         self.draw(|candidates| &candidates.order[..candidates.free as usize], dice, view)
     }
 
-    /// Like [`draw_free`](Self::draw_free), among the held tasks.
+    /// Like [`draw_free`](Self::draw_free), but draws among the held tasks.
     pub(super) fn draw_held(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
         self.draw(Candidates::held, dice, view)
     }
 
-    // One copy for each list, because a call would be the most expensive one of a step.
+    // Inlined once for each list, because it would otherwise be the most expensive call of a step.
     #[inline(always)]
     fn draw(
         &mut self,
@@ -147,7 +148,7 @@ impl Candidates {
     ) -> Option<TaskId> {
         while !list(self).is_empty() {
             let tasks = list(self);
-            // If some tasks are held, mostly one is free.
+            // If some tasks are held, usually only one task is free.
             let at = if tasks.len() == 1 { 0 } else { dice.below(tasks.len() as u64) as usize };
             let task = tasks[at];
             if view.task(task).status == Status::Ready {

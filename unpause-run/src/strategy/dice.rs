@@ -1,10 +1,11 @@
-//! The source of random numbers of strategies: the frozen stream of a seed or, in tests, a source
-//! that enumerates all numbers, so that probabilities are computed and not estimated.
+//! The source of random numbers for strategies. It is the frozen stream of a seed or, in tests, a
+//! source that enumerates all numbers, so that tests compute exact probabilities.
 
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// The number of bits of a priority. A queue has room for as many keys above the priorities.
+/// The number of bits of a priority. The keys of a queue have one more bit, so half of the keys are
+/// above all priorities.
 pub(super) const PRIORITY_BITS: u32 = super::queue::KEY_BITS - 1;
 
 /// A source of random numbers.
@@ -12,11 +13,11 @@ pub trait Dice: Send {
     /// Restarts the source with the numbers of `seed`.
     fn reseed(&mut self, seed: Seed);
 
-    /// A number below `bound`, which is at least 1; each has the same probability.
+    /// Returns a uniformly distributed number below `bound`, which must be at least 1.
     fn below(&mut self, bound: u64) -> u64;
 
-    /// Returns a number that is used only for its order among other such numbers: each order of
-    /// several has the same probability. Less than 2 to the power of [`PRIORITY_BITS`].
+    /// Returns a priority below 2^[`PRIORITY_BITS`]. Only the order of priorities matters: all
+    /// orders of several priorities have the same probability.
     fn priority(&mut self) -> u64;
 }
 

@@ -1,5 +1,5 @@
-//! Exact probabilities, for tests: a strategy is driven over an abstract small program once for every
-//! outcome of its random choices.
+//! Exact probabilities, for tests: runs a small abstract program under a strategy, once for every outcome of the
+//! strategy's random choices.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -12,19 +12,19 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::op::{Access, Op, task};
 
-/// An operation of a task at one of its points.
+/// An operation that a task executes at one of its points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AbstractOp {
-    /// Reads, writes or does the like to an object.
+    /// Reads, writes or otherwise accesses an object.
     To(u32, &'static Op),
-    /// Waits until a lock, an object, is free, and takes it.
+    /// Waits until a lock, identified by its object number, is free, and acquires it.
     Lock(u32),
-    /// Frees a lock: an operation of its own here.
+    /// Releases a lock, here as a separate operation.
     Unlock(u32),
-    /// Touches nothing and spawns the task with this number.
+    /// Spawns the task with this number and accesses no object.
     Spawn(usize),
     Yield,
-    /// Ends the task with this number, in a step that announces nothing.
+    /// Ends the task with this number, in a step without an announcement.
     Kill(usize),
 }
 
@@ -36,11 +36,11 @@ const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const YIELD: Op = Op::new("yield", Access::Yield);
 const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL);
 
-/// The operations of each task, by number; tasks that another one spawns do not exist from the start. A
-/// task has a first step that does nothing, as in a run.
+/// The operations of each task, by number. Tasks that a `Spawn` names do not exist at the start. As in a run, the first
+/// step of each task does nothing.
 pub(super) type Program = Vec<Vec<AbstractOp>>;
 
-/// The acts in the order of execution: task, number of its act.
+/// The operations in execution order: the task, and the number of its operation.
 pub(super) type Order = Vec<(usize, usize)>;
 
 /// A fraction in lowest terms.
@@ -70,7 +70,7 @@ impl Exact {
         Exact::new(self.above * other.above, self.below * other.below)
     }
 
-    /// The number that this is, if it is whole.
+    /// Returns the fraction as an integer, if it is one.
     pub(super) fn whole(self) -> Option<u128> {
         (self.below == 1).then_some(self.above)
     }
@@ -80,16 +80,16 @@ impl Exact {
     }
 }
 
-/// The choices of one run, and the position in them.
+/// The choices of one run, and the current position.
 #[derive(Default, Debug)]
 struct Path {
-    /// Answer and bound.
+    /// The answer and the bound of each choice.
     taken: Vec<(u64, u64)>,
     at: usize,
     priorities: Vec<u64>,
 }
 
-/// A source of random numbers that goes through all of them, run by run.
+/// A source of random numbers that enumerates all outcomes, one outcome per run.
 #[derive(Clone, Default, Debug)]
 pub(super) struct All(Arc<Mutex<Path>>);
 
@@ -108,12 +108,12 @@ impl Dice for All {
     fn reseed(&mut self, _: Seed) {}
 
     fn below(&mut self, bound: u64) -> u64 {
-        // Nothing is random about one possibility.
+        // One possibility needs no random choice.
         if bound == 1 { 0 } else { self.0.lock().unwrap().below(bound) }
     }
 
-    /// Of several numbers with the same distribution, each falls into each gap between the earlier
-    /// numbers with the same probability.
+    /// A new number falls into each gap between the earlier numbers with the same probability, because all numbers have
+    /// the same distribution.
     fn priority(&mut self) -> u64 {
         let mut path = self.0.lock().unwrap();
         let known = path.priorities.len() as u64;
@@ -134,14 +134,14 @@ impl All {
         path.priorities.clear();
     }
 
-    /// The probability of the run just made.
+    /// Returns the probability of the current run.
     fn probability(&self) -> Exact {
         let path = self.0.lock().unwrap();
         let factors = path.taken.iter().map(|(_, bound)| Exact::new(1, u128::from(*bound)));
         factors.fold(Exact::new(1, 1), Exact::times)
     }
 
-    /// On to the next run; false if that was the last.
+    /// Advances to the next run. Returns `false` if the current run was the last run.
     fn advance(&self) -> bool {
         let mut path = self.0.lock().unwrap();
         while let Some((answer, bound)) = path.taken.pop() {
@@ -154,8 +154,8 @@ impl All {
     }
 }
 
-/// The probability of each order of acts under a strategy that `create` makes from its dice.
-/// Rehearsals all take the first answer of every choice.
+/// Returns the probability of each order of operations under a strategy that `create` creates from its dice. In
+/// rehearsals, every choice gets the first answer.
 pub(super) fn orders<S: Strategy>(
     program: &Program,
     create: impl Fn(All) -> S,
@@ -182,7 +182,7 @@ pub(super) fn orders<S: Strategy>(
     panic!("too many runs");
 }
 
-/// The probability that an order has a property.
+/// Returns the probability that an order has a property.
 pub(super) fn probability(
     orders: &BTreeMap<Order, Exact>,
     holds: impl Fn(&Order) -> bool,
@@ -191,7 +191,7 @@ pub(super) fn probability(
     those.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one))
 }
 
-/// The probabilities of the properties of orders that `key` returns.
+/// Returns the probability of each property of orders, as computed by `key`.
 pub(super) fn sums<K: Ord>(
     orders: BTreeMap<Order, Exact>,
     key: impl Fn(&Order) -> K,
@@ -204,7 +204,7 @@ pub(super) fn sums<K: Ord>(
     sums
 }
 
-/// Sees that there are so many, each as probable as the other.
+/// Asserts that there are `count` entries with equal probabilities.
 #[track_caller]
 pub(super) fn assert_uniform<K: std::fmt::Debug>(sums: BTreeMap<K, Exact>, count: usize) {
     assert_eq!(sums.len(), count, "{sums:?}");
@@ -213,13 +213,13 @@ pub(super) fn assert_uniform<K: std::fmt::Debug>(sums: BTreeMap<K, Exact>, count
     }
 }
 
-/// All orders that a program can have.
+/// Returns all possible orders of a program.
 pub(super) fn all_orders(program: &Program) -> Vec<Order> {
     let found = orders(program, AnyTask);
     found.into_keys().collect()
 }
 
-/// The random walk over any dice.
+/// The random walk, with enumerated dice.
 struct AnyTask(All);
 
 impl Strategy for AnyTask {
@@ -234,7 +234,7 @@ impl Strategy for AnyTask {
     }
 }
 
-/// A strategy that begins its runs otherwise.
+/// A strategy with a replaced `begin`.
 pub(super) struct WithBegin<S, F>(pub(super) S, pub(super) F);
 
 impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for WithBegin<S, F> {
@@ -266,11 +266,11 @@ impl<S: Strategy, F: Fn(&mut S, Seed) + Send> Strategy for WithBegin<S, F> {
     }
 }
 
-/// An interpreter of programs that gives a strategy the views of a run.
+/// An interpreter of programs that presents each state to a strategy as the view of a run.
 struct Interpreter<'a> {
     program: &'a Program,
     board: Board,
-    /// By task of the board: its number in the program, and its next act; none before the first step.
+    /// For each task of the board, its number in the program and its next operation; `None` before the first step.
     tasks: Vec<(usize, Option<usize>)>,
     holders: BTreeMap<u32, usize>,
 }
@@ -305,7 +305,7 @@ impl Interpreter<'_> {
         });
     }
 
-    /// Updates the tasks on the board that can step. Returns `true`, if any.
+    /// Updates the list of enabled tasks on the board. Returns `true` if some task is enabled.
     fn update_ready(&mut self) -> bool {
         for id in 0..self.tasks.len() {
             let (number, next) = self.tasks[id];
@@ -390,7 +390,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// One run, up to the end of all tasks or a deadlock.
+/// Executes one run until all tasks end or deadlock.
 pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
     let object = |act: &AbstractOp| match act {
         AbstractOp::To(object, _) | AbstractOp::Lock(object) | AbstractOp::Unlock(object) => {
@@ -424,7 +424,7 @@ pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
     order
 }
 
-/// A program of tasks that write one object so often.
+/// Returns a program in which task n writes one object `acts[n]` times.
 pub(super) fn writers(acts: &[usize]) -> Program {
     acts.iter().map(|acts| vec![AbstractOp::To(0, &WRITE); *acts]).collect()
 }

@@ -1,15 +1,15 @@
-//! The faults of the rehearsals. For each: the step of a task in which it came, the victims, and
-//! the number of their steps if it does not come.
+//! The faults of the rehearsals. For each fault, this module records the step in which it occurred, its victims, and
+//! the number of steps that the victims take without the fault.
 //!
-//! A fault (the kill of a node, an abort, a stall, the drop of a future, the cut of a link) has no point of its own, so
-//! no announcement foretells it. The rehearsals record it: a fault is identified by the spawn path of its task and by
-//! the number of the step. The task of a fault that a setting asked for is known when it is spawned. The *victims* of a
-//! fault are the tasks that it names. For a fault of an object, they are the tasks with conflicting operations on that
-//! object.
+//! A fault has no point of its own, so it is not announced. Examples are the kill of a node, an abort, a stall, the
+//! drop of a future and the cut of a link. The rehearsals record each fault, identified by the spawn path of its task
+//! and the number of the step. If a setting requested the fault, its task is known to be a fault when it is spawned.
+//! The *victims* of a fault are the tasks that it names. The victims of a fault of an object are the tasks with
+//! conflicting operations on that object.
 //!
-//! **Counts.** A fault that comes early leaves its victims few steps, so a rehearsal with a fault counts too few. Every
-//! second rehearsal therefore [holds](FaultSteps::hold) the faults known so far until no other task can step. The
-//! steps of the victims are the maximum over the rehearsals, counted from the spawn of the fault's task on.
+//! **Counts.** An early fault leaves its victims few steps, so a rehearsal with a fault counts too few steps. Every
+//! second rehearsal therefore [holds](FaultSteps::hold) the faults known so far until no other task can step. The step
+//! count of the victims starts at the spawn of the fault's task, and is the maximum over the rehearsals.
 
 use super::dice::Dice;
 use super::rehearsal::REHEARSALS;
@@ -22,39 +22,41 @@ use crate::run::op::cancellation;
 use crate::run::op::kind::Kind;
 use unpause_ordered::{Map, Set};
 
-/// The maximum number of faults of one lesson: a program that aborts tasks all the time has any number.
+/// The maximum number of faults of one lesson. A program that constantly aborts tasks could have any number of faults.
 const FAULTS_MAX: usize = 64;
 
-/// A held fault waits for at most this many steps more than four times the steps of a rehearsal:
-/// its victim may run until it comes.
+/// Faults are held for at most this many steps plus four times the steps of a rehearsal, because a victim may run
+/// forever without the fault.
 const PATIENCE: u64 = 1000;
 
 /// A fault of the rehearsals. Tasks are indices into [`FaultSteps::tally`].
 #[derive(Clone, Debug)]
 pub(super) struct FaultStep {
-    /// Its task.
+    /// The task of the fault.
     pub(super) task: usize,
-    /// The number of the step among the steps of the task, from 0 on.
+    /// The number of the step among the steps of the task, starting at 0.
     pub(super) nth: u32,
     pub(super) victims: Set<usize>,
-    /// The maximum number of steps of its victims together, while it can disturb them.
+    /// The maximum total number of steps of all victims while the fault can disturb them.
     pub(super) most: u64,
-    /// True if it disturbs an object and not tasks by name, so that it does so until the last operation there.
+    /// True if the fault disturbs an object instead of named tasks. Such a fault can disturb its victims until the last
+    /// operation on the object.
     has_object: bool,
 }
 
-/// One rehearsal.
+/// The log of one rehearsal.
 #[derive(Debug, Default)]
 struct Log {
     /// The task of each step.
     steps: Vec<u32>,
-    /// By task: the previous step which it was spawned.
+    /// For each task, the number of steps before the task was first seen; `None` if it was not spawned.
     begins: Vec<Option<u32>>,
-    /// By fault of an object: the number of steps until the last operation that it conflicts with.
+    /// For each fault of an object, the number of steps up to and including the last operation that conflicts with the
+    /// fault.
     ends: Map<usize, u32>,
     /// True if a fault disturbed a task.
     is_shortened: bool,
-    /// True if a held fault had to come before all else was done.
+    /// True if a held fault had to occur before all other steps were done.
     is_impatient: bool,
 }
 
@@ -63,17 +65,19 @@ struct Log {
 pub(super) struct FaultSteps {
     tally: TaskCounts,
     faults: Vec<FaultStep>,
-    /// By task and number of the step: a position in `faults`.
+    /// The position in `faults`, by task and number of the step.
     index: Map<(usize, u32), usize>,
     logs: Vec<Log>,
-    /// By task of the current rehearsal: the steps that it has taken.
+    /// For each task of the current rehearsal, the number of steps that it has taken.
     own: Vec<u32>,
     /// The objects that faults of the current rehearsal disturb.
     objects: Vec<(usize, ObjectId, Kind)>,
-    /// The maximum number of steps of a rehearsal so far, and the steps for which faults were held in this one.
+    /// The maximum number of steps of a rehearsal so far, and the number of steps for which this rehearsal has held
+    /// faults.
     steps_max: u64,
     held: u64,
-    /// By candidate of the next step: true if it is held; and the others.
+    /// For each candidate of the next step, true if it is held. `others` contains the positions of the candidates that
+    /// are not held.
     is_held: Vec<bool>,
     others: Vec<usize>,
 }
@@ -107,7 +111,7 @@ impl FaultSteps {
             }
         }
         let (Some(last), Some(log)) = (view.last(), self.logs.last()) else { return };
-        // A step is recorded once, also if the rehearsal ends after it.
+        // Records a step only once, even if the rehearsal ends after it.
         if log.steps.len() as u32 == view.step() {
             return;
         }
@@ -123,12 +127,13 @@ impl FaultSteps {
         }
     }
 
-    /// The task of the rehearsals with the spawn path of a task of this one.
+    /// Returns the common number of a task of this rehearsal, identified by its spawn path.
     fn known(&mut self, view: &View<'_>, task: TaskId) -> usize {
         self.tally.known(view, task, true).unwrap_or(0)
     }
 
-    /// The position of the fault in this step of a task, which is added if it is new; `None` if there are too many.
+    /// Returns the position of the fault in this step of a task, and adds the fault if it is new. `None` if there are
+    /// too many faults.
     fn fault_at(&mut self, (task, nth): (usize, u32)) -> Option<usize> {
         if let Some(at) = self.index.get(&(task, nth)) {
             return Some(*at);
@@ -142,7 +147,7 @@ impl FaultSteps {
         Some(self.faults.len() - 1)
     }
 
-    /// Adds a fault of the last step, which was the task's.
+    /// Adds a fault of the last step, which `task` took.
     fn add(&mut self, view: &View<'_>, task: usize, event: &Event) {
         let Some(at) = self.fault_at((task, self.own[event.task.index()])) else { return };
         if let (Some(object), Some(kind)) = (event.object, event.op.kind) {
@@ -191,7 +196,7 @@ impl FaultSteps {
         }
     }
 
-    /// Records the ends of futures whose faults did not come before the end of the rehearsal.
+    /// Records the ends of futures for drop faults that had not occurred by the end of the rehearsal.
     fn end_late(&mut self, view: &View<'_>) {
         for id in (0..view.tasks().len() as u32).map(TaskId) {
             let row = view.task(id);
@@ -214,8 +219,8 @@ impl FaultSteps {
         }
     }
 
-    /// Holds the candidates whose next step is a known fault. Returns `true` if some candidates are
-    /// held and others are left.
+    /// Holds the candidates whose next step is a known fault. Returns `true` if some candidates are held and some are
+    /// not.
     pub(super) fn hold(&mut self, view: &View<'_>) -> bool {
         let patience = PATIENCE + 4 * self.steps_max;
         if self.faults.is_empty() || self.held == patience {
@@ -249,8 +254,8 @@ impl FaultSteps {
         self.others[dice.below(self.others.len() as u64) as usize]
     }
 
-    /// By rehearsal, in the order of [`Rehearsal::remaining`](super::rehearsal::Rehearsal::remaining): false if a fault
-    /// disturbed a task.
+    /// Returns, for each rehearsal, `false` if a fault disturbed a task. The index is
+    /// [`Rehearsal::remaining`](super::rehearsal::Rehearsal::remaining).
     pub(super) fn are_whole(&self) -> [bool; REHEARSALS as usize] {
         let mut whole = [true; REHEARSALS as usize];
         for (at, log) in self.logs.iter().enumerate() {
@@ -259,7 +264,7 @@ impl FaultSteps {
         whole
     }
 
-    /// The faults with victims, and the tasks, at the end of the rehearsals.
+    /// Returns the tasks, the faults with victims, and the maximum number of steps, at the end of the rehearsals.
     pub(super) fn finish(&mut self) -> (TaskCounts, Vec<FaultStep>, u64) {
         let (logs, mut faults) = (std::mem::take(&mut self.logs), std::mem::take(&mut self.faults));
         for (at, fault) in faults.iter_mut().enumerate() {
@@ -277,7 +282,7 @@ impl FaultSteps {
 }
 
 impl Log {
-    /// The steps of the victims of a fault while it could disturb them.
+    /// Returns the number of steps of the victims while the fault could disturb them.
     fn steps_of(&self, at: usize, fault: &FaultStep) -> u64 {
         let begin = self.begins.get(fault.task).copied().flatten();
         let (begin, end) = match fault.has_object {

@@ -1,9 +1,9 @@
 //! The footprint of a step: the effects of one poll of a task, and the conflicts between two steps.
 //!
-//! An item of a footprint is an operation on an object, and a task is an object too. It was *done*, with or
-//! without a point, or it is *guarded*: announced by the task and not done in the step although the task was polled,
-//! so that the step depends on the guard of the operation. [`op`](crate::run::op) declares the conflicts of the
-//! operations on one object; this file adds the objects, the calls of histories and the end of the run.
+//! An item of a footprint is usually an operation on an object. Tasks are also objects. An operation is *done*, with or
+//! without a point, or *guarded*. A guarded operation was announced but not done, although the task was polled, so the
+//! step depends on the guard of the operation. [`op`](crate::run::op) declares the conflicts between operations on one
+//! object. This file adds the objects, the calls of histories and the end of the run.
 
 use crate::run::board::{CallPoint, Life};
 use crate::run::ids::{ObjectId, TaskId};
@@ -13,29 +13,30 @@ use crate::run::op::task::{KILL, LIVE};
 /// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepItem {
-    /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
-    /// `object` may differ. The span belongs to an operation that was done.
+    /// An operation on an object. The [key](crate::run::choice::View::key_of) of the object is the same in every run;
+    /// the number `object` may differ. The span belongs to an operation that was done.
     Object { object: ObjectId, key: u64, kind: Kind, span: Span, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
-    /// The creation of a task. All steps of the task come later, so it conflicts with none.
+    /// The creation of a task. All steps of that task come later, so the creation conflicts with no step.
     Spawned(TaskId),
-    /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
-    /// conflict.
+    /// A point that a call of this history reached. `strict` is true if a return and an invocation conflict although no
+    /// step orders them.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// Has effects that outlive the life of its task's node, or `ends` that life. The effects of
-    /// its other steps are lost with it.
+    /// An effect that outlives this life of the task's node, or, if `ends` is true, the end of this life. All other
+    /// effects of the node's tasks are lost at the end of the life.
     Life { life: Life, ends: bool },
-    /// May have raised the numbers of messages that cuts and clogs of the net have met, or read them.
+    /// A possible increment of the numbers of messages that network cuts and clogs have stopped, or, if `reads` is
+    /// true, a read of these numbers.
     Counted { reads: bool },
-    /// An operation on anything that is not of this library: conflicts with any other one.
+    /// An operation on something outside this library. It conflicts with every other such operation.
     Unseen,
-    /// The end of the run: no other task takes a step after it.
+    /// The end of the run, after which no other task takes a step.
     Over,
 }
 
 impl StepItem {
-    /// Returns `true` if an item of a step conflicts with an item of a step of another task in the same run.
+    /// Returns `true` if this item conflicts with an item of another task's step in the same run.
     #[inline]
     pub fn conflicts(&self, other: &StepItem) -> bool {
         match (*self, *other) {
@@ -99,7 +100,7 @@ impl StepItem {
         }
     }
 
-    /// The task that this item killed.
+    /// Returns the task that this item killed, if any.
     pub fn killed(&self) -> Option<TaskId> {
         match *self {
             StepItem::Task { target, kind: KILL, .. } => Some(target),
@@ -107,13 +108,13 @@ impl StepItem {
         }
     }
 
-    /// The item of every step of a task.
+    /// Returns the item that every step of a task has.
     pub fn lives(task: TaskId) -> StepItem {
         StepItem::Task { target: task, kind: LIVE, done: true }
     }
 }
 
-/// Returns `true` if two operations on one object conflict; each was done or is guarded.
+/// Returns `true` if two operations on one object conflict. Each operation is either done or guarded.
 #[inline]
 fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     match (a_done, b_done) {
@@ -124,19 +125,19 @@ fn relate((a, a_done): (Kind, bool), (b, b_done): (Kind, bool)) -> bool {
     }
 }
 
-/// The footprint of a step, for all runs with the same steps before it.
+/// The footprint of a step, valid for all runs with the same earlier steps.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pub task: TaskId,
     pub items: Vec<StepItem>,
-    /// The number of objects before the step: these objects are the same in all such runs.
+    /// The number of objects before the step. These objects are the same in all such runs.
     pub objects: usize,
-    /// The number of tuples of drawn values that the items come from, if it is known.
+    /// The number of tuples of drawn values from which the items were collected, if known.
     pub ways: u32,
 }
 
 impl Footprint {
-    /// Returns `true` if this step may conflict with a step of another such run.
+    /// Returns `true` if this step may conflict with a step of another run that has the same earlier steps.
     pub fn conflicts(&self, task: TaskId, items: &[StepItem]) -> bool {
         self.task == task
             || disturbs(&self.items, task)
@@ -167,8 +168,8 @@ impl Footprint {
     }
 }
 
-/// Returns `true` if steps of two tasks in one run conflict. Every step has [`StepItem::lives`], which is not
-/// among the items.
+/// Returns `true` if steps of two tasks in one run conflict. Every step implicitly has [`StepItem::lives`], which the
+/// items do not list.
 #[cfg(any(test, feature = "planted"))]
 pub fn dependent(
     (task, items): (TaskId, &[StepItem]),

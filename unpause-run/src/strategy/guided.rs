@@ -1,7 +1,7 @@
-//! Follows a schedule strictly to its end, and continues from there by itself.
+//! Follows a schedule strictly to its end, and then continues by a fixed rule.
 //!
-//! Unlike a replay, it does not expect the run to end with the schedule: the steps may be the beginning of any run. So
-//! a run can be made in which a task comes before a step that it came after.
+//! Unlike a replay, it does not expect the run to end with the schedule: the schedule may be the beginning of any run.
+//! For example, it can produce a run in which a task steps before a step that originally preceded it.
 
 use std::sync::Arc;
 
@@ -10,29 +10,30 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::schedule::{Schedule, Turn};
 
-/// Follows a schedule, then keeps to the last task as long as it can step. Values that are not in the schedule are 0.
+/// A strategy that follows a schedule, then continues with the last task as long as this task can step. Drawn values
+/// that are not in the schedule are 0.
 #[derive(Debug)]
 pub struct Guided {
     schedule: Arc<Schedule>,
     roster: Roster,
     /// The current turn, and the number of its steps so far.
     turn: (usize, u32),
-    /// By task of the schedule: the number of values that it has drawn.
+    /// For each task of the schedule, the number of values that it has drawn.
     drawn: Vec<usize>,
-    /// The task of the current step, as the schedule numbers it.
+    /// The task of the current step, in the numbering of the schedule.
     stepping: Option<usize>,
     step: u32,
 }
 
 impl Guided {
-    /// A strategy that follows `schedule`.
+    /// Creates a strategy that follows `schedule`.
     pub fn new(schedule: impl Into<Arc<Schedule>>) -> Guided {
         let schedule = schedule.into();
         let (roster, drawn) = (Roster::new(&schedule.tasks), vec![0; schedule.tasks.len()]);
         Guided { schedule, roster, turn: (0, 0), drawn, stepping: None, step: 0 }
     }
 
-    /// The task of the next step of the schedule; `None` behind its end.
+    /// Returns the task of the next step of the schedule; `None` after the end of the schedule.
     fn wanted(&mut self) -> Option<usize> {
         let (turn, steps) = &mut self.turn;
         let Turn { task, steps: all, .. } = *self.schedule.turns.get(*turn)?;
@@ -75,7 +76,7 @@ impl Strategy for Guided {
     }
 
     /// # Errors
-    /// At the first step of the schedule that its task cannot take.
+    /// Returns an error at the first step of the schedule that its task cannot take.
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         self.roster.update(view);
         let candidates = view.candidates();

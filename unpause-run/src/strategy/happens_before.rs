@@ -1,12 +1,11 @@
-//! Happens-before of a run: vector clocks over its steps.
+//! Happens-before order of a run, as vector clocks over its steps.
 //!
-//! Two runs of a program are equivalent if they differ only in the order of steps that do not conflict
-//! (Mazurkiewicz). Equivalent runs have the same order of each task's own steps and of conflicting
-//! steps. [`HappensBefore`] represents that order as vector clocks (Mattern 1988), and [`HappensBefore::class`] is
-//! a hash of it.
+//! Two runs of a program are equivalent if they differ only in the order of steps that do not conflict (Mazurkiewicz).
+//! In equivalent runs, the steps of each task have the same order, and so do conflicting steps. [`HappensBefore`]
+//! represents that order as vector clocks (Mattern 1988), and [`HappensBefore::class`] is a hash of it.
 //!
-//! Shapes: `clock[t]` counts the steps of task `t` that happened before and at the step. A step costs
-//! O(tasks + conflicting steps before it).
+//! Shapes: `clock[t]` of a step counts the steps of task `t` that happened before it, including the step itself. Each
+//! step costs O(tasks + earlier conflicting steps).
 
 mod deaths;
 mod rivals;
@@ -17,30 +16,30 @@ use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
 use crate::run::rng::finalized;
 
-/// The number of a step of the run.
+/// The number of a step in the run.
 pub type Index = u32;
 
-/// The happens-before order of one run. Built step by step; [`truncate`](Self::truncate) removes the last steps.
+/// The happens-before order of one run, built step by step. [`truncate`](Self::truncate) removes the last steps.
 #[derive(Debug, Default)]
 pub struct HappensBefore {
     steps: Vec<ClockedStep>,
-    /// The items of all steps, one after the other: the footprint of each, then the guarded operations of its task.
+    /// The items of all steps, one step after the other. For each step, the items of its footprint precede the guarded
+    /// operations of its task.
     items: Vec<StepItem>,
-    /// The clocks of all steps, one after the other.
+    /// The clocks of all steps, one step after the other.
     clocks: Vec<u32>,
     tasks: Vec<TaskLog>,
-    /// By object: the steps with an item on it, in order.
+    /// For each object, the steps with an item on it, in order.
     objects: Vec<Vec<(Index, StepItem)>>,
-    /// By history: the points that its calls reached, in order.
+    /// For each history, the points that its calls reached, in order.
     histories: Vec<Vec<(Index, StepItem)>>,
-    /// By life of a node: the steps with effects that outlive it, and the step that ends it, in order.
+    /// For each life of a node, the steps with effects that outlive it and the step that ends it, in order.
     lives: Vec<Vec<(Index, StepItem)>>,
-    /// The items about the numbers of messages that faults have met, in order.
+    /// The items about the numbers of messages that network faults have stopped, in order.
     counts: Vec<(Index, StepItem)>,
-    /// The steps that come after all earlier ones, each with the clock of its predecessors.
-    /// Invariant: sorted.
+    /// The steps that come after all earlier steps, each with the joined clock of all earlier steps. Invariant: sorted.
     barriers: Vec<(Index, Vec<u32>)>,
-    /// The steps that race with the last one, latest first.
+    /// The steps that race with the last step, latest first.
     races: Vec<Index>,
     scratch: Vec<u32>,
 }
@@ -48,11 +47,12 @@ pub struct HappensBefore {
 #[derive(Clone, Copy, Debug)]
 struct ClockedStep {
     task: TaskId,
-    /// Its number among the steps of its task.
+    /// The number of the step among the steps of its task.
     nth: u32,
     /// The previous step of the same task, or the step that created the task.
     base: Option<Index>,
-    /// Positions in `items`: the begin of its footprint, the begin of its guarded operations, and the end of these.
+    /// Positions in `items`: the start of its footprint, the start of its guarded operations, and the end of its
+    /// guarded operations.
     items: (u32, u32, u32),
     clock: (u32, u32),
     /// See [`NewStep::drawn`].
@@ -64,18 +64,18 @@ struct ClockedStep {
 #[derive(Debug, Default)]
 struct TaskLog {
     steps: Vec<Index>,
-    /// The step that created it.
+    /// The step that created the task.
     creator: Option<Index>,
-    /// The guarded operations that it had announced then.
+    /// The guarded operations that the task had announced at its creation.
     born_with: Vec<StepItem>,
-    /// Operations of other tasks on it, in order.
+    /// Operations of other tasks on this task, in order.
     notes: Vec<(Index, StepItem)>,
     ended: bool,
-    /// The number of tasks that it has created.
+    /// The number of tasks that this task has created.
     children: u32,
-    /// A hash of its spawn path, the same in every run.
+    /// A hash of its spawn path, which is the same in every run.
     name: u64,
-    /// The life of a node that it is in, if it took a step.
+    /// The node life to which the task belongs, if it took a step.
     life: Life,
 }
 
@@ -83,20 +83,21 @@ struct TaskLog {
 #[derive(Clone, Copy, Debug)]
 pub struct NewStep<'a> {
     pub task: TaskId,
-    /// True if it, and all steps after it, come after all steps before it: no task could step, and the time moved.
+    /// True if this step and all later steps come after all earlier steps, because no task could step and time
+    /// advanced.
     pub after_all: bool,
     pub items: &'a [StepItem],
     /// The guarded operations that the task has announced after the step.
     pub guarded: &'a [StepItem],
-    /// The operations that the tasks created by the step had announced from the start.
+    /// The guarded operations that tasks created by the step had announced from the start.
     pub born: &'a [(TaskId, StepItem)],
-    /// A hash of the values that it drew, with their bounds.
+    /// A hash of the values that the step drew, with their bounds.
     pub drawn: u64,
-    /// The life of a node that the task is in.
+    /// The node life to which the task belongs.
     pub life: Life,
 }
 
-/// A hash of values that a step drew, with their bounds.
+/// Returns a hash of the values that a step drew, with their bounds.
 pub fn drawn(draws: &[(u64, u64)]) -> u64 {
     draws.iter().fold(0, |hash, (value, bound)| name_of(name_of(hash, *bound), *value))
 }
@@ -107,8 +108,7 @@ impl HappensBefore {
         while self.steps.len() > length as usize {
             let Some(step) = self.steps.pop() else { return };
             let (from, to, _) = step.items;
-            // The last step's items are the last entries of their logs, so each pop undoes one of
-            // them.
+            // The items of the last step are the last entries of their logs, so each pop removes one of these items.
             for item in &self.items[from as usize..to as usize] {
                 match item {
                     StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
@@ -135,8 +135,8 @@ impl HappensBefore {
         }
     }
 
-    /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
-    /// between the two in the order.
+    /// Adds a step and sets [`races`](Self::races) to the earlier conflicting steps that have no other step between
+    /// them and the new step in the order.
     pub fn push(&mut self, part: NewStep<'_>) {
         let NewStep { task, after_all, items, guarded, born, drawn, life } = part;
         let index = self.steps.len() as Index;
@@ -148,7 +148,7 @@ impl HappensBefore {
         let mut races = std::mem::take(&mut self.races);
         races.clear();
         self.collect_rivals(task, items, &mut races);
-        // Latest first: a rival that a later rival knows of is ordered already, and no race.
+        // Latest first, because a rival that happened before a later rival is already ordered, so it is no race.
         races.sort_unstable();
         races.reverse();
         races.dedup();
@@ -169,7 +169,7 @@ impl HappensBefore {
             new
         });
         self.races = races;
-        // Own steps count from 1 in the clock, so that 0 means that no step is known.
+        // The clock counts steps from 1, so that 0 means that it includes no step of a task.
         let nth = self.tasks[task.index()].steps.len() as u32;
         clock[task.index()] = nth + 1;
         let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, drawn));
@@ -199,7 +199,7 @@ impl HappensBefore {
     /// Orders all steps from `index` on after all steps before it.
     fn add_barrier(&mut self, index: Index) {
         let mut clock = vec![0; self.tasks.len()];
-        // The clock of a task's last step includes all its earlier ones.
+        // The clock of a task's last step includes all earlier steps of the task.
         for last in self.tasks.iter().filter_map(|log| log.steps.last()) {
             join(&mut clock, self.clock(*last));
         }
@@ -237,14 +237,14 @@ impl HappensBefore {
         }
     }
 
-    /// The base of the next step of `task`: its last step, or the step that created it.
+    /// Returns the base of the next step of `task`: the last step of the task, or the step that created it.
     pub fn base_of(&self, task: TaskId) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         log.steps.last().copied().or(log.creator)
     }
 
-    /// Like [`base_of`](Self::base_of), in the state just before step `at`. `None` also if the task
-    /// was not created yet.
+    /// Like [`base_of`](Self::base_of), but in the state just before step `at`. Also returns `None` if the task was not
+    /// created yet.
     pub fn base_at(&self, task: TaskId, at: Index) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         let own = log.steps.partition_point(|step| *step < at);
@@ -252,30 +252,30 @@ impl HappensBefore {
         last.or(log.creator.filter(|creator| *creator < at))
     }
 
-    /// The first step of `task` after step `at`.
+    /// Returns the first step of `task` after step `at`.
     pub fn next_of(&self, task: TaskId, at: Index) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         log.steps.get(log.steps.partition_point(|step| *step <= at)).copied()
     }
 
-    /// Returns `true` if `task` was created and had not ended after step `at`.
+    /// Returns `true` if, after step `at`, `task` had been created and had not ended.
     pub fn is_alive_after(&self, task: TaskId, at: Index) -> bool {
         let Some(log) = self.tasks.get(task.index()) else { return false };
         let there = task == TaskId::MAIN || log.creator.is_some_and(|creator| creator < at);
         there && !(log.ended && log.steps.last().is_some_and(|last| *last <= at))
     }
 
-    /// The number of tasks.
+    /// Returns the number of tasks.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The steps that race with the last one, latest first.
+    /// Returns the steps that race with the last step, latest first.
     pub fn races(&self) -> &[Index] {
         &self.races
     }
 
-    /// The steps with items on the object of `item`, with these items, in order.
+    /// Returns the steps with items on the object of `item`, together with these items, in order.
     pub fn touches(&self, item: &StepItem) -> &[(Index, StepItem)] {
         match item {
             StepItem::Object { object, .. } => {
@@ -285,59 +285,60 @@ impl HappensBefore {
         }
     }
 
-    /// The number of histories.
+    /// Returns the number of histories.
     pub fn histories(&self) -> usize {
         self.histories.len()
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> Index {
         self.steps.len() as Index
     }
 
-    /// The task of a step.
+    /// Returns the task of a step.
     pub fn task_of(&self, index: Index) -> TaskId {
         self.steps[index as usize].task
     }
 
-    /// The base of a step: see [`base_of`](Self::base_of).
+    /// Returns the base of a step; see [`base_of`](Self::base_of).
     pub fn base(&self, index: Index) -> Option<Index> {
         self.steps[index as usize].base
     }
 
-    /// The items of a step.
+    /// Returns the items of a step.
     pub fn items_of(&self, index: Index) -> &[StepItem] {
         let (from, to, _) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
     }
 
-    /// A hash of the values that a step drew, with their bounds.
+    /// Returns a hash of the values that a step drew, with their bounds.
     pub fn drawn_by(&self, index: Index) -> u64 {
         self.steps[index as usize].drawn
     }
 
-    /// Returns `true` if a step, and all steps after it, come after all steps before it.
+    /// Returns `true` if a step and all later steps come after all earlier steps.
     pub fn is_after_all(&self, index: Index) -> bool {
         self.barriers.binary_search_by_key(&index, |(at, _)| *at).is_ok()
     }
 
-    /// The life of a node that a task is in, if it took a step.
+    /// Returns the node life to which a task belongs, if it took a step.
     pub fn life_of(&self, task: TaskId) -> Life {
         self.tasks.get(task.index()).map_or(Life::OUTSIDE, |log| log.life)
     }
 
-    /// The guarded operations that the task of a step has announced after the step.
+    /// Returns the guarded operations that the task of a step has announced after the step.
     pub fn guarded_after(&self, index: Index) -> &[StepItem] {
         let (_, from, to) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
     }
 
-    /// The guarded operations that a task had announced when it was created.
+    /// Returns the guarded operations that a task had announced when it was created.
     pub fn born_with(&self, task: TaskId) -> &[StepItem] {
         self.tasks.get(task.index()).map_or(&[], |log| &log.born_with)
     }
 
-    /// The vector clock of a step: for each task, the number of its steps that happened before and at the step.
+    /// Returns the vector clock of a step: for each task, the number of its steps that happened before this step,
+    /// including the step itself.
     pub fn clock(&self, index: Index) -> &[u32] {
         let (from, to) = self.steps[index as usize].clock;
         &self.clocks[from as usize..to as usize]
@@ -354,7 +355,7 @@ impl HappensBefore {
         self.knows(self.clock(b), a)
     }
 
-    /// By task, the first step after `from` that `clock` includes.
+    /// Returns, for each task, its first step after `from` if `clock` includes this step.
     pub fn firsts<'a>(&'a self, clock: &'a [u32], from: Index) -> impl Iterator<Item = Index> + 'a {
         let counted = clock.iter().zip(&self.tasks);
         counted.filter_map(move |(count, log)| {
@@ -363,8 +364,9 @@ impl HappensBefore {
         })
     }
 
-    /// A 64-bit hash of the order and the drawn values, equal for all equivalent runs. Finer than `census::class_of`
-    /// if the order of recorded calls distinguishes runs, or if a task acted on something without an event.
+    /// Returns a 64-bit hash of the order and the drawn values, equal for all equivalent runs. This class is finer than
+    /// `census::class_of` if the order of recorded calls distinguishes runs, or if a task had an effect without an
+    /// event.
     pub fn class(&self) -> u64 {
         match self.without_lost_steps() {
             Some(order) => order.class_up_to(order.steps()),
@@ -376,7 +378,8 @@ impl HappensBefore {
         end.checked_sub(1).map_or(0, |last| self.steps[last as usize].class)
     }
 
-    /// The contribution of a step to the class, which is a sum because steps that do not conflict have no order.
+    /// Returns the contribution of a step to the class. The class is a sum of contributions because steps that do not
+    /// conflict have no order.
     fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], drawn: u64) -> u64 {
         let number = name_of(name_of(self.tasks[task.index()].name, u64::from(nth)), drawn);
         let mut before = 0u64;
@@ -394,9 +397,9 @@ impl HappensBefore {
     }
 }
 
-/// Returns `true` if all operations that conflict with an operation of this kind conflict with `item`, too.
+/// Returns `true` if every operation that conflicts with an operation of this kind also conflicts with `item`.
 fn covers(item: &StepItem, kind: Kind) -> bool {
-    // Of two kinds with numbers, one item may conflict with a step that the other one can be swapped with.
+    // If both kinds have numbers, one item may conflict with a step that does not conflict with the other item.
     let numbered = |other: Kind| other.is_numbered() && kind.is_numbered();
     matches!(
         item,
@@ -404,21 +407,22 @@ fn covers(item: &StepItem, kind: Kind) -> bool {
     )
 }
 
-/// The log at `index`, created if there is none.
+/// Returns the log at `index`, and creates it if necessary.
 fn entry(logs: &mut Vec<Vec<(Index, StepItem)>>, index: usize) -> &mut Vec<(Index, StepItem)> {
     logs.resize_with(logs.len().max(index + 1), Vec::new);
     &mut logs[index]
 }
 
-/// Joins another clock into a clock: the maximum of each component.
+/// Joins the clock `other` into `into`: takes the maximum of each component.
 pub fn join(into: &mut [u32], other: &[u32]) {
     for (a, b) in into.iter_mut().zip(other) {
         *a = (*a).max(*b);
     }
 }
 
-/// Returns the name of a pair of names: a hash that depends on their order. Class numbers are sums of names, so its
-/// constants must not change. The random stream of a seed has another hash: [`rng::mix`](crate::run::rng::mix).
+/// Returns the name of a pair of names: a hash that depends on their order. Class numbers are sums of names, so the
+/// constants of this hash must not change. The random stream of a seed uses a different hash,
+/// [`rng::mix`](crate::run::rng::mix).
 pub fn name_of(a: u64, b: u64) -> u64 {
     finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
 }

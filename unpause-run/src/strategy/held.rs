@@ -1,7 +1,8 @@
-//! A search over the runs of one generated program: the search chooses the tasks, a schedule gives the drawn values.
+//! A search over the runs of one generated program. The search chooses the tasks, and a schedule supplies the drawn
+//! values.
 //!
-//! The commands and arguments of a generated program are drawn values. The search receives them as given
-//! values, so it has no branches for them.
+//! The commands and arguments of a generated program are drawn values. The search receives them as given values, so it
+//! does not branch on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,24 +13,24 @@ use crate::run::ids::Seed;
 use crate::run::program::is_of_program;
 use crate::run::schedule::{Cursor, Schedule};
 
-/// Answers draws from a schedule, and all other choices with another strategy.
+/// A strategy that answers draws from a schedule, and leaves all other choices to another strategy.
 pub struct Held {
     inner: Box<dyn Strategy>,
     schedule: Arc<Schedule>,
     cursor: Cursor,
     roster: Roster,
-    /// The task of the current step, as the schedule numbers it.
+    /// The task of the current step, in the numbering of the schedule.
     stepping: Option<usize>,
-    /// True if `inner` answers the draws of commands, and the schedule only the draws of generated
+    /// True if `inner` answers the draws that the commands make, and the schedule answers only the draws that generate
     /// programs.
     programs_only: bool,
-    /// True if a value was drawn that is not a part of a program.
+    /// True if some draw was not part of a generated program.
     others: Arc<AtomicBool>,
 }
 
 impl Held {
-    /// A strategy with the values of this schedule: all of them, or only the values that generate
-    /// programs. The turns of the schedule are ignored.
+    /// Creates a strategy that uses the values of this schedule: all values, or only the values that generate programs.
+    /// It ignores the turns of the schedule.
     pub fn new(inner: Box<dyn Strategy>, schedule: &Schedule, programs_only: bool) -> Held {
         let schedule = Arc::new(Schedule { turns: Vec::new(), ..schedule.clone() });
         Held {
@@ -43,12 +44,12 @@ impl Held {
         }
     }
 
-    /// A flag that a draw sets, in any of the runs, if its value is not a part of a program.
+    /// Returns a flag that is set once any run draws a value that is not part of a generated program.
     pub fn others(&self) -> Arc<AtomicBool> {
         self.others.clone()
     }
 
-    /// The value of the schedule for the next draw.
+    /// Returns the value of the schedule for the next draw.
     fn value(&mut self, bound: u64) -> u64 {
         self.stepping.map_or(0, |task| self.cursor.draw(task, bound))
     }

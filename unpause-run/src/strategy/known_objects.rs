@@ -1,34 +1,34 @@
 //! Matches the objects of a run with the objects of the rehearsals.
 //!
-//! The number of an object in a run depends on the order of first uses, and memory of plain threads
-//! is met when a thread first accesses it. So an object is known by its [key](View::key_of), which
-//! is the same in every run. Objects with one key, such as the statics of one array, are
-//! distinguished by their order.
+//! The number of an object in a run depends on the order of first uses; memory of plain threads is numbered at its
+//! first access by a thread. Objects are therefore matched by their [key](View::key_of), which is the same in every
+//! run. Objects with the same key, for example the statics of one array, are distinguished by their order.
 
 use crate::run::choice::View;
 use crate::run::ids::ObjectId;
 use unpause_ordered::Map;
 
-/// An object of the rehearsals, by a number from 0 on.
+/// An object of the rehearsals, identified by a number starting at 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct KnownObject(u32);
 
 /// Objects of the rehearsals. Each object of a run costs one look-up.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
-    /// By key: a position in `alike`.
+    /// The position in `alike`, by key.
     keys: Map<u64, usize>,
-    /// The objects with one key, in order.
+    /// For each key, the objects with this key, in order.
     alike: Vec<Vec<KnownObject>>,
-    /// By position in `alike`: how many of these objects the run has met.
+    /// For each position in `alike`, the number of these objects that the current run has used so far.
     met: Vec<usize>,
     count: u32,
-    /// By object of the current run. `None` for an object that was in no rehearsal.
+    /// For each object of the current run, the matching object of the rehearsals. `None` for an object that was in no
+    /// rehearsal.
     of_run: Vec<Option<KnownObject>>,
 }
 
 impl KnownObject {
-    /// Its number.
+    /// Returns its number.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -41,7 +41,7 @@ impl KnownObjects {
         self.met.fill(0);
     }
 
-    /// Matches the objects that the run has met since the last call. If `learning` is true, new ones are added.
+    /// Matches the objects that the run has first used since the last call. If `learning` is true, adds new objects.
     #[inline]
     pub(super) fn meet(&mut self, view: &View<'_>, learning: bool) {
         if self.of_run.len() < view.objects() {
@@ -78,7 +78,7 @@ impl KnownObjects {
         self.alike[at].get(nth).copied()
     }
 
-    /// The object of the rehearsals that an object of the run is, if it was [met](Self::meet).
+    /// Returns the object of the rehearsals that matches an object of the run, if the object was [matched](Self::meet).
     #[inline]
     pub(super) fn of(&self, object: ObjectId) -> Option<KnownObject> {
         *self.of_run.get(object.index())?
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::run::board::Board;
 
-    /// The objects of a run that meets objects with these keys.
+    /// Returns the matched objects of a run that uses objects with these keys.
     fn run(known: &mut KnownObjects, keys: &[u64], learning: bool) -> Vec<Option<u32>> {
         known.restart();
         let board = Board { object_keys: keys.to_vec(), ..Board::default() };

@@ -1,5 +1,5 @@
-//! Lenient replay: follows a schedule as far as it fits and fills in the rest, by the rules of
-//! [`Cursor`]. For shrinking, which removes pieces of schedules.
+//! Lenient replay: follows a schedule as far as it fits and fills in the rest by the rules of
+//! [`Cursor`]. Used for shrinking, which removes pieces of schedules.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::schedule::{Cursor, Schedule};
 
-/// Replays a schedule leniently.
+/// A strategy that replays a schedule leniently.
 #[derive(Debug)]
 pub struct LenientReplay {
     schedule: Arc<Schedule>,
     cursor: Cursor,
     roster: Roster,
-    /// The task of the current step, as the schedule numbers it.
+    /// The task of the current step, in the numbering of the schedule.
     stepping: Option<usize>,
 }
 
 impl LenientReplay {
-    /// A strategy that follows `schedule`.
+    /// Creates a strategy that follows `schedule`.
     pub fn new(schedule: impl Into<Arc<Schedule>>) -> LenientReplay {
         let schedule = schedule.into();
         let (cursor, roster) = (Cursor::new(schedule.clone()), Roster::new(&schedule.tasks));

@@ -1,41 +1,40 @@
-//! Lessons: several instances of a strategy, each with rehearsals of its own, for different blocks of seeds.
+//! Lessons: several instances of a strategy, each with its own rehearsals, for different blocks of seeds.
 //!
-//! Rehearsals depend on the body only, and four of them can mislead: if a task returns early in all of them, because
-//! a flag is not set, no order is drawn for its later accesses, and a bug behind
-//! that flag takes ten times the runs. If all seeds learnt from the same four, such a body would stay
-//! unlucky. Therefore each [block](BLOCK) of seeds has a *lesson*: a strategy of its own, which has learnt from
-//! rehearsals of its own.
+//! Rehearsals depend only on the body, and four rehearsals can mislead. For example, if a task returns early in all
+//! four because a flag is not set, the strategy draws no order for the task's later accesses. A bug behind that flag
+//! then takes ten times as many runs. If all seeds learnt from the same four rehearsals, such a body would stay
+//! unlucky. Therefore each [block](BLOCK) of seeds has a *lesson*: a separate strategy instance that has learnt from
+//! its own rehearsals.
 //!
-//! **The lesson of a block** is a function of its number, so a seed is the same run alone, in any shard
-//! and on any worker. Block 0 has lesson 0. Blocks 1, 3, 7, 15 and so on begin one lesson more each, up to
-//! [`LESSONS`]; every other block draws one of the lessons begun before it. Drawing shares them out evenly
-//! in every shard, while a fixed rotation would give each of 16 shards one lesson only.
+//! **The lesson of a block** is a function of the block number, so a seed gives the same run alone, in any shard and on
+//! any worker. Block 0 has lesson 0. Blocks 1, 3, 7, 15 and so on each begin a new lesson, up to [`LESSONS`] lessons.
+//! Every other block draws one of the lessons that earlier blocks began. Drawing distributes the lessons evenly in
+//! every shard; a fixed rotation would give each of 16 shards only one lesson.
 //!
-//! **Cost.** A worker learns a lesson at its first seed of the lesson, and keeps it: 3 lessons, 12
-//! rehearsals, in the first 100 seeds; 6 lessons, 24 rehearsals, in the first 1000; 16 lessons, 64
-//! rehearsals, in any number. Memory is the memory of so many strategies. A step costs nothing
-//! more.
+//! **Cost.** A worker learns a lesson at its first seed of the lesson, and keeps the lesson. The first 100 seeds need 3
+//! lessons (12 rehearsals), the first 1000 seeds need 6 (24 rehearsals), and any number of seeds needs at most 16 (64
+//! rehearsals). Each lesson occupies the memory of one strategy. Lessons add no cost to a step.
 
 use super::rehearsal::REHEARSALS;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// The number of consecutive seeds with the same lesson. A misleading first lesson costs that many
-/// runs; with a smaller block, there would be more rehearsals than runs at the beginning.
+/// The number of consecutive seeds with the same lesson. A misleading first lesson costs this many runs. With smaller
+/// blocks, there would be more rehearsals than runs at the beginning.
 const BLOCK: u64 = 16;
 
 /// The maximum number of lessons.
 const LESSONS: u32 = 16;
 
-/// A strategy that learns, with a lesson for each block of seeds.
+/// A strategy that learns, with one lesson for each block of seeds.
 #[derive(Debug)]
 pub(super) struct Lessons<S> {
     create: fn() -> S,
-    /// The lesson of the current seed, and its number. Not in `kept`, so that a step costs no look-up.
+    /// The lesson of the current seed. It is not in `kept`, so that a step needs no look-up.
     serves: S,
     number: u32,
-    /// By number: the other lessons that were begun.
+    /// The other lessons begun so far, by number.
     kept: Vec<Option<S>>,
 }
 
@@ -44,7 +43,7 @@ impl<S> Lessons<S> {
         Lessons { create, serves: create(), number: 0, kept: Vec::new() }
     }
 
-    /// Makes the lesson with this number the current one.
+    /// Makes the lesson with this number the current lesson.
     #[cold]
     fn change(&mut self, number: u32) {
         let slots = self.number.max(number) as usize + 1;
@@ -58,7 +57,7 @@ impl<S> Lessons<S> {
     }
 }
 
-/// The lesson of a seed.
+/// Returns the lesson number of a seed.
 fn lesson_of(seed: Seed) -> u32 {
     let block = seed.0 / BLOCK;
     let newest = (block + 1).ilog2();
@@ -79,7 +78,7 @@ impl<S: Strategy> Strategy for Lessons<S> {
     fn begin(&mut self, seed: Seed) {
         let seed = match self.serves.rehearsals() {
             0 => seed,
-            // A rehearsal: no other lesson has this one.
+            // A rehearsal: no other lesson uses this seed for a rehearsal.
             left => Seed((self.number * REHEARSALS + REHEARSALS.saturating_sub(left)).into()),
         };
         self.serves.begin(seed);
@@ -135,7 +134,7 @@ mod tests {
         for (stride, first) in [(1, 1 << 40), (2, 1), (16, 1 << 20), (16, 3), (64, 7), (256, 0)] {
             let mut seeds = [0u64; LESSONS as usize];
             let count = 1u64 << 16;
-            // Past the seeds among which lessons are added.
+            // Starts after all seeds at which lessons are added.
             let from = first + (BLOCK << LESSONS);
             (0..count).for_each(|n| seeds[lesson_of(Seed(from + n * stride)) as usize] += 1);
             let share = count / u64::from(LESSONS);
@@ -144,10 +143,10 @@ mod tests {
         }
     }
 
-    /// A run that was begun: the rehearsals that its strategy had seen, and its seed.
+    /// A run that was begun: the rehearsals that its strategy had executed, and its seed.
     type Begun = (Vec<u64>, u64);
 
-    /// Notes which runs are begun. The list outlives it.
+    /// A strategy that records the runs that it begins. The list outlives the strategy.
     #[derive(Default)]
     struct Notes {
         rehearsal: Rehearsal,

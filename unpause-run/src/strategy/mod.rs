@@ -1,11 +1,10 @@
-//! Strategies: they answer the choices of a run. Each has a file, and a row in [`STRATEGIES`], or
-//! in [`SEARCHES`] if it plans each run from the previous runs. The table has the texts of the
-//! rows.
+//! Strategies answer the choices of a run. Each strategy has its own file, and a row in [`STRATEGIES`], or in
+//! [`SEARCHES`] if it plans each run from the previous runs. The table below contains the texts of these rows.
 //!
 //! # The registered strategies
 //!
-//! `strategy = "..."`, `Runner::strategy` or `SIM_STRATEGY` selects one. Each is good at
-//! different bugs, and none at all of them; the default runs each seed with one of the others.
+//! `strategy = "..."`, `Runner::strategy` or `SIM_STRATEGY` selects a strategy. Each strategy is good at different
+//! bugs, and no strategy is good at all bugs. The default therefore runs each seed with one of the other strategies.
 //!
 //! | name | good at | promise | where it is weak |
 //! |---|---|---|---|
@@ -17,21 +16,21 @@
 //! | `surw` | one contended object | all orders of the accesses to one object, drawn by the seed, have the same probability, if nothing waits | bugs between several objects |
 //! | `orders` | several contended objects, one task among many, locks taken in a circle | each possible choice of an order of the accesses for every object has at least the probability of drawing it, if nothing waits, in a run that leaves no object out and favours nobody | tasks that go through the same objects in different orders |
 //!
-//! Most first count steps, tasks and accesses in a few rehearsals of the body. Rehearsals belong to
-//! no seed, and their outcomes do not count. A test of one seed therefore executes its body more than once and reports
-//! `1 run`; a seed that is run alone gives the same run as among others. The file of each strategy names its paper.
+//! Most strategies first count steps, tasks and accesses in a few rehearsals of the body. Rehearsals belong to no seed,
+//! and their outcomes do not count. A test of one seed therefore executes its body more than once but reports `1 run`.
+//! A seed gives the same run alone and among other seeds. The file of each strategy names its paper.
 //!
 //! # The moment of a fault
 //!
-//! The death of a node, its pause, an abort, a stall, the drop of a future and the cut of a link are steps that no
-//! announcement foretells. In two seeds of three, every strategy but `random` draws the moment of each such fault of
-//! the rehearsals uniformly among the steps of the tasks that it disturbs: of n steps, each of the n + 1 moments has a
-//! probability of at least 2 / (3 (n + 1)). A random walk lets a fault come after k steps with a probability of about
-//! 2^-k. The promises of the table are for programs without faults; in others, they hold with a third of the
-//! probability.
+//! Some steps are not announced: the death or pause of a node, an abort, a stall, the drop of a future and the cut of a
+//! link. In two seeds out of three, every strategy except `random` draws a moment for each such fault found in the
+//! rehearsals. It draws uniformly among the steps of the tasks that the fault disturbs. With n such steps, each of the
+//! n + 1 moments has a probability of at least 2 / (3 (n + 1)). In a random walk, a fault occurs after k steps with a
+//! probability of only about 2^-k. The promises in the table are for programs without faults. In programs with faults,
+//! they hold with a third of the probability.
 //!
-//! Searches ([`SEARCHES`]) plan each run from the previous runs: see `runner`.
-//! `Runner::strategy_with` takes a strategy of your own.
+//! Searches ([`SEARCHES`]) plan each run from the previous runs: see `runner`. `Runner::strategy_with` accepts a
+//! user-defined strategy.
 
 #[doc(hidden)]
 pub mod bounded;
@@ -98,25 +97,27 @@ pub use self::search::{SEARCHES, SearchRow};
 
 use std::sync::Arc;
 
-/// A strategy that can be chosen by name.
+/// A strategy that can be selected by name.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyRow {
     /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
-    /// The bugs that it finds well, for the table of this module, in one line of Markdown like the next two.
+    /// The bugs that it finds well, as one line of Markdown for the table of this module. The next two fields have the
+    /// same form.
     pub good_at: &'static str,
     /// Its promise.
     pub promise: &'static str,
-    /// The bugs that it finds badly.
+    /// The bugs that it rarely finds.
     pub weak: &'static str,
-    /// True if every interleaving has a probability above zero. If not, only the promise of its file holds.
+    /// True if every interleaving has a probability above zero. If false, only the promise in the file of the strategy
+    /// holds.
     pub reaches_all: bool,
     /// Creates the strategy.
     pub create: fn() -> Box<dyn Strategy>,
-    /// The same strategy with a number, written after the name and a colon: one row for each number. Without one, a
-    /// strategy draws it from the seed.
+    /// The variants with a number after the name and a colon, one row for each number. Without a number, the strategy
+    /// draws the number from the seed.
     pub numbered: &'static [Numbered],
 }
 
@@ -129,16 +130,16 @@ pub struct Numbered {
     pub create: fn() -> Box<dyn Strategy>,
 }
 
-/// A strategy that learns, with a lesson for each block of seeds.
+/// Wraps a strategy that learns, so that each block of seeds has its own lesson.
 fn lessons<S: Strategy + 'static>(create: fn() -> S) -> Box<dyn Strategy> {
     Box::new(lessons::Lessons::new(create))
 }
 
-/// All strategies that can be chosen by name, each the `ROW` of its file. The first is the default.
+/// All strategies that can be selected by name; each entry is the `ROW` of its file. The first strategy is the default.
 pub const STRATEGIES: &[StrategyRow] =
     &[portfolio::ROW, random::ROW, pct::ROW, pos::ROW, urw::ROW, surw::ROW, orders::ROW];
 
-/// The strategy called `name`, which has no parameter.
+/// Returns the row of the strategy called `name`, without a parameter.
 ///
 /// ```
 /// assert!(sim::strategy::find("random").is_some());
@@ -149,7 +150,7 @@ pub fn find(name: &str) -> Option<&'static StrategyRow> {
 }
 
 impl StrategyRow {
-    /// The grammar of its names: `random`, or `pct (pct:1 to pct:8)`.
+    /// Returns the grammar of its names, for example `random` or `pct (pct:1 to pct:8)`.
     #[doc(hidden)]
     pub fn grammar(&self) -> String {
         let numbered: Vec<_> = self.numbered.iter().map(|form| form.name).collect();
@@ -158,7 +159,7 @@ impl StrategyRow {
 }
 
 impl SearchRow {
-    /// The same as for [`StrategyRow::grammar`].
+    /// Returns the grammar of its names, like [`StrategyRow::grammar`].
     #[doc(hidden)]
     pub fn grammar(&self) -> String {
         grammar(self.name, self.numbered)
@@ -172,7 +173,7 @@ fn grammar(name: &str, numbered: &[&str]) -> String {
     }
 }
 
-/// A strategy chosen by its name, with a parameter or without.
+/// A strategy selected by its name, with or without a parameter.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Chosen {
@@ -183,19 +184,18 @@ pub struct Chosen {
 #[derive(Clone, Copy, Debug)]
 enum ChosenKind {
     Sample(fn() -> Box<dyn Strategy>),
-    /// With its bound, if it has one.
+    /// A search with its bound, if any.
     Search(&'static SearchRow, Option<u32>),
 }
 
 impl Chosen {
-    /// A strategy of the user, under a name that no registered one has.
+    /// Returns a user-defined strategy; `None` if its name is empty or belongs to a registered strategy.
     pub fn own(Numbered { name, create }: Numbered) -> Option<Chosen> {
         let is_new = !name.is_empty() && Chosen::parse(name).is_none();
         is_new.then_some(Chosen { name, kind: ChosenKind::Sample(create) })
     }
 
-    /// The strategy that `text` names: a name of [`STRATEGIES`] or [`SEARCHES`], with a number or
-    /// without.
+    /// Returns the strategy that `text` names: a name from [`STRATEGIES`] or [`SEARCHES`], with or without a number.
     pub fn parse(text: &str) -> Option<Chosen> {
         let rows = STRATEGIES.iter().map(|row| (row.name, ChosenKind::Sample(row.create)));
         let numbered = STRATEGIES.iter().flat_map(|row| row.numbered);
@@ -208,12 +208,13 @@ impl Chosen {
         all.find(|(name, _)| *name == text).map(|(name, kind)| Chosen { name, kind })
     }
 
-    /// Its name, with the parameter.
+    /// Returns its name, with the parameter.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The same strategy for runs whose loads may see old values. The portfolio has another mix then.
+    /// Returns the same strategy for runs in which loads may return old values. For these runs, the portfolio uses a
+    /// different mix.
     #[must_use]
     pub fn for_stale_reads(self) -> Chosen {
         match self.name == portfolio::ROW.name {
@@ -222,7 +223,7 @@ impl Chosen {
         }
     }
 
-    /// Creates the strategy; a search is at its beginning.
+    /// Creates the strategy. A search starts at its beginning.
     pub fn create(self) -> Box<dyn Strategy> {
         match self.kind {
             ChosenKind::Sample(create) => create(),
@@ -230,7 +231,7 @@ impl Chosen {
         }
     }
 
-    /// The search that takes over if this is a search that will not finish.
+    /// Returns the search that takes over if this search will not finish; `None` for a strategy without a fallback.
     pub fn fallback(self) -> Option<Arc<dyn Search>> {
         match self.kind {
             ChosenKind::Sample(_) => None,
@@ -238,12 +239,12 @@ impl Chosen {
         }
     }
 
-    /// Returns `true` if it is a search.
+    /// Returns `true` if this strategy is a search.
     pub fn is_search(self) -> bool {
         matches!(self.kind, ChosenKind::Search(..))
     }
 
-    /// Creates the search, if it is one.
+    /// Creates the search; `None` if this strategy is not a search.
     pub fn search(self) -> Option<Arc<dyn Search>> {
         match self.kind {
             ChosenKind::Sample(_) => None,

@@ -1,21 +1,21 @@
-//! Moments: in two seeds of three, each fault comes at a moment drawn uniformly among the steps of its victims.
+//! Moments: in two seeds out of three, each fault occurs at a moment drawn uniformly among the steps of its victims.
 //!
-//! A fault conflicts with every step of its victims, but no announcement foretells it, so a strategy that draws orders
-//! of announced operations takes it for one step of a short task. Such a step comes after k steps of a victim with a
-//! probability of 2^-k in a random walk and k^-2 under POS; under PCT, only if the first change point falls there.
-//! Under URW the moment is uniform, if the counts are right.
+//! A fault conflicts with every step of its victims but is not announced. A strategy that draws orders of announced
+//! operations therefore treats it like one step of a short task. Such a step occurs after k steps of a victim with a
+//! probability of 2^-k in a random walk and k^-2 under POS. Under PCT, it occurs there only if the first change point
+//! falls there. Under URW, the moment is uniform if the counts are right.
 //!
-//! **Rule.** A seed [draws](PLAIN) if it has moments. If so, it draws a number of steps for each known
-//! [fault](super::fault_steps), from 0 to the maximum that its victims take. The fault is held until they have taken
-//! that number of steps since its task was spawned. Then they are held until the fault has come. The strategy chooses
-//! among all other tasks as always; if there are none, a held task steps.
+//! **Rule.** A random draw [decides](PLAIN) if a seed has moments. If so, the seed draws a number of steps for each
+//! known [fault](super::fault_steps), from 0 to the maximum that the victims take. The fault is held until its victims
+//! have taken that number of steps since the task of the fault was spawned. Then the victims are held until the fault
+//! has occurred. The strategy chooses among all other tasks as usual. If only held tasks are left, a held task steps.
 //!
-//! **Promise.** A fault whose victims take n steps comes at each of the n + 1 moments with a probability of at least
-//! 2 / (3 (n + 1)), if the rehearsals count n, and if its task and the victims do not wait for each other. The tests
-//! compute it.
+//! **Promise.** A fault with n steps of its victims has n + 1 possible moments. It occurs at each of them with a
+//! probability of at least 2 / (3 (n + 1)). This holds if the rehearsals count n, and if the task of the fault and its
+//! victims do not wait for each other. The tests compute this probability.
 //!
-//! **Not promised.** A fault that came in no rehearsal is not known, and neither are further steps of a victim. Seeds
-//! without moments are left to the strategy alone.
+//! **Not promised.** A fault that occurred in no rehearsal is unknown, and so are further steps of a victim. In seeds
+//! without moments, the strategy alone decides.
 
 use super::dice::Dice;
 use super::fault_steps::FaultStep;
@@ -27,17 +27,18 @@ use crate::run::ids::TaskId;
 /// One seed in this many has no moments.
 const PLAIN: u64 = 3;
 
-/// The way of a fault through a run.
+/// The stage of a fault in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
-    /// Its task is not spawned yet.
+    /// The task of the fault is not spawned yet.
     #[default]
     Away,
-    /// Its victims have steps to take before it comes: a held task waits at the step of the fault.
+    /// The victims must take more steps before the fault occurs. `held` is true if the task of the fault has reached
+    /// the fault and waits there.
     Before { held: bool },
-    /// Its moment: the victims are held.
+    /// The moment of the fault has come: the victims are held.
     Now,
-    /// It came, or it cannot come at its moment any more.
+    /// The fault occurred, or can no longer occur at its moment.
     Over,
 }
 
@@ -46,14 +47,15 @@ enum Stage {
 struct Moment {
     nth: u32,
     most: u64,
-    /// The steps of victims until the moment.
+    /// The number of steps that the victims must still take before the moment.
     left: u64,
     stage: Stage,
     task: Option<TaskId>,
     victims: Vec<TaskId>,
 }
 
-/// The parts of a task of the rehearsals in faults, as positions.
+/// The roles of a rehearsal task in faults: the positions of the faults that it executes (`has`) or that disturb it
+/// (`suffers`).
 #[derive(Clone, Debug, Default)]
 struct Parts {
     has: Vec<u32>,
@@ -65,22 +67,24 @@ struct Parts {
 pub(super) struct Moments {
     tally: TaskCounts,
     moments: Vec<Moment>,
-    /// By task of the rehearsals.
+    /// For each task of the rehearsals, its roles in faults.
     parts: Vec<Parts>,
-    /// Steps without progress of a moment after which all are given up: some task may wait in a loop.
+    /// The limit of steps without progress of any fault. When it is exceeded, all moments are given up, because a task
+    /// may be waiting in a loop.
     patience: u64,
     is_on: bool,
-    /// By task of this run: the task of the rehearsals, its steps, and the reasons to hold it.
+    /// For each task of this run: the matching rehearsal task, the number of its steps (`own`), and the number of
+    /// reasons to hold it (`holds`).
     known: Vec<Option<usize>>,
     own: Vec<u32>,
     holds: Vec<u32>,
-    /// Tasks that may be held or free since the last step.
+    /// Tasks that may have been held or freed since the last step.
     changed: Vec<TaskId>,
     idle: u64,
 }
 
 impl Moments {
-    /// From the faults of all rehearsals.
+    /// Creates moments from the faults of all rehearsals.
     pub(super) fn new((tally, faults, steps_max): (TaskCounts, Vec<FaultStep>, u64)) -> Moments {
         let mut parts = vec![Parts::default(); tally.len()];
         let mut moments = Vec::new();
@@ -94,7 +98,7 @@ impl Moments {
         Moments { tally, moments, parts, patience: 2 * steps_max, ..Moments::default() }
     }
 
-    /// Begins a run, and draws if it has moments, and which. Draws nothing if there are no faults.
+    /// Begins a run. Draws if the run has moments, and the moment of each fault. Draws nothing if there are no faults.
     pub(super) fn begin(&mut self, dice: &mut impl Dice) {
         self.is_on = !self.moments.is_empty() && dice.below(PLAIN) != 0;
         if !self.is_on {
@@ -113,7 +117,7 @@ impl Moments {
         }
     }
 
-    /// Returns `true` if this run has moments: each step must be [seen](Self::see).
+    /// Returns `true` if this run has moments. Each step must then be [reported](Self::see).
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.is_on
@@ -125,12 +129,12 @@ impl Moments {
         self.is_on && self.holds.get(task.index()).is_some_and(|reasons| *reasons > 0)
     }
 
-    /// The next of the tasks that may be held, or free again, since the last step.
+    /// Returns the next task that may have been held or freed since the last step.
     pub(super) fn changed(&mut self) -> Option<TaskId> {
         self.changed.pop()
     }
 
-    /// Sees the last step and the tasks that were spawned in it.
+    /// Processes the last step and the tasks spawned in it.
     #[cold]
     pub(super) fn see(&mut self, view: &View<'_>) {
         self.idle += 1;
@@ -192,7 +196,7 @@ impl Moments {
         }
     }
 
-    /// A victim has taken a step.
+    /// Records a step of a victim.
     fn suffered(&mut self, at: usize) {
         match self.moments[at].stage {
             Stage::Before { held } => {
@@ -205,13 +209,13 @@ impl Moments {
                     self.come(at);
                 }
             }
-            // Nothing else could step.
+            // A held victim steps only if no other task can.
             Stage::Now => self.end(at),
             Stage::Away | Stage::Over => {}
         }
     }
 
-    /// The task of a fault has taken a step.
+    /// Records a step of the task of a fault.
     fn stepped(&mut self, view: &View<'_>, at: usize, task: TaskId) {
         let Moment { nth, stage, task: of, .. } = self.moments[at];
         if of != Some(task) || matches!(stage, Stage::Away | Stage::Over) {
@@ -224,7 +228,7 @@ impl Moments {
         }
     }
 
-    /// Holds the victims of a fault until it has come.
+    /// Holds the victims of a fault until the fault has occurred.
     fn come(&mut self, at: usize) {
         self.idle = 0;
         self.moments[at].stage = Stage::Now;
@@ -260,7 +264,8 @@ impl Moments {
         self.changed.push(task);
     }
 
-    /// Picks one of the held tasks, uniformly: nothing else can step. An index of the candidates.
+    /// Picks one of the held tasks uniformly, for a step at which no other task can step. Returns its index among the
+    /// candidates.
     #[cold]
     pub(super) fn pick_held(&self, dice: &mut impl Dice, view: &View<'_>) -> usize {
         let candidates = view.candidates().iter().enumerate();

@@ -1,40 +1,41 @@
-//! Orders: for each contended object, every order of the accesses to it has the same probability; all other choices are
-//! a random walk.
+//! Orders: gives every order of the accesses to each contended object the same probability. All other choices are a
+//! random walk.
 //!
-//! Two schedules differ, for the tasks, only in the order of the accesses to each object. A
-//! random walk draws more than that, and favours orders that many schedules have. This strategy draws an order for each
-//! object: one task is *intended* to access it next, with a probability in proportion to the accesses that it and its
-//! descendants not yet spawned have left, and any other task that would access the object is
-//! held until it is the intended one. The strategy is SURW (see there for the paper), but with an intention for each
-//! object instead of one for all; the consequences of that are ours.
+//! For the tasks, two schedules differ only in the order of the accesses to each object. A random walk also draws the
+//! order of other steps, and favours access orders that many schedules have. This strategy draws an order for each
+//! object. One task is *intended* to access the object next, with a probability in proportion to its remaining
+//! accesses, including descendants that are not yet spawned. Any other task is held before an access to the object
+//! until it is the intended task. The strategy is SURW (the file of SURW names the paper) with a separate intention for
+//! each object. The conclusions below are ours, not from the paper.
 //!
-//! **Promise.** Assume that the numbers of accesses are as expected and that no task waits for another. A run without
-//! left-out objects and favours then has any possible combination of an order for each object with a probability
-//! of at least the product, over the objects, of 1 / (number of orders of its accesses), because a combination of
-//! intentions that does not contradict the program is always carried out. The probability is exactly that if the
-//! program allows all combinations. Every interleaving is possible, for any counts. The tests compute all of it.
+//! **Promise.** Assume that the numbers of accesses are as expected, no task waits for another, and the run has no
+//! left-out objects and no favours. Let a combination contain one order of accesses for each object. Each possible
+//! combination has a probability of at least the product, over the objects, of 1 / (number of orders of its accesses).
+//! The reason is that the strategy always carries out a combination of intentions that does not contradict the program.
+//! If the program allows all combinations, this bound is the exact probability. With any counts, every interleaving is
+//! possible. The tests verify these promises.
 //!
-//! **Some objects are left out.** A seed leaves each object to the random walk with a probability of
-//! [1/6](LEFT_OUT). Orders for all objects are a burden for bugs in which only one object matters, because the orders
-//! drawn for the other objects then often exclude the bug.
+//! **Some objects are left out.** A seed leaves each object to the random walk with a probability of [1/6](LEFT_OUT).
+//! Drawing orders for all objects is bad for bugs in which only one object matters, because the orders of the other
+//! objects often exclude the bug.
 //!
-//! **Few among many.** One reader before forty writers is one order of forty-one classes of
-//! orders that differ for the reader only. A *part* of a task is its accesses to all objects. If
-//! few of the tasks at an object have a part that differs from the others' parts, two thirds of the
-//! seeds put one part before all other tasks there, or all others before it: see [`contested`].
+//! **Few among many.** Among one reader and forty writers, the reader has forty-one possible positions, and only one of
+//! them is before all writers. The *part* of a task is the set of its accesses to all objects. If only few of the tasks
+//! at an object have a certain part, two thirds of the seeds favour or disfavour such a part. They put its tasks either
+//! before or after all other tasks at the object; see [`contested`].
 //!
-//! **Circles.** If a task takes a lock while it holds another, one run of [5](CIRCLES) has no order for
-//! any object and looks for tasks that wait for each other: see [`chains`].
+//! **Circles.** If a task acquires a lock while it holds another lock, one run in [5](CIRCLES) draws no orders. Such a
+//! run looks for tasks that wait for each other in a circle; see [`chains`].
 //!
 //! **Learning.** As in SURW, a few rehearsals count the accesses of each task to each object that several tasks access,
-//! not all of them to read. Half of the seeds expect the maximum of each count over the rehearsals; the others
-//! expect the counts of one rehearsal, which were possible as a whole: the maxima may be the accesses of both branches
-//! of an `if`.
+//! unless all tasks only read it. Half of the seeds expect the maximum of each count over the rehearsals. The other
+//! seeds expect the counts of one rehearsal, because maxima may combine counts that exclude each other, for example
+//! from both branches of an `if`.
 //!
-//! **Not promised.** If all tasks that can step are held, because intentions contradict each other or counts
-//! are wrong, any of them continues, which gives the order of another combination. A run of more than twice
-//! the steps of any rehearsal continues as a random walk. If tasks go through the same objects in different
-//! orders, independent draws for each object give many impossible combinations; URW is better there.
+//! **Not promised.** If all enabled tasks are held, because intentions contradict each other or counts are wrong, a
+//! random held task continues. The run then has the orders of a different combination. A run with more than twice the
+//! steps of any rehearsal continues as a random walk. If tasks access the same objects in different orders, independent
+//! draws for each object give many impossible combinations; URW is better for such programs.
 
 use unpause_ordered::Map;
 mod chains;
@@ -67,31 +68,31 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     numbered: &[],
 };
 
-/// The seed leaves one object in this many to the random walk.
+/// A seed leaves one in this many objects to the random walk.
 const LEFT_OUT: u64 = 6;
 
-/// If there are chains of locks, one run in this many looks for circles.
+/// If there are chains of locks, one in this many runs looks for circles.
 const CIRCLES: u64 = 5;
 
-/// An object that a task, or a descendant of it, is expected to access.
+/// An object that a task or one of its descendants is expected to access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
     /// The object, as a position in [`Orders::contested`].
     object: u32,
-    /// The position of the task there.
+    /// The position of the task among the accessors of the object.
     accessor: u32,
 }
 
-/// The accesses of a task's next step, among the objects that have an order in this run.
+/// The accesses of a task's next step to objects with an order in this run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NextAccess {
     Unordered,
     One(Expected),
-    /// Several objects, inside a `join!`.
+    /// Several objects, for example inside a `join!`.
     Several,
 }
 
-/// Orders. A step costs the logarithm of the number of tasks, plus the logarithm of the number of objects.
+/// The orders strategy. A step costs the logarithm of the number of tasks plus the logarithm of the number of objects.
 #[derive(Debug, Default)]
 pub struct Orders<D = Rng> {
     pub(super) dice: D,
@@ -100,20 +101,21 @@ pub struct Orders<D = Rng> {
     tally: TaskCounts,
     accesses: Accesses,
     objects: KnownObjects,
-    /// By object of the rehearsals: its position in `contested`.
+    /// For each object of the rehearsals, its position in `contested`, if any.
     positions: Vec<Option<u32>>,
     contested: Vec<Contested>,
-    /// In the order of the rehearsals' tasks; for each task, in the order of the objects.
+    /// Sorted by task of the rehearsals, then by object.
     expected: Vec<Expected>,
-    /// By task of the rehearsals: the begin of its part of `expected`; then the end of the last part.
+    /// For each task of the rehearsals, the start of its range in `expected`. The last entry is the end of the last
+    /// range.
     parts: Vec<usize>,
     /// The maximum number of steps of a rehearsal, and the number of steps of this run.
     steps_max: u64,
     step: u64,
-    /// By task of this run: the task of the rehearsals with the same spawn path, if any.
+    /// For each task of this run, the task of the rehearsals with the same spawn path, if any.
     known: Vec<Option<usize>>,
     places: Candidates,
-    /// By task of this run: the accesses of its next step, as long as it can step.
+    /// For each task of this run, the accesses of its next step, as long as it is enabled.
     next_accesses: Vec<NextAccess>,
     chains: Chains,
     /// True if this run only looks for circles of locks.
@@ -121,7 +123,8 @@ pub struct Orders<D = Rng> {
 }
 
 impl<D: Dice> Orders<D> {
-    /// Begins a run. Returns `false` if it is a rehearsal; otherwise the caller must draw the choices of the seed.
+    /// Begins a run. Returns `false` if the run is a rehearsal. Otherwise, the caller must draw the choices of the
+    /// seed.
     fn restart(&mut self, seed: Seed) -> bool {
         if self.rehearsal.begin() {
             self.finish_rehearsals();
@@ -143,8 +146,7 @@ impl<D: Dice> Orders<D> {
         let accesses = std::mem::take(&mut self.accesses);
         let objects: Vec<_> = accesses.contested().into_iter().map(|(object, _)| object).collect();
         let parts = accesses.parts(&objects, self.tally.len());
-        // Sorted by task and then by object, as `parts` and the binary search in `expected` need
-        // it.
+        // Sorted by task and then by object, because `parts` and the binary search in `expected` require this order.
         let mut all: Map<(usize, u32), Counts> = Map::new();
         for (position, object) in (0..).zip(objects) {
             self.positions.resize(object.index() + 1, None);
@@ -154,8 +156,8 @@ impl<D: Dice> Orders<D> {
                 let own = all.entry((task, position)).or_default();
                 own[..MOST].copy_from_slice(counts);
                 own[MOST] = counts.iter().copied().max().unwrap_or(0);
-                // The accesses of a task are expected of its parent until the task is spawned. A task with an entry
-                // already has entries for all its ancestors.
+                // Until a task is spawned, its accesses are attributed to its parent. If a task has an entry, all its
+                // ancestors have entries.
                 let mut child = task;
                 while let Some(parent) = self.tally.parent(child) {
                     if all.contains_key(&(parent, position)) {
@@ -166,7 +168,7 @@ impl<D: Dice> Orders<D> {
                 }
             }
         }
-        // A parent has a lower number than its children, so its accessor exists before they refer
+        // A parent has a lower number than its children, so the accessor of a parent exists before its children refer
         // to it.
         for ((task, object), counts) in all {
             self.parts.resize(task + 1, self.expected.len());
@@ -180,12 +182,12 @@ impl<D: Dice> Orders<D> {
         self.contested.iter_mut().for_each(Contested::count_parts);
     }
 
-    /// The range in `expected` of a task of the rehearsals.
+    /// Returns the range of `expected` that belongs to a task of the rehearsals.
     fn part(&self, known: Option<usize>) -> std::ops::Range<usize> {
         known.map_or(0..0, |known| self.parts[known]..self.parts[known + 1])
     }
 
-    /// The expectation for a task of the rehearsals at an object, if any.
+    /// Returns the expectation for a task of the rehearsals at an object, if any.
     #[inline(never)]
     fn expected_at(&self, known: Option<usize>, object: u32) -> Option<Expected> {
         let part = &self.expected[self.part(known)];
@@ -193,7 +195,7 @@ impl<D: Dice> Orders<D> {
         Some(part[at])
     }
 
-    /// Adds the tasks that were spawned: expected accesses, and perhaps intentions, move from their parents to them.
+    /// Adds newly spawned tasks. Moves expected accesses, and perhaps intentions, from their parents to them.
     #[cold]
     fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.known.len()..view.tasks().len() {
@@ -204,14 +206,14 @@ impl<D: Dice> Orders<D> {
             self.next_accesses.push(NextAccess::Unordered);
             for at in self.part(known) {
                 let Expected { object, accessor } = self.expected[at];
-                // If the parent is intended no longer, it has just stepped and is updated next.
+                // If the parent is no longer the intended task, it has just stepped, and is updated next.
                 let contested = &mut self.contested[object as usize];
                 contested.add_task(accessor as usize, task, &mut self.dice);
             }
         }
     }
 
-    /// Removes a task that has ended from the objects that it was still expected to access.
+    /// Removes an ended task from the objects that it was still expected to access.
     #[cold]
     fn dismiss(&mut self, view: &View<'_>, task: TaskId) {
         for at in self.part(self.known[task.index()]) {
@@ -238,7 +240,7 @@ impl<D: Dice> Orders<D> {
         }
     }
 
-    /// Holds back the tasks that moments hold.
+    /// Holds the tasks that the moments of faults hold.
     #[cold]
     fn hold_for_moments(&mut self, view: &View<'_>) {
         self.moments.see(view);
@@ -255,7 +257,7 @@ impl<D: Dice> Orders<D> {
 
     #[cold]
     fn must_wait_at_any(&mut self, view: &View<'_>, task: TaskId) -> bool {
-        // All objects are updated, because the expectation at one does not depend on the others.
+        // Updates all objects, because the expectation at each object is independent of the other objects.
         let mut waits = false;
         for announced in view.task(task).announced.iter() {
             if let Some(access) = self.access(task, announced) {
@@ -265,7 +267,8 @@ impl<D: Dice> Orders<D> {
         waits
     }
 
-    /// The accesses of the task's next step. An object that it did not access in any rehearsal is left to the walk.
+    /// Returns the accesses of the task's next step. An object that the task accessed in no rehearsal is left to the
+    /// random walk.
     #[inline]
     fn next_access(&self, view: &View<'_>, task: TaskId) -> NextAccess {
         if self.circles {
@@ -277,7 +280,7 @@ impl<D: Dice> Orders<D> {
         }
         let Some(object) = self.object(first) else { return NextAccess::Unordered };
         match self.next_accesses[task.index()] {
-            // Mostly the same object as before.
+            // Usually, the task accesses the same object as before.
             NextAccess::One(access) if access.object == object => NextAccess::One(access),
             _ => {
                 let expected = self.expected_at(self.known[task.index()], object);
@@ -286,7 +289,7 @@ impl<D: Dice> Orders<D> {
         }
     }
 
-    /// The object of the access, as a position in `contested`, if it has an order in this run.
+    /// Returns the object of the access, as a position in `contested`, if the object has an order in this run.
     #[inline]
     fn object(&self, announced: &Announced) -> Option<u32> {
         let object = announced.object.filter(|_| announced.enabled)?;
@@ -303,7 +306,7 @@ impl<D: Dice> Orders<D> {
     fn must_wait(&mut self, view: &View<'_>, task: TaskId, access: Expected) -> bool {
         let Expected { object, accessor } = access;
         let object = object as usize;
-        // This access may take the intention away from another task, which must then wait.
+        // This access may take the intention from another task, which must then wait.
         let before = self.contested[object].intended();
         if self.contested[object].expect(accessor as usize, task, &mut self.dice) {
             self.displace(before, object);
@@ -314,7 +317,7 @@ impl<D: Dice> Orders<D> {
         self.contested[object].intended() != Some(task)
     }
 
-    /// Holds the task that was intended at an object before, if it is intended no longer and accesses the object next.
+    /// Holds the previously intended task of an object, if it is no longer intended and accesses the object next.
     #[cold]
     fn displace(&mut self, before: Option<TaskId>, object: usize) {
         let Some(task) = before.filter(|_| before != self.contested[object].intended()) else {
@@ -323,7 +326,7 @@ impl<D: Dice> Orders<D> {
         let waits = match self.next_accesses[task.index()] {
             NextAccess::Unordered => false,
             NextAccess::One(access) => access.object as usize == object,
-            // If it accesses other objects, it continues when no other task can.
+            // If the task accesses other objects, it continues when no other task can.
             NextAccess::Several => true,
         };
         if waits && self.places.is_free(task) {
@@ -331,7 +334,7 @@ impl<D: Dice> Orders<D> {
         }
     }
 
-    /// Draws the task that is intended to access an object next, and frees it if it was held there.
+    /// Draws the task that is intended to access an object next, and frees this task if it was held at the object.
     #[inline(always)]
     fn intend(&mut self, view: &View<'_>, object: usize) {
         let drawn = self.contested[object].intend(&mut self.dice);
@@ -392,8 +395,8 @@ impl<D: Dice> Strategy for Orders<D> {
             return;
         }
         let most = MOST as u64;
-        // Half of the seeds use the counts of a single rehearsal, the others the maximum over all
-        // rehearsals, because a run may have more accesses than any one of them.
+        // Half of the seeds use the counts of a single rehearsal. The other seeds use the maximum over all rehearsals,
+        // because a run may have more accesses than any single rehearsal.
         let which = self.dice.below(2 * most).min(most) as usize;
         // The counts of a rehearsal that a fault cut short are lower bounds.
         let which = if which < MOST && !self.rehearsal.is_whole(which) { MOST } else { which };
@@ -419,7 +422,7 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
-        // The counts do not describe this run, so holding tasks by them is no use any more.
+        // The counts do not fit this run, so it is useless to hold tasks by them any longer.
         if self.step > self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
@@ -446,8 +449,8 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.moments.is_on() {
             self.hold_for_moments(view);
         }
-        // If every task is held, the intentions contradict each other, and any held task resolves
-        // this.
+        // If every task is held, the intentions contradict each other. A step of any held task resolves the
+        // contradiction.
         let free = self.places.draw_free(&mut self.dice, view);
         let Some(task) = free.or_else(|| self.places.draw_held(&mut self.dice, view)) else {
             // Each task that can step has arrived, unless a moment holds it.

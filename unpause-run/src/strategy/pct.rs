@@ -1,23 +1,22 @@
-//! PCT: the task of highest priority steps, and loses its priority at a few random steps.
+//! PCT: at each step, the task with the highest priority runs. At a few random steps, this task loses its priority.
 //!
-//! After Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic
-//! Guarantees of Finding Bugs* (ASPLOS 2010). Tasks get random priorities; d - 1 change points are
-//! drawn among the k steps of a run, with replacement. At a change point the task that is
-//! *about to* step goes below all others, *before* it steps, once for each point that falls there.
+//! After Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic Guarantees of Finding
+//! Bugs* (ASPLOS 2010). Tasks get random priorities; d - 1 change points are drawn among the k steps of a run, with
+//! replacement. At a change point, the task that is *about to* step gets the lowest priority *before* it steps. This
+//! happens once for each change point at that step.
 //!
-//! **Promise.** A bug that needs d orderings between steps of different tasks is met by a run with a
-//! probability of at least 1 / (n k^(d-1)), where n is the number of tasks, for every program with at most k
-//! steps. The tests compute it for all bugs of small programs.
-//! Demoting the task that has *just* stepped instead, or drawing distinct points, as other
-//! implementations do, leaves some bugs with a probability of zero.
+//! **Promise.** A run finds a bug that needs d orderings between steps of different tasks with a probability of at
+//! least 1 / (n k^(d-1)). This holds for every program with n tasks and at most k steps. The tests compute the
+//! probability for all bugs of small programs. Other implementations demote the task that has *just* stepped, or draw
+//! distinct change points. Both variants leave some bugs with a probability of zero.
 //!
-//! **Learning.** k is the largest number of steps of a few rehearsals; n is not needed. Only steps
-//! with several enabled tasks are counted towards a change point. This leaves the bound as it is.
-//! With no depth given, each seed draws one: 2 with probability 1/2, 3 with 1/4, 4 and 5 with 1/8.
+//! **Learning.** k is the largest number of steps in a few rehearsals; n is not needed. Only steps with several enabled
+//! tasks count towards a change point. The bound holds nevertheless. If no depth is given, each seed draws a depth: 2
+//! with probability 1/2, 3 with 1/4, 4 and 5 with 1/8 each.
 //!
-//! **Not promised.** Interleavings with more than d - 1 enforced switches have a probability
-//! of zero. A task that announces a yield goes below all others. A run of more than 2 k such steps continues as a
-//! random walk, which is fair, because a task probably waits in a loop. The bound holds for neither case.
+//! **Not promised.** Interleavings with more than d - 1 enforced switches have a probability of zero. A task that
+//! announces a yield gets the lowest priority. After 2 k steps with several enabled tasks, a task probably waits in a
+//! loop, so the run continues as a random walk, which is fair. The bound does not hold in these two cases.
 
 use super::dice::{Dice, PRIORITY_BITS};
 use super::moments::Moments;
@@ -50,35 +49,35 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     ],
 };
 
-/// Priorities of tasks that were not demoted are at least this; demoted tasks have less.
+/// The lowest priority of a task that was not demoted. Demoted tasks have lower priorities.
 const HIGH: u64 = 1 << PRIORITY_BITS;
 
-/// PCT. A step costs the logarithm of the number of tasks.
+/// The PCT strategy. A step costs the logarithm of the number of tasks.
 #[derive(Debug)]
 pub struct Pct<D = Rng> {
     pub(super) dice: D,
-    /// The depth; if none, each seed draws one.
+    /// The depth; if `None`, each seed draws a depth.
     depth: Option<u32>,
     rehearsal: Rehearsal,
     moments: Moments,
-    /// The most steps that a rehearsal took, at least 1.
+    /// The largest number of steps of a rehearsal, at least 1.
     steps_max: u64,
-    /// Change points of this run, in order, and how many have been passed.
+    /// The sorted change points of this run, and the number of change points passed so far.
     points: Vec<u64>,
     passed: usize,
-    /// Steps so far at which several tasks could go.
+    /// The number of steps so far at which several tasks were enabled.
     step: u64,
     queue: TaskQueue,
-    /// By task: its priority, 0 before it has one.
+    /// For each task, its priority, or 0 before it is drawn.
     priorities: Vec<u64>,
-    /// By task: true if it was demoted for the yield that it has announced.
+    /// For each task, true if it was demoted for its announced yield.
     has_yielded: Vec<bool>,
     /// The lowest priority so far.
     lowest: u64,
 }
 
 impl<D: Dice + Default> Pct<D> {
-    /// PCT for bugs of this depth, which is at least 1.
+    /// Creates PCT for bugs of this depth, which must be at least 1. If `None`, each seed draws a depth.
     pub fn with_depth(depth: Option<u32>) -> Pct<D> {
         Pct::new(D::default(), depth)
     }
@@ -125,7 +124,7 @@ impl<D: Dice> Pct<D> {
         }
     }
 
-    /// Puts a task below all others.
+    /// Gives a task the lowest priority.
     fn demote(&mut self, task: TaskId) {
         self.lowest -= 1;
         self.priorities[task.index()] = self.lowest;
@@ -161,7 +160,7 @@ impl<D: Dice> Strategy for Pct<D> {
         self.rehearsal.remaining()
     }
 
-    // `true`, because it reads all arrivals.
+    // `true`, because PCT reads all arrivals.
     fn sees_forced_steps(&self) -> bool {
         true
     }

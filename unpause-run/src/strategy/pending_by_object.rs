@@ -1,21 +1,21 @@
 //! Pending operations by object: finds the tasks with pending operations that conflict with a
 //! task's operations.
 //!
-//! As long as there are few tasks, and each has announced at most one operation, the index is one word for each
-//! object, with a bit for each task. Otherwise there is a list for each object, and each task stores its positions in
-//! the lists. The cost of a look-up of an object does not depend on the number of tasks.
+//! As long as there are few tasks and each task has announced at most one operation, the index is one word per object,
+//! with one bit per task. Otherwise, each object has a list, and each task stores its positions in the lists. The cost
+//! of looking up an object does not depend on the number of tasks.
 
 use crate::run::board::{Announced, Announcements};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// The maximum number of tasks for the index of words: one bit for each.
+/// The maximum number of tasks for the index of words, with one bit per task.
 const FEW: usize = u32::BITS as usize;
 
-/// No object; an object is its index plus 1.
+/// The number for "no object". The number of an object is its index plus 1.
 const NOWHERE: u32 = 0;
 
-/// Tasks at one object.
+/// The tasks with pending operations on one object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FewTasks {
     pub(super) object: ObjectId,
@@ -37,17 +37,17 @@ impl FewTasks {
 /// The pending operations of all tasks, by object.
 #[derive(Debug)]
 pub(super) struct PendingByObject {
-    /// By task: the object of its operation, and its access. Not kept up to date once there are lists.
+    /// For each task, the object and the access of its operation. Not updated once there are lists.
     objects: [u32; FEW],
     accesses: [Access; FEW],
-    /// By the number in `objects`: a bit for each task with an operation on that object.
+    /// For each number from `objects`, a bit for each task with an operation on that object.
     here: Vec<u32>,
-    /// A bit for each task that reads. Reads do not conflict with each other.
+    /// A bit for each task with a pending read. Reads do not conflict with each other.
     reads: u32,
     has_lists: bool,
-    /// By object: the tasks with an operation on it, and their accesses.
+    /// For each object, the tasks with an operation on it, and their accesses.
     lists: Vec<Vec<(TaskId, Access)>>,
-    /// By task: the objects of its operations, and its positions in `lists`.
+    /// For each task, the objects of its operations, and its positions in their lists.
     places: Vec<Vec<(ObjectId, u32)>>,
 }
 
@@ -74,8 +74,8 @@ impl PendingByObject {
         self.places.iter_mut().for_each(Vec::clear);
     }
 
-    /// Calls `each` with each task whose pending operations conflict with `task`, and with the
-    /// object.
+    /// Calls `each` with the object and the other task for each pending operation that conflicts with an operation of
+    /// `task`.
     pub(super) fn rivals(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
         match self.few_rivals(task) {
             Some(few) => few.tasks().for_each(|other| each(few.object, other)),
@@ -83,7 +83,7 @@ impl PendingByObject {
         }
     }
 
-    /// The conflicting tasks, all at one object. `None` if there are lists: see `rivals`.
+    /// Returns the conflicting tasks, if all are at one object. `None` if the lists must be searched; see `rivals`.
     #[inline]
     pub(super) fn few_rivals(&self, task: TaskId) -> Option<FewTasks> {
         let nobody = FewTasks { object: ObjectId::new(0), tasks: 0 };
@@ -152,7 +152,7 @@ impl PendingByObject {
         if self.places.len() <= task.index() {
             self.places.resize_with(task.index() + 1, Vec::new);
         }
-        // Nearly always one operation before and one now.
+        // Almost always, the task had one operation and now has one operation.
         let object = announced.only().map(|only| only.object);
         match (&self.places[task.index()][..], object) {
             ([], Some(None)) => {}
@@ -207,7 +207,7 @@ impl PendingByObject {
         (object, here.len() as u32 - 1)
     }
 
-    /// Removes an operation from a list; the last one of the list moves to its position.
+    /// Removes an operation from a list. The last operation of the list moves to the free position.
     #[inline]
     fn leave(&mut self, (object, at): (ObjectId, u32)) {
         let here = &mut self.lists[object.index()];
@@ -243,7 +243,7 @@ mod tests {
         announced
     }
 
-    /// The rivals, by a search of all announcements.
+    /// Finds the conflicting tasks by a search of all announcements.
     fn rivals(all: &[Announcements], task: usize) -> Vec<(ObjectId, TaskId)> {
         let mut found = Vec::new();
         for own in all[task].iter() {

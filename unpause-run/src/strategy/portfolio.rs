@@ -1,14 +1,14 @@
-//! The portfolio: each seed is run by one of the other strategies, which the seed names.
+//! The portfolio: the seed determines which of the other strategies runs it.
 //!
-//! No strategy is good at all bugs, and where one is bad at a bug it is often hopeless. A mix is never
-//! much worse than its best member: a member that gets a share s of the seeds finds a bug after 1/s times
-//! the runs it would take alone, at worst.
+//! No strategy is good at all bugs, and a strategy that is bad at a bug is often hopeless at it. A mix is never much
+//! worse than its best member. A member with a share s of the seeds needs at most 1/s times the runs that it needs
+//! alone.
 //!
-//! **Member of a seed.** The fractional part of the seed times the golden ratio: the Weyl sequence, which divides any
-//! interval of seeds, and any shard of it, in proportion to the shares. A seed is the same run as that seed under its
-//! member alone.
+//! **Member of a seed.** The fractional part of the seed times the golden ratio selects the member. This Weyl sequence
+//! divides any interval of seeds, and any shard of an interval, in proportion to the shares. A seed gives the same run
+//! in the portfolio and under its member alone.
 //!
-//! **Learning.** All members see the same rehearsals, so rehearsals cost no more than for one member.
+//! **Learning.** All members share the same rehearsals, so the portfolio needs no more rehearsals than one member.
 
 use super::orders::Orders;
 use super::pct::Pct;
@@ -35,18 +35,19 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The members, each with its share.
 ///
-/// Measured on the bug corpus (`sim-bench corpus`): orders is the quickest of all on the mean, and needs at
-/// most 2.7 times the runs of the best there. That is no bound: on programs outside the corpus it needed up
-/// to 10.6 times the runs of the best. The others bring it down to 2 on the corpus. POS needs no counts, so
-/// it still works if the counts of the rehearsals mislead. URW does not draw orders for each object, which is better
-/// if tasks pass through the same objects in different orders: at ring buffers and deques with an
-/// ABA it took 18 runs where the mix took 68. PCT is best for bugs that need a few orderings far apart, which are rare
-/// in small programs. Only PCT always delays a task for long. Every interleaving is possible in the first three.
+/// Measured on the bug corpus (`sim-bench corpus`): `orders` is the fastest strategy on average, and needs at most 2.7
+/// times the runs of the best strategy there. This is no bound: on programs outside the corpus, `orders` needed up to
+/// 10.6 times the runs of the best. The other members reduce the factor on the corpus to 2. POS needs no counts, so it
+/// still works if the counts of the rehearsals mislead. URW does not draw an order for each object, which is better if
+/// tasks pass through the same objects in different orders. For ring buffers and deques with an ABA problem, URW took
+/// 18 runs and the mix took 68 runs. PCT is best for bugs that need few, widely separated orderings; such bugs are rare
+/// in small programs. Only PCT always delays a task for long. Every interleaving is possible under the first three
+/// members.
 ///
-/// Not among them: SURW, which does for one object what orders does for all; and the random walk, which is
-/// the best where a condition variable is waited for with an `if` in the place of a `while` (22 runs, the mix
-/// 44), but by little elsewhere. A seed more for either, or for URW, in the place of one of orders, makes the
-/// mean over the corpus worse.
+/// SURW is not a member, because it draws orders for one object only and `orders` does so for all objects. The random
+/// walk is not a member either. It is best if a program waits for a condition variable with `if` instead of `while` (22
+/// runs, the mix 44), but elsewhere its advantage is small. Moving one share from `orders` to SURW, the random walk or
+/// URW makes the mean over the corpus worse.
 const MEMBERS: &[(Create, u64)] = &[
     (|| Box::new(<Orders>::default()), 27),
     (|| Box::new(<Urw>::default()), 4),
@@ -56,11 +57,11 @@ const MEMBERS: &[(Create, u64)] = &[
 
 /// The members in runs with the memory `c11`.
 ///
-/// A stale read replaces the fine interleaving of two operations. Few preemptions in long stretches are then left to
-/// find, at which PCT and POS are best. Medians of runs to a failure, in seven ranges of seeds, with the usual mix and
-/// with this one: WRC 64 and 40, IRIW 43 and 22, ISA2 56 and 38, a seqlock without fences 5 and 11, Chase-Lev without
-/// the fence of `steal` 13 and 34. A use after free in arc-swap 1.8.2, in three ranges: 3017, 2469, 6058 and 237, 2469,
-/// 2427.
+/// A stale read replaces the fine interleaving of two operations. The strategy must then find only a few preemptions in
+/// long stretches, and PCT and POS are best at this. These are median numbers of runs to a failure in seven ranges of
+/// seeds, first with the usual mix, then with this mix. WRC: 64 and 40. IRIW: 43 and 22. ISA2: 56 and 38. A seqlock
+/// without fences: 5 and 11. Chase-Lev without the fence of `steal`: 13 and 34. For a use after free in arc-swap 1.8.2,
+/// three ranges took 3017, 2469 and 6058 runs with the usual mix, and 237, 2469 and 2427 with this mix.
 const MEMBERS_FOR_STALE_READS: &[(Create, u64)] = &[
     (|| Box::new(<Orders>::default()), 18),
     (|| Box::new(<Urw>::default()), 2),
@@ -68,17 +69,17 @@ const MEMBERS_FOR_STALE_READS: &[(Create, u64)] = &[
     (|| Box::new(<Pct>::with_depth(None)), 10),
 ];
 
-/// Makes a member.
+/// A function that creates a member.
 type Create = fn() -> Box<dyn Strategy>;
 
-/// The portfolio. A step costs as much as a step of the member.
+/// The portfolio. A step costs as much as a step of the current member.
 pub struct Portfolio {
     members: Vec<Box<dyn Strategy>>,
     /// The members with their shares.
     shares: &'static [(Create, u64)],
     /// The member of the current seed.
     member: usize,
-    /// True if the current run is a rehearsal, which all members see.
+    /// True if the current run is a rehearsal, in which all members take part.
     rehearses: bool,
 }
 
@@ -100,7 +101,7 @@ impl Portfolio {
     }
 }
 
-/// The member that runs this seed, of members with these shares.
+/// Returns the position of the member that runs this seed.
 fn member_of(members: &[(Create, u64)], seed: Seed) -> usize {
     let shares: u64 = members.iter().map(|(_, share)| share).sum();
     let part = seed.0.wrapping_mul(GOLDEN);

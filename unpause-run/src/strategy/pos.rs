@@ -1,26 +1,26 @@
-//! POS: each pending operation has a random priority, and the highest goes first; operations that
-//! conflict with it get new priorities.
+//! POS: each pending operation has a random priority, and the operation with the highest priority runs first.
+//! Operations that conflict with it get new priorities.
 //!
-//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an operation,
-//! the task's next operation gets a priority, and each pending operation that conflicts with the
-//! finished one gets a new priority. The order of conflicting operations is thus drawn again, but
-//! the order of operations that do not conflict, which makes no difference, is not.
+//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an operation, the next operation
+//! of its task gets a priority, and each pending operation that conflicts with the finished operation gets a new
+//! priority. POS thus redraws the order of conflicting operations. It does not redraw the order of other operations,
+//! because that order makes no difference.
 //!
-//! **Promise.** Every partial order of a program has a probability above zero, with a lower bound
-//! given in the paper; the tests compute the probabilities of all partial orders of small programs.
-//! Almost surely fair. It needs no count of steps or tasks.
+//! **Promise.** Every partial order of a program has a probability above zero; the paper gives a lower bound. The tests
+//! compute the probabilities of all partial orders of small programs. POS is fair with probability 1. It needs no count
+//! of steps or tasks.
 //!
-//! **Private operations go first.** An operation is private if only one task accessed its object in a
-//! few rehearsals, or if it is a yield, the first step of a task or an enabled join. Private operations run before all
-//! others, because random orders of them only dilute the rest (a lost update behind twenty private operations
-//! falls from one run in three to one in forty otherwise). That would exclude two cases: a late
-//! side effect of a private step (such as the drop of a guard), and an object shared in other runs
-//! only. Therefore one seed in [four](PLAIN) has no private operations. Neither has the rest of a
-//! run with more private steps than a rehearsal has steps, because a task probably waits in a loop.
+//! **Private operations go first.** An operation is private if only one task accessed its object in a few rehearsals. A
+//! yield, the first step of a task and an enabled join are also private. Private operations run before all others,
+//! because drawing their order at random only dilutes the other orders. For example, without this rule the probability
+//! of a lost update behind twenty private operations falls from one run in three to one in forty. The rule would
+//! exclude two cases: a late side effect of a private step (such as the drop of a guard), and an object shared only in
+//! other runs. Therefore one seed in [four](PLAIN) has no private operations. If a run takes more private steps than
+//! any rehearsal took steps, a task probably waits in a loop, so the rest of the run has no private operations.
 //!
-//! **Not promised.** Probability shrinks with the number of conflicting operations, and PCT is better at bugs
-//! of few orderings far apart. A step costs the logarithm of the number of tasks, and as much for
-//! each pending operation that conflicts with the finished operation.
+//! **Not promised.** The probability of a partial order shrinks with the number of conflicting operations. PCT is
+//! better at bugs that need few, widely separated orderings. A step costs the logarithm of the number of tasks, plus
+//! the same for each pending operation that conflicts with the finished operation.
 
 use super::dice::{Dice, PRIORITY_BITS};
 use super::moments::Moments;
@@ -48,7 +48,7 @@ pub(super) const ROW: StrategyRow = StrategyRow {
 /// One seed in this many has no private operations.
 const PLAIN: u64 = 4;
 
-/// Keys of private operations are at least this.
+/// The key of private operations, which is higher than all random priorities.
 const FIRST: u64 = 1 << PRIORITY_BITS;
 
 /// The tasks that accessed an object in a rehearsal.
@@ -59,15 +59,15 @@ enum Touched {
     Shared,
 }
 
-/// POS.
+/// The POS strategy.
 #[derive(Debug, Default)]
 pub struct Pos<D = Rng> {
     pub(super) dice: D,
     rehearsal: Rehearsal,
     moments: Moments,
-    /// By object: true if several tasks touched it in a rehearsal. Unknown objects count as shared.
+    /// For each object, true if several tasks accessed it in a rehearsal. Unknown objects count as shared.
     shared: Vec<bool>,
-    /// By object, for the rehearsal that ends.
+    /// For each object, the tasks that accessed it in the rehearsal that is ending.
     touched: Vec<Touched>,
     /// True if this run has no private operations.
     plain: bool,
@@ -76,9 +76,9 @@ pub struct Pos<D = Rng> {
     private_steps: u64,
     queue: TaskQueue,
     stands: PendingByObject,
-    /// Tasks that may get another priority after the last step, and may be private.
+    /// Tasks that may need a new priority after the last step, and may be private.
     again: Vec<TaskId>,
-    /// By task: true if it has stepped.
+    /// For each task, true if it has stepped.
     started: Vec<bool>,
     /// The task that was chosen last.
     last: Option<TaskId>,
@@ -106,7 +106,7 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// Draws new priorities for the pending operations that conflict with the last step, which was the task's.
+    /// Draws new priorities for the pending operations that conflict with the last step, taken by `task`.
     #[inline]
     fn redeal(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, .. } = self;
@@ -118,8 +118,8 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// Like [`redeal`](Self::redeal), if there are lists of tasks, or if several tasks are at an
-    /// object that counted as private.
+    /// Like [`redeal`](Self::redeal), but also handles lists of tasks, and several tasks at an object that counted as
+    /// private.
     #[inline(never)]
     fn redeal_some(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, again, .. } = self;
@@ -135,7 +135,7 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// Draws the keys of tasks at an object that counted as private.
+    /// Draws new keys for tasks at an object that counted as private.
     #[cold]
     fn deal_again(&mut self, view: &View<'_>) {
         while let Some(task) = self.again.pop() {
@@ -164,7 +164,7 @@ impl<D: Dice> Pos<D> {
         self.started[task.index()] = true;
     }
 
-    /// Forgets the last run.
+    /// Clears the state of the last run.
     fn restart(&mut self) {
         self.private_steps = 0;
         self.queue.clear();
@@ -261,7 +261,7 @@ impl<D: Dice> Strategy for Pos<D> {
             return Ok(at);
         };
         if key == FIRST {
-            // A task may wait in a loop for something that is not of this library.
+            // A task may wait in a loop for something outside this library.
             self.private_steps += 1;
             self.plain |= self.private_steps > self.steps_max;
         }

@@ -1,35 +1,36 @@
 //! A priority queue of tasks: maximum and update in O(log n).
 //!
-//! An entry is one number, with the key in the high bits and the task in the low bits, so that the maximum of two
-//! entries is one comparison without a branch. A small queue is an array, and the maximum is computed on
-//! demand. A larger queue is a tournament tree: each node is the maximum of its two
-//! children, and an update recomputes the path to the root. Tasks that can no longer step are
-//! removed when they reach the top, because the queue is not notified earlier.
+//! An entry is one number, with the key in the high bits and the task in the low bits. The maximum of two entries is
+//! therefore one comparison without a branch. A small queue is an array, and the maximum is computed on demand. A
+//! larger queue is a tournament tree: each node is the maximum of its two children, and an update recomputes the path
+//! to the root. Tasks that can no longer step are removed when they reach the top, because the queue is not notified
+//! earlier.
 
 use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
-/// Keys are less than 2 to the power of this.
+/// The number of bits of a key: keys are less than 2^`KEY_BITS`.
 pub(super) const KEY_BITS: u32 = 64 - TASK_BITS;
 
-/// The bits of an entry for the task. Tasks with larger numbers, from sixteen million on, are never in the queue.
+/// The number of bits of an entry for the task. Tasks with larger numbers, from about sixteen million on, are never in
+/// the queue.
 const TASK_BITS: u32 = 24;
 const TASK_MAX: u64 = (1 << TASK_BITS) - 1;
 
-/// The maximum number of entries of an array without a tree.
+/// The maximum number of entries for which the queue is an array without a tree.
 const ROW: usize = 16;
 
-/// The entry of a task that is not in the queue: lower than all others.
+/// The entry of a task that is not in the queue. It is lower than all other entries.
 const OUT: u64 = 0;
 
-/// A queue of tasks, the highest key first; among equal keys, the task that was spawned first.
+/// A queue of tasks, highest key first. Among equal keys, the task that was spawned first comes first.
 #[derive(Debug, Default)]
 pub(super) struct TaskQueue {
-    /// By task; the length is a multiple of four.
+    /// The entry of each task; the length is a multiple of four.
     entries: Vec<u64>,
-    /// If there are more than [`ROW`]: node `i` is the higher of `2i` and `2i + 1`, and the second half
-    /// are the entries.
+    /// The tournament tree, used for more than [`ROW`] entries. Node `i` is the higher of nodes `2i` and `2i + 1`, and
+    /// the second half contains the entries.
     winners: Vec<u64>,
     /// The highest entry, unless it is `stale`.
     first: u64,
@@ -74,7 +75,7 @@ impl TaskQueue {
         }
     }
 
-    /// The task with the highest key that can step, with that key.
+    /// Returns the enabled task with the highest key, together with that key.
     #[inline]
     pub(super) fn top(&mut self, view: &View<'_>) -> Option<(u64, TaskId)> {
         loop {
@@ -98,7 +99,8 @@ impl TaskQueue {
         self.first
     }
 
-    // Four at a time, because the compiler vectorizes a plain loop, and vectors cannot compare such numbers.
+    // Compares four entries at a time: the compiler would vectorize a plain loop, but vectors cannot compare such
+    // numbers.
     #[inline]
     fn find_first(&mut self) {
         let mut highest = OUT;
@@ -142,7 +144,7 @@ impl TaskQueue {
         self.first = winner;
     }
 
-    /// Grows the queue to this number of tasks, as far as entries can represent them.
+    /// Grows the queue to this number of tasks, unless entries cannot represent so many tasks.
     #[cold]
     fn grow(&mut self, tasks: usize) {
         if tasks > TASK_MAX as usize {
@@ -168,7 +170,7 @@ impl TaskQueue {
 #[inline]
 fn entry_of(task: TaskId, key: u64) -> u64 {
     debug_assert!(key >> KEY_BITS == 0, "{key}");
-    // Among equal keys, the entry of the lower task number is the higher one.
+    // Among equal keys, the lower task number has the higher entry.
     (key << TASK_BITS) | (TASK_MAX - u64::from(task.0))
 }
 

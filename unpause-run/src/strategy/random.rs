@@ -1,7 +1,8 @@
-//! The random walk: every candidate with the same probability, at every step.
+//! The random walk: every candidate has the same probability at every step.
 //!
 //! A run of k steps with at most n candidates each has a probability of at least n^-k, so every
-//! interleaving is possible; almost surely fair. It needs no information about the program.
+//! interleaving is possible. The random walk is fair with probability 1, and needs no information
+//! about the program.
 
 use super::StrategyRow;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -20,7 +21,7 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     numbered: &[],
 };
 
-/// Picks uniformly. A step costs one random number, for any number of tasks.
+/// The random walk. A step costs one random number, for any number of tasks.
 #[derive(Debug)]
 pub struct RandomWalk {
     rng: Rng,

@@ -1,14 +1,14 @@
-//! Rehearsals: the runs from which a strategy learns before it serves seeds.
+//! Rehearsals: the runs from which a strategy learns before it runs seeds.
 //!
-//! They have seeds of their own, so the result depends only on the body and the [lesson](mod@super::lessons) of the
-//! seed: a seed that is run again, alone, is the same run. If a strategy learnt from earlier seeds, all of them would
-//! have to be run again.
+//! Rehearsals have their own seeds, so their result depends only on the body and the [lesson](mod@super::lessons) of
+//! the seed. A seed that is run again alone therefore gives the same run. If a strategy learnt from earlier seeds,
+//! repeating one seed would require repeating all earlier seeds.
 //!
-//! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without
-//! interference the task may take another branch of the program. In the other half, therefore, a
-//! task that can continue mostly does.
+//! Half of the rehearsals are random walks. A random walk rarely lets a task take ten steps in a row, but a task may
+//! take another branch of the program if no other task interferes. Therefore, in the other half, a task that can
+//! continue usually does so.
 //!
-//! Every second rehearsal holds the [faults](super::fault_steps) that are known so far until all else is done, so that
+//! Every second rehearsal holds the [faults](super::fault_steps) known so far until all other steps are done, so that
 //! the counts of their victims are complete.
 
 use super::dice::Dice;
@@ -18,19 +18,19 @@ use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::op::Access;
 
-/// The number of rehearsals: enough that one early failure does not determine the result.
+/// The number of rehearsals, large enough that one early failure does not determine the result.
 pub(super) const REHEARSALS: u32 = 4;
 
-/// In the second half of them, a task that can continue does so, except in one step of this many.
+/// In the second half of the rehearsals, a task that can continue does so, except in one of this many steps.
 const STAYS: u64 = 8;
 
-/// The progress of a strategy with its rehearsals.
+/// The progress of a strategy through its rehearsals.
 #[derive(Debug)]
 pub(super) struct Rehearsal {
     left: u32,
     on: bool,
     faults: FaultSteps,
-    /// By rehearsal: true if it tells the counts of all tasks, as far as a rehearsal does.
+    /// For each rehearsal, true if no fault made its task counts incomplete.
     whole: [bool; REHEARSALS as usize],
 }
 
@@ -42,7 +42,7 @@ impl Default for Rehearsal {
 }
 
 impl Rehearsal {
-    /// Begins a run. Returns `true` if it is the first one after the rehearsals.
+    /// Begins a run. Returns `true` if it is the first run after the rehearsals.
     pub(super) fn begin(&mut self) -> bool {
         let before = self.on;
         self.on = self.left > 0;
@@ -62,7 +62,8 @@ impl Rehearsal {
         self.faults.end(view);
     }
 
-    /// The moments of the faults that the rehearsals had. To be called once, at the first run after them.
+    /// Returns the moments of the faults found in the rehearsals. Must be called once, at the first run after the
+    /// rehearsals.
     pub(super) fn moments(&mut self) -> Moments {
         Moments::new(self.faults.finish())
     }
@@ -73,18 +74,18 @@ impl Rehearsal {
         self.on
     }
 
-    /// The number of remaining rehearsals.
+    /// Returns the number of remaining rehearsals.
     pub(super) fn remaining(&self) -> u32 {
         self.left
     }
 
-    /// Chooses the task of a step of a rehearsal, as an index of the candidates.
+    /// Chooses the task for a step of a rehearsal. Returns its index among the candidates.
     pub(super) fn pick(&mut self, dice: &mut impl Dice, view: &View<'_>) -> usize {
         self.faults.watch(view);
         let holds = self.left % 2 == 0 && self.faults.hold(view);
         if self.left < REHEARSALS / 2 {
             let goes_on = view.last().map(|task| view.task(task)).filter(|row| {
-                // A task that yields lets others go first.
+                // A task that yields lets other tasks run first.
                 let can_step = row.status == Status::Ready && !row.announced.is_only(Access::Yield);
                 can_step && !(holds && self.faults.is_held(row.candidate()))
             });
@@ -98,8 +99,9 @@ impl Rehearsal {
         }
     }
 
-    /// The number that is typical of a count with this number in each rehearsal: the mean, rounded up, over the whole
-    /// rehearsals. If faults disturbed tasks in all of them, each count is a lower bound, and the maximum is typical.
+    /// Returns the typical value of a count, given its value in each rehearsal: the mean, rounded up, over the
+    /// rehearsals without disturbing faults. If faults disturbed tasks in every rehearsal, each count is a lower bound,
+    /// so the maximum is typical.
     pub(super) fn typical(&self, counts: &[u64; REHEARSALS as usize]) -> u64 {
         let of_whole = || counts.iter().zip(self.whole).filter(|(_, whole)| *whole);
         match of_whole().count() as u64 {
@@ -109,7 +111,7 @@ impl Rehearsal {
     }
 
     /// Returns `true` if no fault disturbed a task in the rehearsal with this number of [remaining](Self::remaining)
-    /// ones, or if one did in every rehearsal.
+    /// rehearsals, or if faults disturbed tasks in every rehearsal.
     pub(super) fn is_whole(&self, remaining: usize) -> bool {
         self.whole[remaining] || !self.whole.contains(&true)
     }
@@ -123,7 +125,7 @@ mod tests {
     use crate::run::rng::Rng;
     use crate::strategy::enumerate::{run, writers};
 
-    /// Rehearses, and learns nothing.
+    /// A strategy that rehearses but learns nothing.
     #[derive(Default)]
     struct Rehearses {
         dice: Rng,
@@ -151,7 +153,7 @@ mod tests {
             let order = run(&writers(&[200, 200]), &mut strategy);
             order.windows(2).filter(|two| two[0].0 != two[1].0).count()
         };
-        // Of two tasks a walk changes to the other in half of the steps, the others in one of sixteen.
+        // With two tasks, a walk switches in half of the steps, and the other rehearsals switch in one of sixteen.
         let found: Vec<_> = (0..REHEARSALS).map(|_| switches()).collect();
         let (walks, others) = found.split_at(found.len() / 2);
         assert!(walks.iter().all(|switches| *switches > 120), "{found:?}");

@@ -1,7 +1,7 @@
-//! Strict replay: the decisions of a trace, and an error at the first step that differs from the trace.
+//! Strict replay: follows the decisions of a trace, and returns an error at the first step that differs from the trace.
 //!
-//! It compares tasks, operations and objects. Values and source lines may differ, so that a trace
-//! survives an edit that moves code.
+//! Strict replay compares tasks, operations and objects. Values and source lines may differ, so that a trace remains
+//! valid after an edit that only moves code.
 
 use super::roster::{Roster, path_of};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -11,23 +11,24 @@ use crate::run::place::portable;
 use crate::run::trace::{Trace, TraceDraw, TraceOp};
 use unpause_ordered::sort;
 
-/// Replays a trace strictly.
+/// A strategy that replays a trace strictly.
 ///
-/// An inline trace contains the tasks of the steps but not their operations; then only the tasks are compared.
+/// An inline trace contains the tasks of the steps but not their operations, so a replay of an inline trace compares
+/// only the tasks.
 #[derive(Debug)]
 pub struct Replay {
     trace: Trace,
     roster: Roster,
-    /// Steps chosen so far.
+    /// The number of steps chosen so far.
     step: usize,
-    /// Draws answered in the current step.
+    /// The number of draws answered in the current step.
     drawn: usize,
     /// True if the trace contains the operations.
     has_operations: bool,
 }
 
 impl Replay {
-    /// A strategy that replays `trace`.
+    /// Creates a strategy that replays `trace`.
     pub fn new(trace: Trace) -> Replay {
         let roster = Roster::new(trace.tasks.iter().map(|task| &task.path));
         let has_operations = trace.steps.iter().any(|step| !step.operations.is_empty());
@@ -50,7 +51,8 @@ impl Replay {
         if !self.has_operations {
             return Ok(());
         }
-        // Called when the next step is chosen or the run has ended: the events of the step are the last ones.
+        // This function runs when the next step is chosen or the run has ended, so the events of the step are the last
+        // events.
         let from = view.events().iter().rposition(|e| e.step as usize != last);
         let news = &view.events()[from.map_or(0, |i| i + 1)..];
         let same = |operation: &TraceOp, event: &Event| {
@@ -84,7 +86,7 @@ impl Replay {
     }
 }
 
-/// The name of a task in reports: `main`, `0.1`.
+/// Returns the name of a task in reports, for example `main` or `0.1`.
 fn name(path: &TaskPath) -> String {
     match path.segments().len() {
         1 => "main".to_owned(),
@@ -134,7 +136,8 @@ impl Strategy for Replay {
     }
 
     fn given(&mut self, draw: &Draw, _: u64) -> Result<u64, Mismatch> {
-        // A later version may give values with a larger bound; the value of an older trace stays valid.
+        // A later version of the library may give values with a larger bound. The value from an older trace remains
+        // valid.
         let step = self.trace.steps.get(self.step.saturating_sub(1));
         let bound = step.and_then(|step| step.draws.get(self.drawn)).map(|drawn| drawn.bound);
         let bound = bound.filter(|bound| *bound < draw.bound).unwrap_or(draw.bound);

@@ -1,14 +1,14 @@
-//! The same run again, in the same process: the decisions of a [`Run`], and an error at the first
-//! decision that does not fit.
+//! Repeats a [`Run`] in the same process with its recorded decisions. The first decision that does
+//! not fit is an error.
 //!
-//! Runs of one program with the same decisions number their tasks alike, so no tasks have to be
-//! matched. The caller compares the operations of each step.
+//! Two runs of one program with the same decisions give each task the same number, so tasks need no
+//! matching. The caller compares the operations of each step.
 
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::{DrawRecord, Run, StepRecord};
 
-/// Repeats a run.
+/// A strategy that repeats a run.
 #[derive(Debug)]
 pub struct Rerun {
     steps: Vec<StepRecord>,
@@ -18,12 +18,12 @@ pub struct Rerun {
 }
 
 impl Rerun {
-    /// A strategy that repeats `run`.
+    /// Creates a strategy that repeats `run`.
     pub fn new(run: &Run) -> Rerun {
         Rerun::of_decisions(run.steps.clone(), run.draws.clone())
     }
 
-    /// A strategy that repeats the run with these decisions.
+    /// Creates a strategy that repeats the run with these decisions.
     #[doc(hidden)]
     pub fn of_decisions(steps: Vec<StepRecord>, draws: Vec<DrawRecord>) -> Rerun {
         Rerun { steps, draws, step: 0, drawn: 0 }

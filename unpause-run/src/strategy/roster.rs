@@ -1,7 +1,7 @@
 //! The roster: matches the tasks of a run with the tasks of a trace.
 //!
-//! Runs number tasks in the order they are spawned, which depends on the interleaving; a trace
-//! names them by path. The roster matches them as they appear, one look-up for each spawn.
+//! A run numbers its tasks in spawn order, which depends on the interleaving. A trace identifies
+//! tasks by path. The roster matches tasks when they appear, with one look-up for each spawn.
 
 use crate::run::choice::View;
 use crate::run::ids::{TaskId, TaskPath};
@@ -10,17 +10,17 @@ use unpause_ordered::Map;
 /// A two-way table between the tasks of a run and the tasks of a trace.
 #[derive(Debug, Default)]
 pub struct Roster {
-    /// The trace's tasks: child number `nth` of trace task `parent`.
+    /// The tasks of the trace, by parent and child number: `(parent, nth)`.
     children: Map<(usize, u32), usize>,
-    /// By task of the run: the task of the trace, if any.
+    /// For each task of the run, the matching task of the trace, if any.
     of_run: Vec<Option<usize>>,
-    /// By task of the trace: the task of the run, once it is spawned.
+    /// For each task of the trace, the matching task of the run, once it is spawned.
     of_trace: Vec<Option<TaskId>>,
     main: Option<usize>,
 }
 
 impl Roster {
-    /// For a trace with these tasks.
+    /// Creates a roster for a trace with these tasks.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a TaskPath>) -> Roster {
         let mut index = Map::new();
         let mut roster = Roster::default();
@@ -64,20 +64,20 @@ impl Roster {
         }
     }
 
-    /// The trace's task for a task of the run, if it is in the trace.
+    /// Returns the task of the trace that matches a task of the run, if any.
     pub fn of_trace(&self, task: TaskId) -> Option<usize> {
         self.of_run.get(task.index()).copied().flatten()
     }
 
-    /// The run's task for a task of the trace, if it has been spawned.
+    /// Returns the task of the run that matches a task of the trace, if it has been spawned.
     pub fn task(&self, of_trace: usize) -> Option<TaskId> {
         self.of_trace.get(of_trace).copied().flatten()
     }
 }
 
-/// The spawn path of a task of a run in progress.
+/// Returns the spawn path of a task of a run in progress.
 pub fn path_of(view: &View<'_>, task: TaskId) -> TaskPath {
-    // A loop and not a recursion: tasks may spawn each other in a chain of any length.
+    // A loop instead of recursion, because spawn chains may have any length.
     let (mut nths, mut row) = (Vec::new(), view.task(task));
     while let Some(parent) = row.parent {
         nths.push(row.nth);

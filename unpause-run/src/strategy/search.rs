@@ -1,8 +1,7 @@
-//! Searches: strategies that enumerate runs and detect when none is left.
+//! Searches: strategies that enumerate runs and detect when no run is left.
 //!
-//! A sampling strategy draws a run from a seed. A search plans each run from the previous runs. One
-//! search therefore makes all runs, one after the other, and the number of a run takes the place of
-//! a seed.
+//! A sampling strategy draws a run from a seed. A search plans each run from the previous runs. A single search
+//! therefore produces all runs, one after the other, and the number of a run replaces the seed.
 
 use std::sync::Arc;
 
@@ -13,98 +12,99 @@ use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// A search. Its [`strategy`](Self::strategy) answers the choices of a run; after each run, its driver calls
-/// [`advance`](Self::advance).
+/// A search. Its [`strategy`](Self::strategy) answers the choices of a run. After each run, the driver of the search
+/// calls [`advance`](Self::advance).
 pub trait Search: Send + Sync {
-    /// Answers the choices of all runs, one after the other.
+    /// Returns the strategy that answers the choices of all runs, one run after the other.
     fn strategy(&self) -> Box<dyn Strategy>;
 
-    /// Advances to the next run. Returns `false` if there is none. `cut` is true if a step ended the last run, because
-    /// the body returned or the run failed; it is false if no task could step, or if the run was too long.
+    /// Advances to the next run. Returns `false` if no run is left. `cut` is true if a step ended the last run, because
+    /// the body returned or the run failed. `cut` is false if no task could step or the run was too long.
     fn advance(&self, cut: bool) -> bool;
 
-    /// Returns `true` if the last run does not count: it was given up, because earlier runs had explored all its
+    /// Returns `true` if the last run does not count. Either it was given up because earlier runs had explored all its
     /// continuations, or it repeated an earlier run.
     fn is_blocked(&self) -> bool;
 
-    /// Calls `holds` with the number and the calls of each other history in the class of the last run. Valid after
-    /// [`advance`](Self::advance). A search without classes of runs has no other histories.
+    /// Calls `holds` for each other history in the class of the last run, with the number and the calls of the history.
+    /// Valid after [`advance`](Self::advance). A search without classes of runs has no other histories.
     fn look_at_orders(&self, _holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
         ClosureVerdict::Consistent
     }
 
-    /// Starts again, so that these differences, too, distinguish runs.
+    /// Restarts the search, so that these differences also distinguish runs.
     fn tell_apart(&self, _differences: Apart) {}
 
-    /// Returns `true` if the search computes the classes of its runs. A search that makes every run does not.
+    /// Returns `true` if the search computes the classes of its runs. A search that executes every run has no classes.
     fn has_classes(&self) -> bool {
         false
     }
 
-    /// The progress of the search. Valid after [`advance`](Self::advance).
+    /// Returns the progress of the search. Valid after [`advance`](Self::advance).
     fn progress(&self) -> SearchProgress;
 
-    /// The decisions of the current run, for repeating it.
+    /// Returns the decisions of the current run, so that it can be repeated.
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
 
-    /// The same search for another worker, which has not begun.
+    /// Creates the same search, at its beginning, for another worker.
     fn another(&self) -> Arc<dyn Search>;
 
-    /// The tree of the whole search, [divided](super::divided).
+    /// Returns the tree of the whole search, [divided](super::divided) into parts.
     fn tree(&self) -> SearchTree;
 
-    /// Takes over a part of the tree. [`advance`](Self::advance) then ends with it.
+    /// Takes over a part of the tree. From then on, [`advance`](Self::advance) returns `false` at the end of this part.
     fn adopt(&self, part: Part);
 
-    /// Gets ready for a run of a probe, which finds what the part does not say. Returns `false` if there is none to be
-    /// made. Probes are made before the first run of a slice, and their outcome does not count.
+    /// Prepares a probe run, which discovers data that the part does not contain. Returns `false` if no probe run is
+    /// needed. Probe runs come before the first run of a slice, and their outcomes do not count.
     fn next_probe(&self) -> bool {
         false
     }
 
-    /// Evaluates a run of a probe; `cut` as for [`advance`](Self::advance).
+    /// Evaluates a probe run. `cut` has the same meaning as for [`advance`](Self::advance).
     fn probed(&self, _cut: bool) {}
 
-    /// Has the next run, after probes, be a [look](super::divided::Look) below the path of the part.
+    /// Makes the next run, after any probes, a [look](super::divided::Look) below the path of the part.
     fn begin_look(&self) {}
 
-    /// Ends a look.
+    /// Ends a look and returns its result.
     fn end_look(&self) -> Look {
         Look::default()
     }
 
-    /// Returns `true` if the last run has shown that the search must begin again.
+    /// Returns `true` if the last run has shown that the search must restart.
     fn has_learnt(&self) -> bool {
         false
     }
 
-    /// Ends a slice: returns what its runs have shown, and what is left of the part.
+    /// Ends a slice. Returns the results of its runs and the rest of the part.
     fn leave(&self) -> Slice;
 }
 
-/// Differences between runs that distinguish them only if the program, or who looks at the runs, can tell them.
+/// Differences that distinguish two runs only if the program or an observer of the runs can detect them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Apart {
-    /// The order of returns and invocations of calls that no step orders. If it does not count, the search must check
-    /// all these orders for each run.
+    /// The order of those returns and invocations of calls that no step orders. If this order does not count, the
+    /// search must check all such orders for each run.
     pub orders: bool,
-    /// The numbers of messages that cuts and clogs have met. If they do not count, a message that is sent is the same
-    /// before the end of a cut and after it.
+    /// The numbers of messages that cuts and clogs have stopped. If these numbers do not count, sending a message
+    /// before or after the end of a cut makes no difference.
     pub counts: bool,
-    /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does
-    /// not count, a death makes a difference only to steps whose effects outlive the node.
+    /// The order of a node's death and all steps of its tasks, because other tasks see the memory that the node leaves.
+    /// If this order does not count, a death conflicts only with steps whose effects outlive the node.
     pub deaths: bool,
-    /// The order in which tasks added nodes. It decides the addresses of the nodes. If it does not
-    /// count, two nodes of different names are added in any order.
+    /// The order in which tasks added nodes, which determines the node addresses. If this order does not count,
+    /// additions of two nodes with different names do not conflict.
     pub nodes: bool,
-    /// The order of all steps, because tasks share something that is not of this library.
+    /// The order of all steps, because tasks share something outside this library.
     pub steps: bool,
-    /// The instructions of locks of plain threads. If they do not count, a call of a lock is one step.
+    /// The single instructions inside the locks of plain threads. If they do not count, each call of a lock is one
+    /// step.
     pub locks: bool,
 }
 
 impl Apart {
-    /// None.
+    /// No differences.
     pub const NOTHING: Apart = Apart {
         orders: false,
         counts: false,
@@ -120,7 +120,7 @@ impl Apart {
     pub const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
     pub const LOCKS: Apart = Apart { locks: true, ..Apart::NOTHING };
 
-    /// The single differences, by name.
+    /// Each single difference with its name.
     const NAMED: [(&str, Apart); 6] = [
         ("orders", Apart::ORDERS),
         ("counts", Apart::COUNTS),
@@ -130,18 +130,18 @@ impl Apart {
         ("locks", Apart::LOCKS),
     ];
 
-    /// The names of the differences.
+    /// Returns the names of the differences.
     pub fn names(self) -> Vec<&'static str> {
         let named = Apart::NAMED.iter().filter(|(_, one)| self.and(*one) == self);
         named.map(|(name, _)| *name).collect()
     }
 
-    /// The difference with this name.
+    /// Returns the difference with this name.
     pub fn named(name: &str) -> Option<Apart> {
         Apart::NAMED.iter().find(|(own, _)| *own == name).map(|(_, one)| *one)
     }
 
-    /// These, and others.
+    /// Returns the union of both sets of differences.
     pub const fn and(self, others: Apart) -> Apart {
         Apart {
             orders: self.orders || others.orders,
@@ -163,18 +163,18 @@ pub struct SearchProgress {
     pub blocked: u64,
     /// The number of repeated runs, not counted in `runs`.
     pub repeated: u64,
-    /// The estimated explored part of the tree of runs, from 0 to 1: Knuth's estimate (1975), from the current path,
-    /// under the assumption that siblings have equally large subtrees. For a bounded search, the part of the runs
+    /// The estimated explored part of the tree of runs, from 0 to 1. Knuth's estimate (1975) computes it from the
+    /// current path and assumes that siblings have equally large subtrees. For a bounded search, the part of the runs
     /// within the current bound.
     pub part: f64,
-    /// The number of all runs, if it was estimated; for a bounded search, of all runs within the current bound. `part`
-    /// then follows from it.
+    /// The estimated number of all runs, or, for a bounded search, of all runs within the current bound. If present,
+    /// `part` is computed from this estimate.
     pub estimate: Option<TreeEstimate>,
-    /// True if time moved on by a way that is not seen, so that not all orders were tried.
+    /// True if time advanced in a way that the search does not see, so that it did not try all orders.
     pub blind: bool,
-    /// True if each order of steps is a run of its own, because tasks share something that is not of this library.
+    /// True if the search explores each order of steps separately, because tasks share something outside this library.
     pub by_step: bool,
-    /// The bound of the search; `None` if it left nothing out.
+    /// The bound of the search; `None` if the search left out no runs.
     pub within: Option<SearchBound>,
 }
 
@@ -183,7 +183,8 @@ pub struct SearchProgress {
 pub struct SearchBound {
     /// The name of the counted quantity, in the singular.
     pub what: &'static str,
-    /// All runs with at most this many are explored; `None` if not even the runs with 0 are.
+    /// The explored bound: all runs with at most this count are explored. `None` if not even all runs with count 0 are
+    /// explored.
     pub through: Option<u32>,
 }
 
@@ -192,18 +193,18 @@ pub struct SearchBound {
 pub struct Drawn {
     pub value: u64,
     pub bound: u64,
-    /// True if the value is given and no other one is explored.
+    /// True if the value is given, so the search explores no other value.
     pub given: bool,
 }
 
 impl Drawn {
-    /// Returns `true` if a search explores a higher value, too.
+    /// Returns `true` if a search also explores a higher value.
     pub fn has_next(&self) -> bool {
         !self.given && self.value + 1 < self.bound
     }
 
-    /// Advances draws to the next values, from position `fixed` on. Returns `false` if there are none: the draws are
-    /// then removed.
+    /// Advances the draws from position `fixed` on to their next combination of values. If no combination is left,
+    /// removes these draws and returns `false`.
     pub fn advance(draws: &mut Vec<Drawn>, fixed: usize) -> bool {
         while draws.len() > fixed {
             let Some(drawn) = draws.pop() else { return false };
@@ -216,17 +217,16 @@ impl Drawn {
     }
 }
 
-/// A search that can be chosen by name.
+/// A search that can be selected by name.
 #[derive(Clone, Copy)]
 pub struct SearchRow {
     /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
-    /// Its names with a bound; the bound is the position in this list. The name alone has no bound.
+    /// Its names with a bound, where the bound is the position in this list. The plain name means no bound.
     pub numbered: &'static [&'static str],
-    /// The search that gets the remaining runs if this one will not finish: see
-    /// `Runner::strategy`.
+    /// The search that gets the remaining runs if this search will not finish; see `Runner::strategy`.
     pub fallback: Option<&'static str>,
     /// Creates the search, with an optional bound.
     #[doc(hidden)]
@@ -239,7 +239,7 @@ impl std::fmt::Debug for SearchRow {
     }
 }
 
-/// All searches that can be chosen by name, in addition to [`STRATEGIES`](super::STRATEGIES).
+/// All searches that can be selected by name, in addition to [`STRATEGIES`](super::STRATEGIES).
 pub const SEARCHES: &[SearchRow] = &[
     SearchRow {
         name: "exhaustive",

@@ -1,11 +1,11 @@
-//! Exact probabilities of failure, by a sum over all schedules that rarely switch.
+//! Exact failure probabilities under a random scheduler that rarely switches, computed as a sum over all schedules.
 //!
-//! Depth first over all decisions. A prefix whose class is known is not continued again: the probability of failure
-//! after it depends on the class, and on the task that a [sticky](super::after::Then::Sticky) schedule prefers. So the
-//! sum has a term for each state and not for each run.
+//! The sum visits all decisions depth first. The probability of failure after a prefix depends only on its state: its
+//! class and the task that a [sticky](super::after::Then::Sticky) schedule prefers. A prefix with a known state is
+//! therefore not continued again, so the sum has one term per state and not per run.
 //!
-//! The sum assumes the same as the exhaustive search: see [`exhaustive`](super::exhaustive). It gives up if tasks share
-//! something that is not of this library. Values are not varied: [`Held`](super::held::Held) must answer draws.
+//! The sum makes the same assumptions as the [`exhaustive`](super::exhaustive) search. It gives up if tasks share
+//! something outside this library. It does not vary drawn values, so [`Held`](super::held::Held) must answer the draws.
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;
@@ -21,31 +21,31 @@ use crate::run::ids::{Seed, TaskId};
 /// The class of a prefix, and the task that a sticky schedule prefers after it.
 type State = (u64, Option<TaskId>);
 
-/// The sum that its driver and the strategy of its worker share.
+/// The sum, shared by its driver and the strategy of its worker.
 #[derive(Clone, Debug)]
 pub struct Sum(Arc<Mutex<Terms>>);
 
 /// The progress of a sum.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Summed {
-    /// There are more runs.
+    /// More runs are needed.
     Open,
-    /// The chance of failure before each step of the given run, up to the last step with a choice.
+    /// The probability of failure before each step of the given run, up to the last step with a choice.
     Exact(Vec<f64>),
-    /// Tasks share something that is not seen.
+    /// Tasks share something that the sum cannot see.
     Blind,
 }
 
 #[derive(Debug, Default)]
 struct Terms {
-    /// The tasks of the steps of the run whose prefixes are wanted.
+    /// The tasks of the steps of the given run. The result covers the prefixes of this run.
     path: Vec<TaskId>,
     frames: Vec<Frame>,
     known: HashMap<State, f64>,
-    /// The chance after the prefix at which the last run was cut.
+    /// The probability of failure after the prefix at which the last run was cut.
     cut: Option<f64>,
     blind: bool,
-    /// By number of steps, for prefixes of the path.
+    /// For each prefix of the path, by its number of steps, the probability of failure after it.
     exact: Vec<f64>,
     done: bool,
 }
@@ -61,12 +61,12 @@ struct Frame {
     preferred: Option<usize>,
     /// The sum over the tasks so far.
     sum: f64,
-    /// True if the steps before it are the first steps of the path.
+    /// True if the previous steps are the first steps of the path.
     on_path: bool,
 }
 
 impl Frame {
-    /// The probability of the step of the current run.
+    /// Returns the probability that this step goes to the task of the current run.
     fn weight(&self) -> f64 {
         let n = self.tasks.len() as f64;
         let switch = 1.0 / ONE_SWITCH_IN as f64;
@@ -80,12 +80,12 @@ impl Frame {
 }
 
 impl Sum {
-    /// A sum for the prefixes of the run with these tasks.
+    /// Creates a sum for the prefixes of the run with these tasks.
     pub fn new(path: Vec<TaskId>) -> Sum {
         Sum(Arc::new(Mutex::new(Terms { path, ..Terms::default() })))
     }
 
-    /// Answers the choices of all runs, one after the other.
+    /// Returns the strategy that answers the choices of all runs, one run after the other.
     pub fn strategy(&self) -> Box<dyn Strategy> {
         Box::new(SumStrategy {
             sum: self.clone(),
@@ -98,7 +98,7 @@ impl Sum {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if the last run was cut, because all that it could still do is known.
+    /// Returns `true` if the last run was cut, because the probability of its continuations is known.
     pub fn is_cut(&self) -> bool {
         self.terms().cut.is_some()
     }
@@ -141,7 +141,7 @@ impl Terms {
         self.done = true;
     }
 
-    /// Adds the step that comes next. Returns `false` if the chance after the prefix is known.
+    /// Adds the next step. Returns `false` if the probability after the prefix is already known.
     fn push(&mut self, view: &View<'_>, class: u64) -> bool {
         let depth = self.frames.len();
         let preferred = continues(view).map(|at| view.candidates()[at]);
@@ -179,7 +179,8 @@ impl Strategy for SumStrategy {
     fn begin(&mut self, _: Seed) {
         self.order.truncate(0);
         self.observer.begin_anew();
-        // All at once: a run that learns a difference would have other classes for the same steps than earlier runs.
+        // Enables all differences from the start. A run that learns a difference would otherwise compute different
+        // classes for the same steps than earlier runs.
         let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
         self.observer.tell_apart(all);
     }

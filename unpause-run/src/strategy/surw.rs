@@ -1,25 +1,25 @@
-//! SURW: every interleaving of the accesses *to one object* has the same probability; all else is
-//! walked at random.
+//! SURW: gives every interleaving of the accesses *to one object* the same probability. All other steps are a random
+//! walk.
 //!
-//! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
-//! doi 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time one task is
-//! *intended* to access it next, drawn in proportion to the accesses that it and its descendants not yet
-//! spawned have left. A random walk chooses the task of each step; a task that would access the object and is
-//! not intended is held until it is.
+//! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025, doi
+//! 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time, one task is *intended*
+//! to access the object next. It is drawn in proportion to its remaining accesses, including descendants that are not
+//! yet spawned. A random walk chooses the task of each step, but any other task is held before an access to the object
+//! until it is the intended task.
 //!
-//! **Promise.** If the numbers of accesses are as counted and no task waits for another, all
-//! orders of the accesses to the object have the same probability, however many other steps there are.
-//! With any counts, every interleaving is possible. The tests compute both.
+//! **Promise.** Assume that the counts of accesses are right and no task waits for another. Then all orders of the
+//! accesses to the object have the same probability, for any number of other steps. With any counts, every interleaving
+//! is possible. The tests verify both promises.
 //!
-//! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access,
-//! not all of them to read; the mean, rounded up, without the rehearsals that a fault cut short. An object is selected
-//! in proportion to the number of those tasks. Tasks are known by their spawn path, objects by their
-//! [key](super::known_objects).
+//! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access, unless all
+//! tasks only read the object. The count is the mean, rounded up, without rehearsals that a fault cut short. A seed
+//! selects an object in proportion to the number of tasks that access it. Tasks are identified by their spawn path, and
+//! objects by their [key](super::known_objects).
 //!
-//! **Not promised.** A bug between accesses to several objects is met as by a random walk, within
-//! the orders of the selected object. Another task becomes the intended one in two cases: all
-//! enabled tasks are held, because the intended task waits for one of them; or the intended task
-//! has not reached its access after twice as many steps as a run has, because it waits in a loop.
+//! **Not promised.** Within the orders of the selected object, SURW finds a bug between accesses to several objects
+//! only like a random walk does. A different task becomes the intended task in two cases. First, all enabled tasks are
+//! held because the intended task waits for one of them. Second, the intended task waits in a loop and has not reached
+//! its access after twice the steps of a run.
 
 use super::accesses::Accesses;
 use super::candidates::Candidates;
@@ -47,7 +47,7 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     numbered: &[],
 };
 
-/// SURW. A step costs the logarithm of the number of tasks.
+/// The SURW strategy. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]
 pub struct Surw<D = Rng> {
     pub(super) dice: D,
@@ -56,21 +56,21 @@ pub struct Surw<D = Rng> {
     tally: TaskCounts,
     accesses: Accesses,
     objects: KnownObjects,
-    /// Objects that tasks compete for, each with the number of these tasks.
+    /// The contended objects, each with the number of tasks that access it.
     contested: Vec<(KnownObject, u64)>,
     /// The maximum number of steps of a rehearsal.
     steps_max: u64,
     /// The object of this seed.
     object: Option<KnownObject>,
-    /// By task of the rehearsals: the accesses of it and its descendants.
+    /// For each task of the rehearsals, the number of accesses by the task and its descendants.
     counts: Vec<u64>,
-    /// By task of this run: the accesses that it and its descendants not yet spawned have left.
+    /// For each task of this run, the number of its remaining accesses, including descendants that are not yet spawned.
     weights: Weights,
     /// The number of tasks added so far.
     tasks: usize,
     places: Candidates,
     intended: Option<TaskId>,
-    /// Steps since a task was last intended.
+    /// The number of steps since a task last became the intended task.
     waited: u64,
 }
 
@@ -100,8 +100,7 @@ impl<D: Dice> Surw<D> {
         self.tally.gather(&mut self.counts);
     }
 
-    /// Adds the tasks that were spawned: their expected accesses, and perhaps the intention, move from their parents to
-    /// them.
+    /// Adds newly spawned tasks. Moves their expected accesses, and perhaps the intention, from their parents to them.
     fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.tasks..view.tasks().len() {
             let task = TaskId(id as u32);
@@ -120,7 +119,7 @@ impl<D: Dice> Surw<D> {
         self.tasks = view.tasks().len();
     }
 
-    /// Makes a task the intended one, and frees it if it was held.
+    /// Makes a task the intended task, and frees it if it was held. `None` frees all held tasks.
     #[inline]
     fn intend(&mut self, task: Option<TaskId>) {
         self.intended = task;
@@ -140,7 +139,7 @@ impl<D: Dice> Surw<D> {
         }
     }
 
-    /// Intends one of the held tasks that can step, uniformly.
+    /// Makes one of the enabled held tasks the intended task, drawn uniformly.
     fn intend_held(&mut self, view: &View<'_>) {
         let held = self.places.draw_held(&mut self.dice, view);
         match held {
@@ -157,8 +156,8 @@ impl<D: Dice> Surw<D> {
         self.object.is_some() && announced.any(|a| a.enabled && known(a) == self.object)
     }
 
-    /// Returns `true` if the task accesses the object although another one is intended. An unexpected access makes the
-    /// task the intended one with the probability that it would have if the access had been expected.
+    /// Returns `true` if the task accesses the object next although another task is intended. An unexpected access
+    /// makes the task the intended task with the same probability as if the access had been expected.
     fn must_wait(&mut self, view: &View<'_>, task: TaskId) -> bool {
         if self.intended.is_none_or(|intended| intended == task) || !self.accesses(view, task) {
             return false;
@@ -172,12 +171,12 @@ impl<D: Dice> Surw<D> {
         self.intended != Some(task)
     }
 
-    /// Draws the intended task among the tasks that have accesses left.
+    /// Draws the intended task among the tasks with remaining accesses.
     fn draw_intended(&mut self, view: &View<'_>) {
         let drawn = loop {
             let drawn = self.weights.draw(&mut self.dice).map(|task| TaskId(task as u32));
             match drawn {
-                // Fewer accesses than expected.
+                // The task ended with fewer accesses than expected.
                 Some(task) if view.task(task).status == Status::Done => {
                     self.weights.set(task.index(), 0);
                 }
@@ -187,7 +186,7 @@ impl<D: Dice> Surw<D> {
         self.intend(drawn);
     }
 
-    /// Holds back the tasks that moments hold.
+    /// Holds the tasks that the moments of faults hold.
     #[cold]
     fn hold_for_moments(&mut self, view: &View<'_>) {
         self.moments.see(view);

@@ -1,8 +1,8 @@
-//! Counts by task over the rehearsals. Matches the tasks of a run with the tasks of the rehearsals.
+//! Per-task counts over the rehearsals. Matches the tasks of a run with the tasks of the rehearsals.
 //!
-//! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its
-//! own kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs
-//! one look-up.
+//! The spawn path identifies a task: the parent, then the n-th child. Tasks that are faults are numbered apart from
+//! other children. The drawn values decide if a run has such a task, and its siblings must keep their numbers. Each
+//! spawn costs one look-up.
 
 use crate::run::board::TaskRow;
 use crate::run::choice::View;
@@ -15,17 +15,17 @@ const UNKNOWN: u32 = u32::MAX;
 /// The numbers of children that are faults have this bit.
 const FAULT: u32 = 1 << 31;
 
-/// Counts by task.
+/// Per-task counts.
 #[derive(Debug, Default)]
 pub(super) struct TaskCounts {
     /// Tasks by parent and number. The body of the test is the child of [`UNKNOWN`].
     children: Map<(u32, u32), u32>,
-    /// By task: its parent, which comes before it.
+    /// For each task, its parent, which precedes it in this list.
     parents: Vec<u32>,
-    /// By task of the current run: the task of the rehearsals.
+    /// For each task of the current run, the matching task of the rehearsals.
     of_run: Vec<u32>,
-    /// By task of the current run: the number of its children that are faults, and the number of
-    /// faults after its last other child.
+    /// For each task of the current run, the number of its children that are faults, and the number of faults since its
+    /// last child that is no fault.
     faults: Vec<(u32, u32)>,
 }
 
@@ -36,18 +36,19 @@ impl TaskCounts {
         self.faults.clear();
     }
 
-    /// The number of tasks of the rehearsals.
+    /// Returns the number of tasks of the rehearsals.
     pub(super) fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// The parent of a task of the rehearsals, which comes before it; none for the body of the test.
+    /// Returns the parent of a rehearsal task; `None` for the body of the test. The parent has the lower number.
     pub(super) fn parent(&self, task: usize) -> Option<usize> {
         let parent = self.parents[task];
         (parent != UNKNOWN).then_some(parent as usize)
     }
 
-    /// The task of the rehearsals with the spawn path of a task of this run; added if it is new and `learning` is true.
+    /// Returns the rehearsal task with the same spawn path as `task`. If the path is new, adds it if `learning` is
+    /// true.
     pub(super) fn known(&mut self, view: &View<'_>, task: TaskId, learning: bool) -> Option<usize> {
         for id in self.of_run.len()..=task.index() {
             let row = &view.tasks()[id];
@@ -71,9 +72,9 @@ impl TaskCounts {
         (known != UNKNOWN).then_some(known as usize)
     }
 
-    /// The number of the next task of the run among the children of its parent. A fault has the
-    /// number of the last other child before it, because it mostly is a fault of this child, and
-    /// its number among the faults since.
+    /// Returns the number of the next task of the run among the children of its parent. A fault usually belongs to the
+    /// last earlier child that is no fault. The number of a fault therefore combines the number of that child and the
+    /// position of the fault among the faults since that child.
     fn number(&mut self, row: &TaskRow) -> u32 {
         self.faults.push((0, 0));
         let Some(parent) = row.parent else { return row.nth };
@@ -88,7 +89,7 @@ impl TaskCounts {
         number
     }
 
-    /// Adds to the count of each task, in `counts`, the counts of all its descendants.
+    /// Adds to each task's count in `counts` the counts of all its descendants.
     pub(super) fn gather(&self, counts: &mut Vec<u64>) {
         counts.resize(self.parents.len(), 0);
         for task in (0..counts.len()).rev() {

@@ -1,20 +1,19 @@
 //! URW: a random walk in which every interleaving has the same probability.
 //!
-//! The uniform random walk of Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency
-//! Testing* (ASPLOS 2025, doi 10.1145/3669940.3707214): a task is chosen with a probability in
-//! proportion to the steps that it and its descendants not yet spawned have left. The plain random
-//! walk favours schedules that change tasks evenly; in this one a short task is as likely to come
-//! late as early.
+//! The uniform random walk of Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS
+//! 2025, doi 10.1145/3669940.3707214). The probability of choosing a task is proportional to its remaining steps,
+//! including the steps of its descendants that are not yet spawned. The plain random walk favours schedules that switch
+//! tasks evenly. Under URW, a short task is as likely to run late as early.
 //!
-//! **Promise.** If the numbers of steps are as counted and nothing waits, all interleavings have
-//! the same probability. With any counts, every interleaving is possible. The tests compute both.
+//! **Promise.** If the counts of steps are right and no task waits, all interleavings have the same probability. With
+//! any counts, every interleaving is possible. The tests verify both promises.
 //!
-//! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
-//! rounded up, without the rehearsals that a fault cut short. A task that has used up its count, or
-//! was never seen, weighs one step.
+//! **Learning.** URW counts the steps of each task, identified by its spawn path. The count is the mean over a few
+//! rehearsals, rounded up, without rehearsals that a fault cut short. A task that has used up its count, or was in no
+//! rehearsal, has the weight of one step.
 //!
-//! **Not promised.** A uniform distribution over the orders of *all* steps gives little to each order of the few steps
-//! that matter; SURW is for that. Tasks that wait for each other distort the distribution.
+//! **Not promised.** A uniform distribution over the orders of *all* steps gives a low probability to each order of the
+//! few steps that matter; SURW is better for this case. Tasks that wait for each other distort the distribution.
 
 use super::dice::Dice;
 use super::moments::Moments;
@@ -39,26 +38,26 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     numbered: &[],
 };
 
-/// URW. A step costs the logarithm of the number of tasks.
+/// The URW strategy. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]
 pub struct Urw<D = Rng> {
     pub(super) dice: D,
     rehearsal: Rehearsal,
     moments: Moments,
     tally: TaskCounts,
-    /// By task of the rehearsals: its steps in each of them.
+    /// For each task of the rehearsals, its number of steps in each rehearsal.
     seen: Vec<[u64; REHEARSALS as usize]>,
-    /// By task of the rehearsals: the typical steps of it and its descendants.
+    /// For each task of the rehearsals, the typical number of steps that it and its descendants take.
     counts: Vec<u64>,
-    /// By task of this run: the steps that it and its descendants not yet spawned have left.
+    /// For each task of this run, its number of remaining steps, including descendants that are not yet spawned.
     left: Vec<u64>,
-    /// The same for tasks that can step; 0 for others.
+    /// The value from `left` for each task that can step; 0 for other tasks.
     weights: Weights,
     last: Option<TaskId>,
 }
 
 impl<D: Dice> Urw<D> {
-    /// Adds the tasks that were spawned: their expected steps move from their parents to them.
+    /// Adds newly spawned tasks and moves their expected steps from their parents to them.
     fn add_tasks(&mut self, view: &View<'_>) {
         for id in self.left.len()..view.tasks().len() {
             let known = self.tally.known(view, TaskId(id as u32), false);
@@ -72,7 +71,7 @@ impl<D: Dice> Urw<D> {
         }
     }
 
-    /// Sets the weight of the task to the steps that it has left, if it can step.
+    /// Sets the weight of the task to its number of remaining steps, or to 0 if it cannot step.
     fn weigh(&mut self, view: &View<'_>, task: TaskId) {
         let ready = view.task(task).status == Status::Ready && !self.moments.holds(task);
         self.weights.set(task.index(), if ready { self.left[task.index()] } else { 0 });
@@ -145,7 +144,7 @@ impl<D: Dice> Strategy for Urw<D> {
                 self.last = Some(task);
                 return Ok(row.candidate());
             }
-            // Another task has blocked it.
+            // Another task has blocked this task.
             self.weights.set(task.index(), 0);
         }
     }

@@ -1,20 +1,20 @@
-//! Weighted random draws: draws a number with a probability in proportion to its weight, and changes a weight, each in
-//! logarithmic time.
+//! Weighted random draws: draws a number with a probability in proportion to its weight. A draw or a change of a weight
+//! takes logarithmic time.
 //!
-//! Each [`WIDTH`] weights have their sum in the level above. A change adds to one sum on each
-//! level, and these additions are independent of each other; a draw searches one block on each level
-//! without a branch.
+//! The level above contains the sum of each block of [`WIDTH`] weights. A change adds to one sum on each level, and
+//! these additions are independent of each other. A draw searches one block on each level without a branch.
 
 use super::dice::Dice;
 
-/// The number of entries with one sum above them.
+/// The number of entries in a block, which has one sum in the level above.
 const WIDTH: usize = 4;
 
-/// A weight for each number from 0 on, such as a task number. Weights that were never set are 0.
+/// A weight for each number from 0, for example a task number. Weights that were never set are 0.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// The weights; the sums of each [`WIDTH`] of them; the sums of each [`WIDTH`] of those; until a level has at most
-    /// [`WIDTH`] entries. At least one level once a weight was set, and each level consists of whole blocks.
+    /// The weights, then the sums of blocks of [`WIDTH`] weights, then the sums of blocks of these sums, until a level
+    /// has at most [`WIDTH`] entries. There is at least one level once a weight is set, and each level consists of
+    /// whole blocks.
     levels: Vec<Vec<u64>>,
     /// The sum of all weights.
     sum: u64,
@@ -30,7 +30,7 @@ impl Weights {
         self.levels.first().and_then(|weights| weights.get(number)).copied().unwrap_or(0)
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub(super) fn sum(&self) -> u64 {
         self.sum
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::run::rng::Rng;
 
-    /// Dice with a fixed result.
+    /// Dice that always return the same result.
     #[derive(Debug, Default)]
     struct Shown(u64);
 

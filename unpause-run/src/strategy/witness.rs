@@ -1,10 +1,10 @@
-//! Happens-before of runs that another strategy makes.
+//! Happens-before order of runs that another strategy drives.
 //!
-//! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
-//! histories of this class are computed without more runs ([`closure`]). The strategy observes each run separately, so
-//! the result does not depend on earlier runs.
+//! A run represents the class of all runs that differ from it only in the order of steps without conflicts. The other
+//! histories of this class are computed without further runs ([`closure`]). The strategy observes each run separately,
+//! so the result does not depend on earlier runs.
 //!
-//! A step costs O(tasks + conflicting steps before it).
+//! Each step costs O(tasks + earlier conflicting steps).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ struct Observation {
     apart: Apart,
     order: HappensBefore,
     observer: Observer,
-    /// The run has ended, and its last step is not in the order yet.
+    /// True if the run has ended and its last step is not yet in the order.
     ends: bool,
 }
 
@@ -40,8 +40,8 @@ impl Witness {
         })
     }
 
-    /// Calls `holds` with the strongest orders of the calls of each history of the last run, which passed: with at
-    /// most `orders_max` of each.
+    /// Calls `holds` with the strongest call orders of each history of the last run, at most `orders_max` per history.
+    /// The last run must have passed.
     pub fn look_at_orders(
         &self,
         orders_max: u32,
@@ -50,31 +50,31 @@ impl Witness {
         let mut seen = self.seen();
         seen.finish(true);
         match seen.observer.apart().orders {
-            // The body read a history, so in another order it may have gone on differently.
+            // The body read a history, so it might have continued differently in another order.
             true => ClosureVerdict::Consistent,
             false => closure::check_orders(&seen.order, orders_max, holds),
         }
     }
 
-    /// Has classes differ by these differences, from the next run on.
+    /// Makes these differences distinguish classes, from the next run on.
     pub fn tell_apart(&self, differences: Apart) {
         self.seen().apart = differences;
     }
 
-    /// Calls `look` with the happens-before order of the last run. `cut` is true if its last step ended it, although
-    /// other tasks may still be enabled.
+    /// Calls `look` with the happens-before order of the last run. `cut` is true if the last step ended the run,
+    /// although other tasks may still be enabled.
     pub fn look<T>(&self, cut: bool, look: impl FnOnce(&HappensBefore) -> T) -> T {
         look(self.seen().finish(cut))
     }
 
-    /// Returns `true` if tasks of the last run were seen to share something that is not of this library, so that its
-    /// class means nothing.
+    /// Returns `true` if tasks of the last run shared something outside this library. The class of the run is then
+    /// meaningless.
     pub fn is_blind(&self) -> bool {
         let seen = self.seen();
         seen.observer.is_blind() || seen.observer.apart().steps && !seen.apart.steps
     }
 
-    /// Returns `true` if the last run was seen to be distinguished by other differences, too.
+    /// Returns `true` if the last run showed that further differences distinguish runs.
     pub fn has_learnt(&self) -> bool {
         let seen = self.seen();
         seen.observer.apart() != seen.apart
@@ -93,7 +93,7 @@ impl Observation {
         self.observer.tell_apart(self.apart);
     }
 
-    /// Adds the last step of the run, once.
+    /// Adds the last step of the run, unless it is already in the order.
     fn finish(&mut self, cut: bool) -> &HappensBefore {
         if std::mem::take(&mut self.ends) {
             self.observer.end(cut);
@@ -108,7 +108,7 @@ impl Observation {
     }
 }
 
-/// A strategy whose runs are observed.
+/// A strategy wrapper that records the happens-before order of each run.
 struct WitnessedStrategy {
     strategy: Box<dyn Strategy>,
     /// True if it also answers choices with only one candidate.

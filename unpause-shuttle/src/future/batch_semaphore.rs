@@ -1,5 +1,5 @@
-//! shuttle's semaphore of many permits, over std's `Mutex`. Requests that reserve the semaphore, and upgrades, are
-//! not here.
+//! shuttle's semaphore of many permits, implemented with std's `Mutex`. Reserving requests and upgrades are not
+//! supported.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -14,11 +14,11 @@ use std::task::{Context, Poll, Waker};
 pub enum Fairness {
     /// Earlier requests get permits first.
     StrictlyFair,
-    /// Any request whose permits are available gets them.
+    /// Any request gets its permits if they are available.
     Unfair,
 }
 
-/// The refusal of [`BatchSemaphore::try_acquire`].
+/// The error of [`BatchSemaphore::try_acquire`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TryAcquireError {
     /// The semaphore is closed.
@@ -38,7 +38,7 @@ impl fmt::Display for TryAcquireError {
 
 impl Error for TryAcquireError {}
 
-/// The refusal of a request: the semaphore is closed.
+/// The error of a request: the semaphore is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AcquireError(());
 
@@ -50,7 +50,7 @@ impl fmt::Display for AcquireError {
 
 impl Error for AcquireError {}
 
-/// A request that waits for its permits.
+/// A request that waits for permits.
 #[derive(Debug)]
 struct Waiter {
     number: u64,
@@ -63,16 +63,16 @@ struct Waiter {
 struct State {
     available: usize,
     is_closed: bool,
-    /// The number of the next request that waits.
+    /// The number of the next waiting request.
     next: u64,
-    /// In the order of their first polls.
+    /// Waiting requests, in the order of their first polls.
     waiters: VecDeque<Waiter>,
-    /// The requests that have permits and do not know it yet.
+    /// Numbers of requests that have been granted permits but were not polled since.
     granted: Vec<u64>,
 }
 
 impl State {
-    /// Takes permits, if a request behind these waiters may have them.
+    /// Takes permits if enough are available and the waiters allow this request to go first.
     fn take(&mut self, permits: usize, fairness: Fairness) -> bool {
         let is_behind = fairness == Fairness::StrictlyFair
             && self.waiters.iter().any(|waiter| !waiter.is_bypassable);
@@ -86,7 +86,7 @@ impl State {
     /// Gives available permits to waiters. Returns the wakers to call.
     fn grant(&mut self, fairness: Fairness) -> Vec<Waker> {
         if fairness == Fairness::Unfair {
-            // Whoever polls first gets them.
+            // The request that is polled first takes the permits.
             let enough = self.waiters.iter().filter(|waiter| waiter.permits <= self.available);
             return enough.map(|waiter| waiter.waker.clone()).collect();
         }
@@ -107,7 +107,7 @@ impl State {
     }
 }
 
-/// A semaphore. A request may ask for many permits.
+/// A semaphore. A request may acquire many permits.
 #[derive(Debug)]
 pub struct BatchSemaphore {
     state: Mutex<State>,
@@ -115,12 +115,12 @@ pub struct BatchSemaphore {
 }
 
 impl BatchSemaphore {
-    /// A semaphore with this number of permits.
+    /// Creates a semaphore with this number of permits.
     pub fn new(permits: usize, fairness: Fairness) -> BatchSemaphore {
         BatchSemaphore::const_new(permits, fairness)
     }
 
-    /// The same, for statics.
+    /// Like `new`, for statics.
     pub const fn const_new(permits: usize, fairness: Fairness) -> BatchSemaphore {
         let state = State {
             available: permits,
@@ -136,12 +136,12 @@ impl BatchSemaphore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of available permits.
+    /// Returns the number of available permits.
     pub fn available_permits(&self) -> usize {
         self.state().available
     }
 
-    /// Closes the semaphore: requests that wait, and later ones, are refused.
+    /// Closes the semaphore: waiting and later requests are refused.
     pub fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
@@ -150,7 +150,7 @@ impl BatchSemaphore {
         waiters.into_iter().for_each(|waiter| waiter.waker.wake());
     }
 
-    /// The same: here each operation may be overtaken.
+    /// Same as `close`, because here every operation is a scheduling point.
     pub fn close_no_scheduling_point(&self) {
         self.close();
     }
@@ -160,7 +160,7 @@ impl BatchSemaphore {
         self.state().is_closed
     }
 
-    /// Takes permits, if they are available.
+    /// Acquires permits if they are available.
     ///
     /// # Errors
     /// If the semaphore is closed, or if not enough permits are available.
@@ -180,7 +180,7 @@ impl BatchSemaphore {
         self.request(permits, false)
     }
 
-    /// Waits for permits. Later requests may get theirs before.
+    /// Waits for permits. Later requests may get their permits first.
     pub fn acquire_bypassable(&self, permits: usize) -> Acquire<'_> {
         self.request(permits, true)
     }
@@ -189,7 +189,7 @@ impl BatchSemaphore {
         Acquire { semaphore: self, permits, is_bypassable, number: None, is_done: false }
     }
 
-    /// Waits for permits. The thread is parked meanwhile.
+    /// Waits for permits. The thread is parked while it waits.
     ///
     /// # Errors
     /// If the semaphore is closed.
@@ -197,7 +197,7 @@ impl BatchSemaphore {
         super::block_on(self.acquire(permits))
     }
 
-    /// Gives permits back, or adds them.
+    /// Releases or adds permits.
     pub fn release(&self, permits: usize) {
         let mut state = self.state();
         state.available += permits;
@@ -213,14 +213,15 @@ impl Default for BatchSemaphore {
     }
 }
 
-/// A request. Dropping it ends the request, and gives permits back that it has not told of.
+/// The future of a request. Dropping it cancels the request, and releases permits that were granted but not yet
+/// returned by a poll.
 #[derive(Debug)]
 #[must_use]
 pub struct Acquire<'a> {
     semaphore: &'a BatchSemaphore,
     permits: usize,
     is_bypassable: bool,
-    /// Its number among the waiters, after the first poll that was pending.
+    /// The request's number among the waiters, set at the first pending poll.
     number: Option<u64>,
     is_done: bool,
 }

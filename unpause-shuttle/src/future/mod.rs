@@ -26,7 +26,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future until it is ready. The thread is parked meanwhile.
+/// Polls a future until it is ready. The thread is parked while it waits.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match run(future, &AtomicBool::new(false)) {
         Some(output) => output,
@@ -50,7 +50,7 @@ fn run<F: Future>(future: F, is_aborted: &AtomicBool) -> Option<F::Output> {
     }
 }
 
-/// Gives way to other tasks once.
+/// Yields once to other tasks.
 pub async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|context| {
@@ -64,7 +64,7 @@ pub async fn yield_now() {
     .await;
 }
 
-/// The end of a task that has no result.
+/// The error of a task that returned no result.
 #[derive(Debug, PartialEq, Eq)]
 pub enum JoinError {
     /// The task was aborted.
@@ -79,20 +79,20 @@ impl fmt::Display for JoinError {
 
 impl Error for JoinError {}
 
-/// The result of a task, and who waits for it.
+/// The result of a task, and the waker of the joining task.
 struct Ended<T> {
     result: Option<Result<T, JoinError>>,
     is_finished: bool,
     waker: Option<Waker>,
 }
 
-/// A task, as its handles know it.
+/// The state of a task, shared with its handles.
 struct Shared<T> {
     control: Arc<Control>,
     ended: Mutex<Ended<T>>,
 }
 
-/// The control of a task by its handles.
+/// The state by which handles control a task.
 #[derive(Debug)]
 struct Control {
     is_aborted: AtomicBool,
@@ -132,7 +132,7 @@ impl AbortHandle {
     }
 }
 
-/// A task.
+/// Waits for a task, and controls it.
 pub struct JoinHandle<T>(Arc<Shared<T>>);
 
 impl<T> JoinHandle<T> {
@@ -146,7 +146,7 @@ impl<T> JoinHandle<T> {
         self.0.control.is_finished.load(SeqCst)
     }
 
-    /// A handle that aborts the task.
+    /// Returns a handle that aborts the task.
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle(self.0.control.clone())
     }
@@ -174,17 +174,17 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// A value that moves to another thread, whatever its type.
+/// A value of any type that moves to another thread.
 struct Moved<T>(T);
 
-// SAFETY: shuttle polls the tasks of a test on one thread of the system, one at a time. So does the engine. On real
-// threads it is the test that promises it.
+// SAFETY: shuttle polls the tasks of a test on one OS thread, one at a time. The engine does the same. On real threads,
+// the test must guarantee that this is sound.
 unsafe impl<T> Send for Moved<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<T> Sync for Moved<T> {}
 
 impl<T> Moved<T> {
-    /// Takes the value, so that a closure captures the whole of `self`.
+    /// Takes the value, so that a closure captures all of `self`.
     fn take(self) -> T {
         self.0
     }
@@ -193,7 +193,7 @@ impl<T> Moved<T> {
 /// Spawns a task.
 ///
 /// # Panics
-/// If the system refuses a thread.
+/// If the system cannot create a thread.
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -202,10 +202,10 @@ where
     spawn_local(future)
 }
 
-/// Spawns a task that is not `Send`.
+/// Spawns a task that need not be `Send`.
 ///
 /// # Panics
-/// If the system refuses a thread.
+/// If the system cannot create a thread.
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + 'static,

@@ -1,4 +1,4 @@
-//! shuttle's `sync`: std's.
+//! shuttle's `sync`: std's items.
 
 pub use std::sync::{
     Arc, Barrier, BarrierWaitResult, Condvar, LockResult, Mutex, MutexGuard, Once, OnceState,
@@ -6,7 +6,7 @@ pub use std::sync::{
     WaitTimeoutResult, Weak, mpsc,
 };
 
-/// shuttle's `atomic`: std's.
+/// shuttle's `atomic`: std's items.
 pub mod atomic {
     pub use std::sync::atomic::*;
 }

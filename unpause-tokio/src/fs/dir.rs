@@ -1,4 +1,4 @@
-//! Directories, and properties of files.
+//! Directories and file metadata.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -32,7 +32,7 @@ impl FileType {
         FileType { is_file, is_dir, is_symlink: kind.is_symlink() }
     }
 
-    /// Returns `true` for a file with contents.
+    /// Returns `true` for a regular file.
     pub fn is_file(&self) -> bool {
         self.is_file
     }
@@ -48,7 +48,7 @@ impl FileType {
     }
 }
 
-/// Properties of a file or a directory. In a run they have no times and no permissions.
+/// Metadata of a file or a directory. In a run it contains no times and no permissions.
 #[derive(Clone, Debug)]
 pub struct Metadata(Of<sim::fs::Metadata, std::fs::Metadata>);
 
@@ -65,7 +65,7 @@ impl Metadata {
         }))
     }
 
-    /// Its kind.
+    /// Returns the kind of the file.
     pub fn file_type(&self) -> FileType {
         match &self.0 {
             Of::Run(metadata) => FileType::of_run(metadata.file_type()),
@@ -73,7 +73,7 @@ impl Metadata {
         }
     }
 
-    /// Returns `true` for a file with contents.
+    /// Returns `true` for a regular file.
     pub fn is_file(&self) -> bool {
         self.file_type().is_file()
     }
@@ -88,12 +88,12 @@ impl Metadata {
         self.file_type().is_symlink()
     }
 
-    /// The length of a file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn len(&self) -> u64 {
         each!(&self.0, metadata => metadata.len())
     }
 
-    /// Its permissions. A file of a run has none, and fails the run.
+    /// Returns the permissions. A file of a run has no permissions, so the call fails the run.
     #[track_caller]
     pub fn permissions(&self) -> std::fs::Permissions {
         match &self.0 {
@@ -112,7 +112,7 @@ impl Metadata {
         }
     }
 
-    /// The time of the last change of the contents.
+    /// Returns the time of the last change of the contents.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) in a run.
@@ -120,7 +120,7 @@ impl Metadata {
         self.time(std::fs::Metadata::modified)
     }
 
-    /// The time of the last access.
+    /// Returns the time of the last access.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) in a run.
@@ -128,7 +128,7 @@ impl Metadata {
         self.time(std::fs::Metadata::accessed)
     }
 
-    /// The time of the creation.
+    /// Returns the time of creation.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) in a run.
@@ -153,7 +153,7 @@ impl ReadDir {
         }))
     }
 
-    /// The next entry.
+    /// Returns the next entry.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -161,7 +161,7 @@ impl ReadDir {
         std::future::poll_fn(|cx| self.poll_next_entry(cx)).await
     }
 
-    /// The same as for [`next_entry`](Self::next_entry).
+    /// Like [`next_entry`](Self::next_entry), as a poll.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -184,17 +184,17 @@ impl ReadDir {
 pub struct DirEntry(Of<sim::fs::DirEntry, real::fs::DirEntry>);
 
 impl DirEntry {
-    /// Its path: the directory joined with its name.
+    /// Returns the path of the entry: the directory path joined with the entry's name.
     pub fn path(&self) -> PathBuf {
         each!(&self.0, entry => entry.path())
     }
 
-    /// Its name.
+    /// Returns the name of the entry.
     pub fn file_name(&self) -> OsString {
         each!(&self.0, entry => entry.file_name())
     }
 
-    /// Its properties.
+    /// Returns the metadata of the entry.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -205,7 +205,7 @@ impl DirEntry {
         }))
     }
 
-    /// Its kind.
+    /// Returns the kind of the entry.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -217,7 +217,7 @@ impl DirEntry {
     }
 }
 
-/// Makes directories.
+/// Creates directories.
 #[derive(Debug, Default)]
 pub struct DirBuilder {
     recursive: bool,
@@ -225,26 +225,26 @@ pub struct DirBuilder {
 }
 
 impl DirBuilder {
-    /// Makes one directory.
+    /// Creates a builder for one directory.
     pub fn new() -> DirBuilder {
         DirBuilder::default()
     }
 
-    /// Makes those above it, too.
+    /// Sets whether missing parent directories are created, too.
     pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
         self.recursive = recursive;
         self.real.recursive(recursive);
         self
     }
 
-    /// Its mode, outside of runs.
+    /// Sets the mode of the directory. Used outside of runs only.
     #[cfg(unix)]
     pub fn mode(&mut self, mode: u32) -> &mut DirBuilder {
         self.real.mode(mode);
         self
     }
 
-    /// Makes the directory.
+    /// Creates the directory.
     ///
     /// # Errors
     /// The errors of tokio's function.

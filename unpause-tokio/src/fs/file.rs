@@ -13,11 +13,11 @@ use sim::__private::{in_run, refuse};
 use super::Metadata;
 use crate::kinds::{Of, each};
 
-/// An open file: in a run one of [`sim::fs`], else tokio's.
+/// An open file: in a run a file of [`sim::fs`], else tokio's.
 #[derive(Debug)]
 pub struct File(Of<sim::fs::File, real::fs::File>);
 
-/// The buffer of tokio's file, until it is set.
+/// The default buffer size of tokio's file.
 const BUFFER: usize = 2 * 1024 * 1024;
 
 impl File {
@@ -45,7 +45,7 @@ impl File {
         })
     }
 
-    /// Opens a file for writing, which is made, or cut to length 0.
+    /// Opens a file for writing. Creates the file, or truncates an existing file to length 0.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -71,17 +71,17 @@ impl File {
         })
     }
 
-    /// The options of opening.
+    /// Returns the options with which a file is opened.
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
 
-    /// A file of std, which is one of the operating system. Its calls panic in a run.
+    /// Wraps a std file, which belongs to the operating system. Its calls panic in a run.
     pub fn from_std(std: std::fs::File) -> File {
         File(Of::Real(real::fs::File::from_std(std)))
     }
 
-    /// Makes contents and properties durable.
+    /// Makes contents and metadata durable.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -105,7 +105,7 @@ impl File {
         each!(&self.0, file => file.set_len(size).await)
     }
 
-    /// Properties of the file.
+    /// Returns the metadata of the file.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -120,7 +120,7 @@ impl File {
         }
     }
 
-    /// Another `File` of the same open file.
+    /// Returns another `File` for the same open file.
     ///
     /// # Errors
     /// The errors of tokio's function.
@@ -131,7 +131,7 @@ impl File {
         }))
     }
 
-    /// The file of std. A file of a run is none, and fails the run.
+    /// Returns the std file. A file of a run is not a std file, so the call fails the run.
     pub async fn into_std(self) -> std::fs::File {
         match self.0 {
             Of::Run(_) => no_std(Location::caller()),
@@ -139,10 +139,10 @@ impl File {
         }
     }
 
-    /// The file of std, unless an operation is under way.
+    /// Returns the std file, unless an operation is in progress.
     ///
     /// # Errors
-    /// With the file if one is, and for a file of a run.
+    /// Returns the `File` if an operation is in progress, or if it is a file of a run.
     #[allow(clippy::result_large_err, reason = "the type of tokio")]
     pub fn try_into_std(self) -> Result<std::fs::File, File> {
         match self.0 {
@@ -151,7 +151,7 @@ impl File {
         }
     }
 
-    /// Sets the permissions, which a file of a run has not.
+    /// Sets the permissions, which a file of a run does not have.
     ///
     /// # Errors
     /// [`Unsupported`](io::ErrorKind::Unsupported) in a run.
@@ -162,14 +162,14 @@ impl File {
         }
     }
 
-    /// Sets the buffer of tokio's file. A file of a run has no buffer.
+    /// Sets the buffer size of tokio's file. A file of a run has no buffer.
     pub fn set_max_buf_size(&mut self, size: usize) {
         if let Of::Real(file) = &mut self.0 {
             file.set_max_buf_size(size);
         }
     }
 
-    /// The buffer of tokio's file.
+    /// Returns the buffer size of tokio's file.
     pub fn max_buf_size(&self) -> usize {
         match &self.0 {
             Of::Run(_) => BUFFER,
@@ -280,34 +280,34 @@ macro_rules! options {
 }
 
 options! {
-    /// Opens for reading.
+    /// Sets whether the file is opened for reading.
     read;
-    /// Opens for writing.
+    /// Sets whether the file is opened for writing.
     write;
-    /// Opens for writing at the end.
+    /// Sets whether writes append at the end.
     append;
-    /// Cuts the file to length 0.
+    /// Sets whether the file is truncated to length 0.
     truncate;
-    /// Makes the file if there is none.
+    /// Sets whether a missing file is created.
     create;
-    /// Creates the file. Fails if it exists.
+    /// Sets whether a new file must be created; opening fails if the file exists.
     create_new;
 }
 
 impl OpenOptions {
-    /// None of the options is set.
+    /// Creates options of which no option is set.
     pub fn new() -> OpenOptions {
         OpenOptions { sim: sim::fs::OpenOptions::new(), real: real::fs::OpenOptions::new() }
     }
 
-    /// The mode of a new file, outside of runs.
+    /// Sets the mode of a new file. Used outside of runs only.
     #[cfg(unix)]
     pub fn mode(&mut self, mode: u32) -> &mut OpenOptions {
         self.real.mode(mode);
         self
     }
 
-    /// Flags of the system, outside of runs.
+    /// Sets flags of the operating system. Used outside of runs only.
     #[cfg(unix)]
     pub fn custom_flags(&mut self, flags: i32) -> &mut OpenOptions {
         self.real.custom_flags(flags);

@@ -1,9 +1,9 @@
 //! Files: in a run the files of [`sim::fs`], which belong to a node and may lose unsynced data;
 //! elsewhere tokio's.
 //!
-//! A run has no symbolic links, permissions and times: `symlink` and `set_permissions` are tokio's everywhere, and
-//! panic in a run for want of a runtime. A write to a file of a run is done when its future is ready; a write to
-//! tokio's file is done after a `flush`.
+//! A run has no symbolic links, permissions or times. `symlink` and `set_permissions` are tokio's everywhere, and panic
+//! in a run because there is no tokio runtime. A write to a file of a run is complete when its future is ready. A write
+//! to tokio's file is complete only after a `flush`.
 
 mod dir;
 mod file;
@@ -25,7 +25,7 @@ pub use self::dir::{DirBuilder, DirEntry, FileType, Metadata, ReadDir};
 pub use self::file::{File, OpenOptions};
 
 pin_project! {
-    /// A call of a run, or tokio's.
+    /// A call in a run, or a call of tokio.
     #[project = EitherCall]
     enum Either<S, R> {
         Run { #[pin] call: S },
@@ -64,35 +64,35 @@ macro_rules! by_path {
 }
 
 by_path! {
-    /// The path from the root, without links, `.` and `..`.
+    /// Returns the absolute path, without links, `.` and `..`.
     canonicalize(path) -> PathBuf;
-    /// Copies the contents of a file, and returns their length.
+    /// Copies the contents of a file, and returns the number of bytes.
     copy(from, to) -> u64;
-    /// Makes a directory.
+    /// Creates a directory.
     create_dir(path) -> ();
-    /// Makes a directory, and those above it that are missing.
+    /// Creates a directory and its missing parent directories.
     create_dir_all(path) -> ();
-    /// Gives a file another name.
+    /// Creates another name for a file.
     hard_link(original, link) -> ();
     /// Reads a file.
     read(path) -> Vec<u8>;
-    /// The path that a symbolic link has. A run has no links.
+    /// Returns the target of a symbolic link. A run has no symbolic links.
     read_link(path) -> PathBuf;
-    /// Reads a file of text.
+    /// Reads a text file.
     read_to_string(path) -> String;
     /// Removes an empty directory.
     remove_dir(path) -> ();
-    /// Removes a directory and all that is in it.
+    /// Removes a directory and its contents.
     remove_dir_all(path) -> ();
     /// Removes a file.
     remove_file(path) -> ();
     /// Renames a file or a directory.
     rename(from, to) -> ();
-    /// Returns `true` if there is a file or a directory of this name.
+    /// Returns `true` if a file or a directory has this name.
     try_exists(path) -> bool;
 }
 
-/// Writes a file, which is made, or cut to length 0.
+/// Writes a file. Creates the file, or truncates an existing file to length 0 first.
 ///
 /// # Errors
 /// The errors of tokio's function of this name.
@@ -108,7 +108,7 @@ pub fn write(
     }
 }
 
-/// Properties of a file or a directory.
+/// Returns the metadata of a file or a directory.
 ///
 /// # Errors
 /// The errors of tokio's function of this name.
@@ -122,7 +122,7 @@ pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metad
     Metadata::of(call)
 }
 
-/// Like [`metadata`], of a symbolic link itself. A run has none.
+/// Like [`metadata`], but does not follow a symbolic link. A run has no symbolic links.
 ///
 /// # Errors
 /// The errors of tokio's function of this name.
@@ -138,7 +138,7 @@ pub fn symlink_metadata(
     Metadata::of(call)
 }
 
-/// The entries of a directory.
+/// Returns the entries of a directory.
 ///
 /// # Errors
 /// The errors of tokio's function of this name.

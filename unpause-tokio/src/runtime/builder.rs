@@ -8,7 +8,7 @@ use sim::__private::in_run;
 
 use super::{LocalRuntime, Runtime};
 
-/// Makes a runtime: tokio's [`Builder`](real::runtime::Builder), with its settings.
+/// Creates a runtime: tokio's [`Builder`](real::runtime::Builder), with its settings.
 ///
 /// ```
 /// let runtime = tokio::runtime::Builder::new_current_thread().thread_name("worker").build().unwrap();
@@ -17,7 +17,7 @@ use super::{LocalRuntime, Runtime};
 #[derive(Debug)]
 pub struct Builder(real::runtime::Builder);
 
-/// Writes the settings, which are handed on.
+/// Writes the functions that forward settings to tokio's builder.
 macro_rules! settings {
     ($($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("See [tokio's](real::runtime::Builder::", stringify!($name), ").")]
@@ -30,12 +30,12 @@ macro_rules! settings {
 }
 
 impl Builder {
-    /// A runtime whose tasks are all on the thread of `block_on`.
+    /// Creates a builder of a runtime that runs all tasks on the thread of `block_on`.
     pub fn new_current_thread() -> Builder {
         Builder(real::runtime::Builder::new_current_thread())
     }
 
-    /// A runtime with several threads.
+    /// Creates a builder of a runtime with several threads.
     #[cfg(feature = "rt-multi-thread")]
     pub fn new_multi_thread() -> Builder {
         Builder(real::runtime::Builder::new_multi_thread())
@@ -66,16 +66,16 @@ impl Builder {
         on_thread_unpark(f: impl Fn() + Send + Sync + 'static);
     }
 
-    /// The runtime.
+    /// Creates the runtime.
     ///
     /// # Errors
-    /// In a run, which is a runtime itself, and if the system gives no threads.
+    /// In a run, which is a runtime itself, or if the system cannot create threads.
     pub fn build(&mut self) -> io::Result<Runtime> {
         refused()?;
         self.0.build().map(Runtime::of)
     }
 
-    /// A runtime for tasks that need not be `Send`.
+    /// Creates a runtime for tasks that need not be `Send`.
     ///
     /// # Errors
     /// The same as for [`build`](Self::build).

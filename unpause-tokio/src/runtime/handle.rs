@@ -1,4 +1,4 @@
-//! Handles of runtimes, and of the run.
+//! Handles of runtimes and of the run.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use crate::task::{self, JoinHandle};
 
 /// Spawns tasks: tokio's [`Handle`](real::runtime::Handle).
 ///
-/// In a run each handle, also one of a runtime that exists outside, spawns into the run.
+/// In a run, every handle spawns into the run, including the handle of an outside runtime.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -32,10 +32,10 @@ enum Inner {
 }
 
 impl Handle {
-    /// The run, or the runtime of this thread.
+    /// Returns the handle of the run, or of the runtime of this thread.
     ///
     /// # Panics
-    /// If there is neither.
+    /// If there is no run and no runtime.
     #[track_caller]
     pub fn current() -> Handle {
         match in_run() {
@@ -44,10 +44,10 @@ impl Handle {
         }
     }
 
-    /// The run, or the runtime of this thread.
+    /// Returns the handle of the run, or of the runtime of this thread.
     ///
     /// # Errors
-    /// If there is neither.
+    /// If there is no run and no runtime.
     pub fn try_current() -> Result<Handle, TryCurrentError> {
         match in_run() {
             true => Ok(Handle(Inner::Run)),
@@ -59,10 +59,10 @@ impl Handle {
         Handle(Inner::Runtime(handle.clone()))
     }
 
-    /// The handle of a runtime.
+    /// Returns tokio's handle of the runtime.
     ///
     /// # Panics
-    /// If it belongs to a run.
+    /// If the handle belongs to a run.
     #[track_caller]
     pub(crate) fn real(&self) -> &real::runtime::Handle {
         match &self.0 {
@@ -99,7 +99,8 @@ impl Handle {
         }
     }
 
-    /// Runs a future to its end on this thread. In a run it fails the run: await the future.
+    /// Runs a future to completion on this thread. In a run it fails the run: await the future
+    /// instead.
     ///
     /// # Panics
     /// In a task of a runtime.
@@ -109,7 +110,8 @@ impl Handle {
         self.real().block_on(future)
     }
 
-    /// Makes it the runtime of this thread until the guard is dropped. In a run it does nothing.
+    /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run
+    /// it does nothing.
     pub fn enter(&self) -> EnterGuard<'_> {
         let real = match in_run() {
             true => None,
@@ -118,7 +120,7 @@ impl Handle {
         EnterGuard { _real: real, _handle: PhantomData }
     }
 
-    /// The flavor of the runtime. All tasks of a run are on one thread.
+    /// Returns the flavor of the runtime. All tasks of a run share one thread.
     pub fn runtime_flavor(&self) -> RuntimeFlavor {
         match &self.0 {
             Inner::Run => RuntimeFlavor::CurrentThread,
@@ -126,16 +128,16 @@ impl Handle {
         }
     }
 
-    /// The number of the runtime.
+    /// Returns the id of the runtime.
     ///
     /// # Panics
-    /// If it is the handle of a run, which has none.
+    /// If it is the handle of a run, which has no id.
     #[track_caller]
     pub fn id(&self) -> Id {
         self.real().id()
     }
 
-    /// The name of the runtime. A run has none.
+    /// Returns the name of the runtime. A run has no name.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Inner::Run => None,
@@ -143,10 +145,10 @@ impl Handle {
         }
     }
 
-    /// The figures of the runtime.
+    /// Returns the metrics of the runtime.
     ///
     /// # Panics
-    /// If it is the handle of a run, which has none.
+    /// If it is the handle of a run, which has no metrics.
     #[track_caller]
     pub fn metrics(&self) -> RuntimeMetrics {
         self.real().metrics()
@@ -162,7 +164,8 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// Makes a runtime the runtime of this thread: tokio's [`EnterGuard`](real::runtime::EnterGuard).
+/// Keeps a runtime the current runtime of this thread: tokio's
+/// [`EnterGuard`](real::runtime::EnterGuard).
 #[derive(Debug)]
 #[must_use = "the runtime is left at once"]
 pub struct EnterGuard<'a> {

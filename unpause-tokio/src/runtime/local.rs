@@ -8,7 +8,7 @@ use real::runtime::LocalOptions;
 use super::{Builder, Handle};
 use crate::task::JoinHandle;
 
-/// A runtime on one thread: tokio's [`LocalRuntime`](real::runtime::LocalRuntime). In a run none can be made.
+/// A runtime on one thread: tokio's [`LocalRuntime`](real::runtime::LocalRuntime). A run refuses to create one.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -29,7 +29,7 @@ impl LocalRuntime {
         LocalRuntime { real, handle }
     }
 
-    /// A runtime with all that the features have.
+    /// Creates a runtime with all drivers that the features enable.
     ///
     /// # Errors
     /// In a run.

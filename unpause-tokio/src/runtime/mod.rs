@@ -1,4 +1,5 @@
-//! Runtimes: tokio's. In a run there is the run instead, which [`Handle::current`] gives.
+//! tokio's runtimes. In a run, the run takes the place of a runtime, and [`Handle::current`]
+//! returns its handle.
 
 #[macro_use]
 mod shared;
@@ -16,5 +17,5 @@ pub use self::handle::{EnterGuard, Handle};
 pub use self::local::LocalRuntime;
 pub use self::runtime::Runtime;
 
-/// The remedy for code of a run that blocks its thread until a future is ready.
+/// The problem and remedy for code in a run that blocks its thread until a future is ready.
 const BLOCKS: &str = "block_on blocks its thread, and all tasks of a run are on one: write .await, or spawn the future";

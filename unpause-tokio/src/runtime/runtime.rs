@@ -7,7 +7,7 @@ use crate::task::JoinHandle;
 
 /// A runtime: tokio's [`Runtime`](real::runtime::Runtime).
 ///
-/// In a run none can be made. An existing runtime spawns into the run.
+/// A run refuses to create a runtime. An existing runtime spawns into the run.
 ///
 /// ```
 /// let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -25,10 +25,10 @@ impl Runtime {
         Runtime { real, handle }
     }
 
-    /// A runtime with a thread for each processor.
+    /// Creates a runtime with one thread per processor.
     ///
     /// # Errors
-    /// In a run, and if the system gives no threads.
+    /// In a run, or if the system cannot create threads.
     #[cfg(feature = "rt-multi-thread")]
     pub fn new() -> std::io::Result<Runtime> {
         super::Builder::new_multi_thread().enable_all().build()

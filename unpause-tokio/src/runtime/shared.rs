@@ -1,10 +1,10 @@
-//! The part that runtimes have in common.
+//! The functions common to both kinds of runtimes.
 
-/// The functions that both kinds of runtimes have, which are in `real` and have a `handle`.
+/// Writes the functions common to both kinds of runtimes, which contain the fields `real` and `handle`.
 macro_rules! shared {
     ($runtime:ident) => {
         impl $runtime {
-            /// The handle of the runtime.
+            /// Returns the handle of the runtime.
             pub fn handle(&self) -> &crate::runtime::Handle {
                 &self.handle
             }
@@ -19,7 +19,7 @@ macro_rules! shared {
                 self.handle.spawn_blocking(f)
             }
 
-            /// Runs a future to its end on this thread. In a run it fails the run: await the future.
+            /// Runs a future to completion on this thread. In a run it fails the run: await the future instead.
             ///
             /// # Panics
             /// In a task of a runtime.
@@ -29,22 +29,23 @@ macro_rules! shared {
                 self.real.block_on(future)
             }
 
-            /// Makes it the runtime of this thread until the guard is dropped. In a run it does nothing.
+            /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run it does
+            /// nothing.
             pub fn enter(&self) -> crate::runtime::EnterGuard<'_> {
                 self.handle.enter()
             }
 
-            /// Ends the runtime, and waits for its threads no longer than `duration`.
+            /// Shuts the runtime down, and waits at most `duration` for its threads.
             pub fn shutdown_timeout(self, duration: std::time::Duration) {
                 self.real.shutdown_timeout(duration);
             }
 
-            /// Ends the runtime without waiting for its threads.
+            /// Shuts the runtime down without waiting for its threads.
             pub fn shutdown_background(self) {
                 self.real.shutdown_background();
             }
 
-            /// The figures of the runtime.
+            /// Returns the metrics of the runtime.
             pub fn metrics(&self) -> real::runtime::RuntimeMetrics {
                 self.real.metrics()
             }

@@ -1,4 +1,4 @@
-//! Handles that end a task, without its result.
+//! Handles that end a task but do not return its result.
 
 use std::fmt;
 
@@ -29,14 +29,14 @@ impl AbortHandle {
         AbortHandle(Of::Real(handle))
     }
 
-    /// Aborts the task before its next step, or its next poll. Not a point. Without effect if it
+    /// Aborts the task before its next step, or its next poll. Not a point. No effect if the task
     /// has ended.
     #[track_caller]
     pub fn abort(&self) {
         each!(&self.0, handle => handle.abort())
     }
 
-    /// The number of the task.
+    /// Returns the id of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
             Of::Run(handle) => Id::of_run(handle.id()),

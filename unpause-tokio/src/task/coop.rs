@@ -1,4 +1,4 @@
-//! tokio's `task::coop`: the budget after which a task of a runtime gives way. A run has none.
+//! tokio's `task::coop`: the budget after which a task of a runtime yields. A run has no budget.
 
 use std::future::Future;
 
@@ -6,7 +6,7 @@ use sim::__private::in_run;
 
 pub use real::task::coop::*;
 
-/// Gives way to other tasks if the budget is used up. In a run it is a point.
+/// Yields to other tasks if the budget is used up. In a run it is a point.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,4 +1,4 @@
-//! The numbers of tasks.
+//! Task ids.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use sim::__private::in_run;
 
 use crate::kinds::{Of, each};
 
-/// The number of a task: tokio's [`Id`](real::task::Id). In a run, the tasks have numbers of that run.
+/// The id of a task: tokio's [`Id`](real::task::Id). In a run, task ids belong to that run.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -29,10 +29,10 @@ impl Id {
     }
 }
 
-/// The number of the current task.
+/// Returns the id of the current task.
 ///
 /// # Panics
-/// Outside of tasks that were spawned: the body of a test has none.
+/// Outside of spawned tasks. For example, the body of a test has no id.
 #[track_caller]
 pub fn id() -> Id {
     match in_run() {
@@ -41,7 +41,7 @@ pub fn id() -> Id {
     }
 }
 
-/// The number of the current task; none outside of tasks.
+/// Returns the id of the current task, or `None` outside of tasks.
 pub fn try_id() -> Option<Id> {
     match in_run() {
         true => sim::task::try_id().map(Id::of_run),

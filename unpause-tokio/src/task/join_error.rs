@@ -1,4 +1,4 @@
-//! The error of a task that gave no result.
+//! The error of a task that returned no result.
 
 use std::any::Any;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::io;
 use super::Id;
 use crate::kinds::{Of, each};
 
-/// The error of a task that gave no result: tokio's [`JoinError`](real::task::JoinError).
+/// The error of a task that returned no result: tokio's [`JoinError`](real::task::JoinError).
 ///
-/// In a run, a panic that no handle gets as such an error fails the run.
+/// If no handle receives a panic as a `JoinError`, the run fails.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -39,7 +39,7 @@ impl JoinError {
         each!(&self.0, error => error.is_panic())
     }
 
-    /// The number of the task.
+    /// Returns the id of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
             Of::Run(error) => Id::of_run(error.id()),
@@ -47,7 +47,7 @@ impl JoinError {
         }
     }
 
-    /// The payload of the panic.
+    /// Returns the payload of the panic.
     ///
     /// # Panics
     /// If the task was aborted.
@@ -56,10 +56,10 @@ impl JoinError {
         each!(self.0, error => error.into_panic())
     }
 
-    /// The payload of the panic.
+    /// Returns the payload of the panic.
     ///
     /// # Errors
-    /// Gives the error back if the task was aborted.
+    /// Returns the error itself if the task was aborted.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         match self.0 {
             Of::Run(error) => error.try_into_panic().map_err(JoinError::of_run),

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use super::{AbortHandle, Id, JoinError};
 
-/// Waits for a task and gives its result: tokio's [`JoinHandle`](real::task::JoinHandle).
+/// Waits for a task and returns its result: tokio's [`JoinHandle`](real::task::JoinHandle).
 ///
-/// In a run the await is a point. Dropping it detaches the task.
+/// In a run the await is a point. Dropping the handle detaches the task.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -26,13 +26,13 @@ enum Inner<T> {
     Runtime(real::task::JoinHandle<T>),
 }
 
-/// The poll of a handle of a run, which needs a result without borrows. A handle is a future for any result, as tokio's
-/// is; that it has none is known where the task is spawned.
+/// The poll function of a run's handle, which requires `T: 'static`. `JoinHandle` is a future for every `T`, like
+/// tokio's, so the bound is checked where the task is spawned.
 type PollRun<T> =
     fn(Pin<&mut sim::JoinHandle<T>>, &mut Context<'_>) -> Poll<Result<T, sim::JoinError>>;
 
 impl<T: 'static> JoinHandle<T> {
-    /// The handle of a task that was just spawned. It gets the panic of the task.
+    /// Creates the handle of a newly spawned task. The handle receives the panic of the task.
     pub(crate) fn of_run(handle: sim::JoinHandle<T>) -> JoinHandle<T> {
         sim::__private::give_panic(&handle.abort_handle());
         JoinHandle(Inner::Run { handle, poll: Future::poll })
@@ -61,7 +61,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// The number of the task.
+    /// Returns the id of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
             Inner::Run { handle, .. } => Id::of_run(handle.id()),
@@ -69,7 +69,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// A handle that can only end the task.
+    /// Returns a handle that can only end the task.
     pub fn abort_handle(&self) -> AbortHandle {
         match &self.0 {
             Inner::Run { handle, .. } => AbortHandle::of_run(handle.abort_handle()),
@@ -89,7 +89,7 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-// Both kinds of handles are.
+// Both kinds of handles are `Unpin`.
 impl<T> Unpin for JoinHandle<T> {}
 
 impl<T> fmt::Debug for JoinHandle<T> {

@@ -9,10 +9,10 @@ use sim::__private::in_run;
 use super::{AbortHandle, Id, JoinError, LocalSet};
 use crate::runtime::Handle;
 
-/// Tasks that are joined in the order of their ends: tokio's [`JoinSet`](real::task::JoinSet).
+/// Tasks that are joined in the order in which they end: tokio's [`JoinSet`](real::task::JoinSet).
 ///
-/// The tasks belong to the run or the runtime in which the first of them is spawned. Dropping the
-/// set aborts them.
+/// The tasks belong to the run or the runtime in which the first task of the set is spawned. Dropping the set aborts
+/// its tasks.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -27,22 +27,22 @@ use crate::runtime::Handle;
 pub struct JoinSet<T>(Inner<T>);
 
 enum Inner<T> {
-    /// It never had a task.
+    /// The set has never had a task.
     Empty,
     Run(sim::task::JoinSet<T>),
     Runtime(real::task::JoinSet<T>),
 }
 
-/// The result of a task, with its number.
+/// The result of a task, with its id.
 type Joined<T> = Result<(Id, T), JoinError>;
 
 impl<T> JoinSet<T> {
-    /// A set without tasks.
+    /// Creates a set without tasks.
     pub fn new() -> JoinSet<T> {
         JoinSet(Inner::Empty)
     }
 
-    /// The number of tasks that were not joined, ended or not.
+    /// Returns the number of tasks not yet joined, ended or not.
     pub fn len(&self) -> usize {
         match &self.0 {
             Inner::Empty => 0,
@@ -57,7 +57,7 @@ impl<T> JoinSet<T> {
     }
 }
 
-/// Writes the functions that spawn: each by the function of a run's set or of tokio's set.
+/// Writes the spawn functions. Each calls the function of a run's set or of tokio's set.
 macro_rules! spawns {
     ($($(#[$attribute:meta])* $name:ident[$($bounds:tt)*]($task:ident$(, $on:ident: $type:ty)?)
         $run:ident($($here:expr),*), $real:ident($($given:expr),*);)*) => {$(
@@ -81,12 +81,12 @@ macro_rules! spawns {
 
 impl<T: Send + 'static> JoinSet<T> {
     spawns! {
-        /// Spawns a task of the set: see [`spawn`](super::spawn).
+        /// Spawns a task in the set: see [`spawn`](super::spawn).
         ///
         /// # Panics
         /// Outside of runs, if the thread has no runtime.
         spawn[Future<Output = T> + Send](task) spawn(task), spawn(task);
-        /// Spawns a task of the set on a runtime; in a run, into the run.
+        /// Spawns a task in the set on a runtime. In a run, the task is spawned into the run.
         spawn_on[Future<Output = T> + Send](task, handle: &Handle)
             spawn(task), spawn_on(task, handle.real());
         /// Calls a function that may block its thread: see [`spawn_blocking`](super::spawn_blocking).
@@ -94,7 +94,7 @@ impl<T: Send + 'static> JoinSet<T> {
         /// # Panics
         /// Outside of runs, if the thread has no runtime.
         spawn_blocking[FnOnce() -> T + Send](f) spawn_blocking(f), spawn_blocking(f);
-        /// Like [`spawn_blocking`](Self::spawn_blocking), on a runtime; in a run, in the run.
+        /// Like [`spawn_blocking`](Self::spawn_blocking), on a runtime. In a run, the task is spawned into the run.
         spawn_blocking_on[FnOnce() -> T + Send](f, handle: &Handle)
             spawn_blocking(f), spawn_blocking_on(f, handle.real());
     }
@@ -107,12 +107,12 @@ impl<T: 'static> JoinSet<T> {
         /// # Panics
         /// Outside of a [`LocalSet`] and of a local runtime.
         spawn_local[Future<Output = T>](task) spawn_local(task), spawn_local(task);
-        /// Spawns a task of the set into a [`LocalSet`].
+        /// Spawns a task in the set on a [`LocalSet`].
         spawn_local_on[Future<Output = T>](task, local: &LocalSet)
             spawn_local_on(task, local.of_run()), spawn_local_on(task, local.of_runtime());
     }
 
-    /// The set for a task that is spawned here. An empty set may change from one kind to the other.
+    /// Returns the inner set for a task spawned here. An empty set may change from one kind to the other.
     fn here(&mut self) -> Here<'_, T> {
         let in_run = in_run();
         if self.is_empty() {
@@ -135,22 +135,22 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Waits for the next task that ends, and gives its result; `None` if there is none. Cancel safe.
+    /// Waits for the next task to end, and returns its result; `None` if the set is empty. Cancel safe.
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// Like [`join_next`](Self::join_next), with the number of the task.
+    /// Like [`join_next`](Self::join_next), with the task id.
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
 
-    /// Polls for the next task that ends.
+    /// Polls for the end of the next task.
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         self.poll_join_next_with_id(cx).map(|next| next.map(without_id))
     }
 
-    /// Like [`poll_join_next`](Self::poll_join_next), with the number of the task.
+    /// Like [`poll_join_next`](Self::poll_join_next), with the task id.
     pub fn poll_join_next_with_id(
         &mut self,
         cx: &mut Context<'_>,
@@ -162,12 +162,12 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// The result of a task that has ended, if any. Not a point.
+    /// Returns the result of a task that has ended, if any. Not a point.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_join_next_with_id().map(without_id)
     }
 
-    /// Like [`try_join_next`](Self::try_join_next), with the number of the task.
+    /// Like [`try_join_next`](Self::try_join_next), with the task id.
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         match &mut self.0 {
             Inner::Empty => None,
@@ -182,7 +182,7 @@ impl<T: 'static> JoinSet<T> {
         while self.join_next().await.is_some() {}
     }
 
-    /// Waits for all tasks, and gives their results in the order in which they ended.
+    /// Waits for all tasks, and returns their results in the order in which they ended.
     ///
     /// # Panics
     /// If a task panicked or was aborted.
@@ -200,7 +200,7 @@ impl<T: 'static> JoinSet<T> {
         results
     }
 
-    /// Ends all tasks before their next steps. They are still to be joined. Not a point.
+    /// Aborts all tasks before their next steps. The tasks must still be joined. Not a point.
     #[track_caller]
     pub fn abort_all(&mut self) {
         match &mut self.0 {
@@ -210,7 +210,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Removes all tasks. They continue on their own.
+    /// Removes all tasks. The tasks continue to run.
     pub fn detach_all(&mut self) {
         match &mut self.0 {
             Inner::Empty => {}
@@ -232,7 +232,7 @@ fn without_id<T>(joined: Joined<T>) -> Result<T, JoinError> {
     joined.map(|(_, output)| output)
 }
 
-/// A set that has tasks.
+/// An inner set that can take a task.
 enum Here<'a, T> {
     Run(&'a mut sim::task::JoinSet<T>),
     Runtime(&'a mut real::task::JoinSet<T>),
@@ -250,7 +250,7 @@ impl<T> fmt::Debug for JoinSet<T> {
     }
 }
 
-/// A set with a task for each item.
+/// Creates a set with a task for each item.
 impl<T, F> FromIterator<F> for JoinSet<T>
 where
     F: Future<Output = T> + Send + 'static,

@@ -14,7 +14,7 @@ use crate::runtime::{Id, Runtime};
 /// Spawns a task that need not be `Send`, into the [`LocalSet`] or local runtime of this thread.
 ///
 /// # Panics
-/// If there is none.
+/// If the thread has no set and no local runtime.
 #[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -30,7 +30,7 @@ where
 pin_project! {
     /// Tasks on one thread, which need not be `Send`: tokio's [`LocalSet`](real::task::LocalSet).
     ///
-    /// In a run, its tasks are tasks of the run, which step whether or not the set is awaited.
+    /// In a run, its tasks are tasks of the run, which step even if the set is not awaited.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -46,19 +46,19 @@ pin_project! {
     pub struct LocalSet {
         #[pin]
         run: sim::task::LocalSet,
-        // Has the tasks that are spawned outside of runs.
+        // Contains the tasks spawned outside of runs.
         #[pin]
         runtime: real::task::LocalSet,
     }
 }
 
 impl LocalSet {
-    /// A set without tasks.
+    /// Creates a set without tasks.
     pub fn new() -> LocalSet {
         LocalSet::default()
     }
 
-    /// Makes it the set of this thread until the guard is dropped.
+    /// Makes this set the current set of this thread until the guard is dropped.
     pub fn enter(&self) -> LocalEnterGuard {
         match in_run() {
             true => LocalEnterGuard { _run: Some(self.run.enter()), _runtime: None },
@@ -66,7 +66,7 @@ impl LocalSet {
         }
     }
 
-    /// Spawns a task, which outside of runs is polled when the set is.
+    /// Spawns a task, which outside of runs is polled whenever the set is polled.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -79,14 +79,14 @@ impl LocalSet {
         }
     }
 
-    /// Runs a future to its end on this thread, with the tasks of the set. In a run it fails the run: await
-    /// [`run_until`](Self::run_until).
+    /// Runs a future to completion on this thread, together with the tasks of the set. In a run it fails the run: await
+    /// [`run_until`](Self::run_until) instead.
     #[track_caller]
     pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
         runtime.block_on(self.run_until(future))
     }
 
-    /// Waits for a future, in which [`spawn_local`] spawns into the set.
+    /// Waits for a future. Within this future, [`spawn_local`] spawns into the set.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         match in_run() {
             true => self.run.run_until(future).await,
@@ -94,7 +94,7 @@ impl LocalSet {
         }
     }
 
-    /// The number of the set.
+    /// Returns the id of the set.
     pub fn id(&self) -> Id {
         self.runtime.id()
     }
@@ -126,7 +126,7 @@ impl fmt::Debug for LocalSet {
     }
 }
 
-/// Makes a set the set of this thread: tokio's [`LocalEnterGuard`](real::task::LocalEnterGuard).
+/// Keeps a set the current set of this thread: tokio's [`LocalEnterGuard`](real::task::LocalEnterGuard).
 #[must_use = "the set is left at once"]
 pub struct LocalEnterGuard {
     _run: Option<sim::task::LocalEnterGuard>,

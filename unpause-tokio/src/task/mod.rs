@@ -25,7 +25,7 @@ use sim::__private::in_run;
 
 /// Spawns a task: into the run, or into the runtime of this thread.
 ///
-/// In a run it is not a point: the task can step from the next point on.
+/// In a run, spawning is not a point: the new task can step from the next point on.
 ///
 /// # Panics
 /// Outside of runs, if the thread has no runtime.
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// Calls a function that may block its thread: on a thread of tokio, or in a task of the run, in one step.
+/// Calls a function that may block its thread: on a tokio thread, or, in a run, as a task of one step.
 ///
 /// # Panics
 /// Outside of runs, if the thread has no runtime.
@@ -71,10 +71,10 @@ where
     }
 }
 
-/// Calls a function that may block its thread, on this thread. In a run it is a part of the step.
+/// Calls a function that may block its thread, on this thread. In a run, the call is a part of the current step.
 ///
 /// # Panics
-/// Outside of runs, in a runtime of one thread.
+/// Outside of runs, if the runtime is single-threaded.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Lets other tasks go first.
+/// Lets other tasks run first.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

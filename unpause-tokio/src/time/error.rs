@@ -1,4 +1,4 @@
-//! Errors of time-outs.
+//! Timeout errors.
 
 pub use real::time::error::Error;
 pub use sim::time::error::Elapsed;

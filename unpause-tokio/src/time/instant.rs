@@ -4,7 +4,8 @@ use std::fmt;
 
 use sim::__private::in_run;
 
-/// A moment: tokio's [`Instant`](real::time::Instant), but read from the clock of the run in a run.
+/// A moment: tokio's [`Instant`](real::time::Instant), but in a run it is read from the clock of
+/// the run.
 ///
 /// ```
 /// use tokio::time::{Duration, Instant};
@@ -18,7 +19,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// The current time. Not a point.
+    /// Returns the current time. Not a point.
     #[track_caller]
     pub fn now() -> Instant {
         let std = match in_run() {
@@ -48,7 +49,7 @@ impl Instant {
 sim::__instant!(Instant);
 
 impl fmt::Debug for Instant {
-    /// In a run, the time since its begin.
+    /// In a run, formats the time since the start of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.in_run().fmt(f)
     }

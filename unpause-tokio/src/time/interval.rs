@@ -1,4 +1,4 @@
-//! Ticks at regular times.
+//! Ticks at regular intervals.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -11,10 +11,10 @@ use crate::kinds::{Of, each};
 
 pub use real::time::MissedTickBehavior;
 
-/// Ticks at once, and then each time that `period` has passed.
+/// Ticks immediately, and then once every `period`.
 ///
 /// # Panics
-/// If `period` is zero. Outside of runs, if the thread has no runtime with time.
+/// If `period` is zero. Outside of runs, if the thread has no runtime with a timer.
 ///
 /// ```
 /// use tokio::time::{Duration, interval};
@@ -34,10 +34,10 @@ pub fn interval(period: Duration) -> Interval {
     }
 }
 
-/// Ticks first at `start`, and then each time that `period` has passed.
+/// Ticks first at `start`, and then once every `period`.
 ///
 /// # Panics
-/// If `period` is zero. Outside of runs, if the thread has no runtime with time.
+/// If `period` is zero. Outside of runs, if the thread has no runtime with a timer.
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     match in_run() {
@@ -46,12 +46,12 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     }
 }
 
-/// Ticks at regular times: tokio's [`Interval`](real::time::Interval).
+/// Ticks at regular intervals: tokio's [`Interval`](real::time::Interval).
 #[derive(Debug)]
 pub struct Interval(Of<sim::time::Interval, real::time::Interval>);
 
 impl Interval {
-    /// Waits for the next tick. Gives the moment for which it was planned. Cancel safe.
+    /// Waits for the next tick. Returns the moment for which the tick was scheduled. Cancel safe.
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
@@ -64,22 +64,22 @@ impl Interval {
         }
     }
 
-    /// The next tick comes a period from now.
+    /// Schedules the next tick one period from now.
     pub fn reset(&mut self) {
         each!(&mut self.0, interval => interval.reset());
     }
 
-    /// The next tick comes at once.
+    /// Schedules the next tick immediately.
     pub fn reset_immediately(&mut self) {
         each!(&mut self.0, interval => interval.reset_immediately());
     }
 
-    /// The next tick comes in `after`.
+    /// Schedules the next tick `after` from now.
     pub fn reset_after(&mut self, after: Duration) {
         each!(&mut self.0, interval => interval.reset_after(after));
     }
 
-    /// The next tick comes at `deadline`.
+    /// Schedules the next tick at `deadline`.
     pub fn reset_at(&mut self, deadline: Instant) {
         match &mut self.0 {
             Of::Run(interval) => interval.reset_at(deadline.in_run()),
@@ -87,7 +87,7 @@ impl Interval {
         }
     }
 
-    /// The treatment of late ticks.
+    /// Returns the treatment of late ticks.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         use sim::time::MissedTickBehavior as Ours;
         match &self.0 {
@@ -113,7 +113,7 @@ impl Interval {
         }
     }
 
-    /// The time between two ticks.
+    /// Returns the time between two ticks.
     pub fn period(&self) -> Duration {
         each!(&self.0, interval => interval.period())
     }

@@ -1,7 +1,7 @@
 //! Time: virtual in a run, and tokio's elsewhere.
 //!
-//! In a run the time moves when no task can step, paused or not: see [`sim::time`]. Elsewhere it is
-//! the time of the runtime, which a test may pause.
+//! In a run, the time advances when no task can step, paused or not: see [`sim::time`]. Elsewhere it is the time of the
+//! runtime, which a test may pause.
 
 pub mod error;
 mod instant;
@@ -24,7 +24,7 @@ mod clock {
 
     use sim::__private::in_run;
 
-    /// Stops the clock of the runtime. In a run it does nothing: the time moves only when no task can step.
+    /// Stops the clock of the runtime. In a run it does nothing, because the time advances only when no task can step.
     ///
     /// # Panics
     /// Outside of runs, if the runtime has several threads, or its clock is already paused.
@@ -35,8 +35,7 @@ mod clock {
         }
     }
 
-    /// Resumes the clock of the runtime. In a run it does nothing: the clock of the system moves no
-    /// run.
+    /// Resumes the clock of the runtime. In a run it does nothing, because the system clock does not affect a run.
     ///
     /// # Panics
     /// Outside of runs, if the clock is not paused.
@@ -47,9 +46,10 @@ mod clock {
         }
     }
 
-    /// Moves the time on.
+    /// Advances the time.
     ///
-    /// In a run it is a point, the move, and another point: tasks that are due step in any order.
+    /// In a run, the call consists of a point, the advance, and another point. So tasks whose timers expire step in any
+    /// order.
     ///
     /// # Panics
     /// Outside of runs, if the clock is not paused.

@@ -10,10 +10,10 @@ use sim::__private::in_run;
 
 use super::Instant;
 
-/// Waits until `duration` has passed since this call. In a run it is a point, also if `duration` is zero.
+/// Waits until `duration` has passed since this call. In a run it is a point, even if `duration` is zero.
 ///
 /// # Panics
-/// Outside of runs, if the thread has no runtime with time.
+/// Outside of runs, if the thread has no runtime with a timer.
 ///
 /// ```
 /// use tokio::time::{Duration, Instant, sleep};
@@ -36,7 +36,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// Waits until `deadline`; see [`sleep`].
 ///
 /// # Panics
-/// Outside of runs, if the thread has no runtime with time.
+/// Outside of runs, if the thread has no runtime with a timer.
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     match in_run() {
@@ -86,7 +86,7 @@ impl Sleep {
         Sleep { inner: Inner::Runtime { sleep } }
     }
 
-    /// The moment until which it waits.
+    /// Returns the moment until which the future waits.
     pub fn deadline(&self) -> Instant {
         match &self.inner {
             Inner::Run { sleep } => Instant::of_run(sleep.deadline()),
@@ -103,7 +103,7 @@ impl Sleep {
         }
     }
 
-    /// Waits until another moment from now on, also if it was ready before. Not a point.
+    /// Changes the deadline. The future then waits again, even if it was ready before. Not a point.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         match self.project().inner.project() {
             Pinned::Run { sleep } => sleep.reset(deadline.in_run()),

@@ -1,4 +1,4 @@
-//! Futures that are given up at a deadline.
+//! Futures with a deadline.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,13 +11,14 @@ use sim::__private::{elapsed, in_run};
 use super::Instant;
 use super::error::Elapsed;
 
-/// Waits for a future, but not longer than `duration`. If both are ready, the result of the future counts.
+/// Waits for a future, but at most for `duration`. If the future and the deadline are both ready, the call returns the
+/// result of the future.
 ///
 /// # Errors
 /// [`Elapsed`] if the deadline passed.
 ///
 /// # Panics
-/// Outside of runs, if the thread has no runtime with time.
+/// Outside of runs, if the thread has no runtime with a timer.
 ///
 /// ```
 /// use tokio::time::{Duration, timeout};
@@ -42,7 +43,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// [`Elapsed`] if the deadline passed.
 ///
 /// # Panics
-/// Outside of runs, if the thread has no runtime with time.
+/// Outside of runs, if the thread has no runtime with a timer.
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     match in_run() {
@@ -79,7 +80,7 @@ impl<F> Timeout<F> {
         Timeout { inner: Inner::Runtime { timeout } }
     }
 
-    /// The future inside.
+    /// Returns the inner future.
     pub fn get_ref(&self) -> &F {
         match &self.inner {
             Inner::Run { timeout } => timeout.get_ref(),
@@ -87,7 +88,7 @@ impl<F> Timeout<F> {
         }
     }
 
-    /// The future inside.
+    /// Returns the inner future.
     pub fn get_mut(&mut self) -> &mut F {
         match &mut self.inner {
             Inner::Run { timeout } => timeout.get_mut(),
@@ -95,7 +96,7 @@ impl<F> Timeout<F> {
         }
     }
 
-    /// The future inside, without a deadline.
+    /// Returns the inner future, without the deadline.
     pub fn into_inner(self) -> F {
         match self.inner {
             Inner::Run { timeout } => timeout.into_inner(),

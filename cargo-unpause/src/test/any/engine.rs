@@ -1,6 +1,6 @@
-//! The engine for test programs that do not depend on it: its sources, and its compiled form, a static library.
+//! The engine for test programs that do not depend on it: its sources, and its compilation to a static library.
 //!
-//! The sources are those that this command was built from: a version of the registry, or the folder of a checkout.
+//! The sources are the sources of this command: a registry version, or the folder of a checkout.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -15,13 +15,13 @@ use crate::usage::Usage;
 
 const RUNTIME: &str = include_str!("runtime.rs.txt");
 
-/// The crate of the runtime.
+/// The name of the runtime crate.
 pub(super) const CRATE: &str = "unpause_runtime";
 
-/// Flags of the compiler.
+/// Compiler flags.
 const FLAGS: &str = "--cfg unpause_native --cfg unpause_linked -Cforce-frame-pointers=yes -Cdebuginfo=0 --cap-lints=allow";
 
-/// The profile. It is set by variables, which take precedence over the user's configuration.
+/// The profile of the build. Environment variables set it, because they take precedence over the user's configuration.
 const PROFILE: &[(&str, &str)] = &[
     ("OPT_LEVEL", "3"),
     ("CODEGEN_UNITS", "1"),
@@ -34,10 +34,11 @@ const PROFILE: &[(&str, &str)] = &[
     ("STRIP", "none"),
 ];
 
-/// The prefix of variables that change the profile, because tests of this command need no fast engine.
+/// The prefix of environment variables that change the profile. Tests of this command set them, because they do not
+/// need a fast engine.
 const PROFILE_VARIABLE: &str = "UNPAUSE_PROFILE_";
 
-/// The files and folders of a checkout from which the engine is compiled.
+/// The files and folders of a checkout that are needed to compile the engine.
 const OF_CHECKOUT: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",
@@ -63,7 +64,7 @@ const OF_CHECKOUT: &[&str] = &[
 pub(super) struct Engine {
     /// The version of the compiler.
     compiler: String,
-    /// The manifest, which names the version or the folder.
+    /// The manifest, which contains the version or the folder of the sources.
     manifest: String,
     runtime: &'static str,
     profile: Vec<(&'static str, String)>,
@@ -109,10 +110,10 @@ impl Engine {
     /// Compiles the engine. Returns the static library.
     ///
     /// # Errors
-    /// If the engine cannot be compiled, or if the sources have changed meanwhile.
+    /// If the engine cannot be compiled, or if the sources changed during the compilation.
     pub(super) fn compile(&self, tools: &Tools, cache: &Cache) -> Result<PathBuf, Usage> {
-        // One folder for all sources, so a change of the sources does not compile dependencies again. Cargo locks the
-        // folder.
+        // All versions of the sources share one folder, so that a changed source does not compile dependencies again.
+        // Cargo locks the folder.
         let mut hasher = DefaultHasher::new();
         (&self.compiler, &self.manifest, self.runtime, FLAGS, &self.profile).hash(&mut hasher);
         let home = cache.scratch(&format!("build-{:016x}", hasher.finish()))?;
@@ -126,7 +127,7 @@ impl Engine {
         write(&home, "lib.rs", self.runtime)?;
         let (host, target) = (host(&tools.rustc)?, home.join("target"));
         let mut command = Command::new(&tools.cargo);
-        // Settings of the user's build do not apply here.
+        // The user's build settings do not apply here.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("CARGO_PROFILE_") {
                 command.env_remove(&name);
@@ -175,13 +176,13 @@ fn write(home: &Path, name: &str, text: &str) -> Result<(), Usage> {
     if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
         return Ok(());
     }
-    // Renamed when it is complete, because another process may build the runtime too.
+    // The file is renamed once it is complete, because another process may build the runtime at the same time.
     let draft = home.join(format!("{name}.{}", std::process::id()));
     let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
     written.map_err(|error| unwritable(&path, &error))
 }
 
-/// The checkout that this command was built from; `None` for a version of the registry.
+/// Returns the checkout from which this command was built, or `None` for a registry version.
 pub(crate) fn checkout() -> Option<&'static Path> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     folder.join("unpause-native/Cargo.toml").is_file().then_some(folder)

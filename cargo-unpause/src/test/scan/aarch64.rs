@@ -1,15 +1,15 @@
-//! Instructions of aarch64 that synchronise threads or call the system. Tested on encodings only: no program was run on
-//! this processor.
+//! aarch64 instructions that synchronise threads or call the system. They are tested on encodings only: no program has
+//! been run on this processor.
 
 use std::collections::BTreeMap;
 
 use super::{Decoded, Instruction};
 
-/// A kind of instruction: the bits that all of its instructions have in common, their values, and its name.
+/// A kind of instruction: a mask of the bits common to all its instructions, the values of these bits, and the name.
 type Kind = (u32, u32, &'static str);
 
-/// The instructions of Arm's manual: exclusive loads and stores, compare and swap, atomic memory operations, barriers.
-/// Load-acquire and store-release are in the first group, because their encodings differ in a few bits only.
+/// The instructions, from Arm's manual: exclusive loads and stores, compare and swap, atomic memory operations,
+/// barriers. Load-acquire and store-release are in the first group, because their encodings differ in only a few bits.
 const SYNCHRONISE: &[Kind] = &[
     // size 001000 0 L 0 Rs o0 Rt2 Rn Rt
     (0x3FE0_8000, 0x0800_0000, "stxr"),
@@ -40,16 +40,16 @@ const SYNCHRONISE: &[Kind] = &[
     (0xFFFF_F0FF, 0xD503_30BF, "dmb"),
 ];
 
-/// The instruction that calls the system.
+/// The system call instruction.
 const CALL: Kind = (0xFFE0_001F, 0xD400_0001, "svc");
 
 /// The prefix of the compiler's functions for atomic operations, which choose between instructions at run time. These
-/// functions are in std's files, which are known, so calls of them are searched for.
+/// functions are in std's files, which are known, so the scan searches for calls of these functions.
 pub(super) const OUTLINED: &str = "__aarch64_";
 
-/// Finds the instructions in the code at an address. `outlined` has the [functions](OUTLINED) by address.
+/// Finds the instructions in the code at an address. `outlined` contains the [functions](OUTLINED), keyed by address.
 ///
-/// Data among the code is not detected.
+/// Does not detect data between the code.
 pub(super) fn decode(code: &[u8], address: u64, outlined: &BTreeMap<u64, &str>) -> Decoded {
     let mut found = Vec::new();
     for (number, word) in code.chunks_exact(4).enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn decode(code: &[u8], address: u64, outlined: &BTreeMap<u64, &str>) 
 /// Returns the address that an instruction calls or jumps to.
 fn called(word: u32, address: u64) -> Option<u64> {
     let is_branch = word & 0x7C00_0000 == 0x1400_0000;
-    // 26 bits with a sign, in words.
+    // A signed distance of 26 bits, in words.
     let distance = i64::from((word << 6) as i32 >> 6) * 4;
     is_branch.then(|| address.wrapping_add_signed(distance))
 }
@@ -123,7 +123,7 @@ mod tests {
         for (word, name) in kinds {
             assert_eq!(names(&[word]), [name], "{word:x}");
         }
-        // bl, 0xFFC bytes on from the second word
+        // bl, to 0xFFC bytes after the second word
         assert_eq!(names(&[0xD503_201F, 0x9400_03FF]), ["__aarch64_ldadd4_acq_rel"]);
     }
 

@@ -15,8 +15,9 @@ use crate::test::{stdlib, wrapper::is_of_unpause};
 pub(super) struct Known(HashSet<Vec<u8>>);
 
 impl Known {
-    /// Returns the functions of std in the folder `libraries`, of the files in the linker's `arguments`, and of the
-    /// engine's libraries among the program's dependencies. `given` are the arguments of the compiler call.
+    /// Returns the std functions in the folder `libraries`, the functions of the files in the linker's `arguments`, and
+    /// the functions of the engine's libraries among the program's dependencies. `given` contains the arguments of the
+    /// compiler call.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -49,11 +50,11 @@ impl Known {
 
     /// Returns `true` for a function of a known file.
     pub(super) fn has(&self, name: &str) -> bool {
-        // The linker's arguments also give std's functions a name with this prefix.
+        // The linker's arguments also give the std functions an additional name with this prefix.
         name.starts_with(stdlib::REAL) || self.0.contains(name.as_bytes())
     }
 
-    /// Adds the functions of a folder's libraries whose names satisfy `is_one`.
+    /// Adds the functions of the libraries in a folder, if `is_one` is `true` for the library name.
     fn add_libraries(
         &mut self,
         folder: &Path,
@@ -71,7 +72,7 @@ impl Known {
         Ok(())
     }
 
-    /// Adds the functions of an object or of a library.
+    /// Adds the functions of an object file or of a library.
     fn add(&mut self, path: &Path) -> Result<(), String> {
         let mut read = || -> Result<(), Box<dyn std::error::Error>> {
             let bytes = std::fs::read(path)?;
@@ -92,7 +93,7 @@ impl Known {
 
     fn add_functions(&mut self, file: &File<'_>) {
         let is_function = |symbol: &object::Symbol<'_, '_>| {
-            // Function names in assembly may have no kind.
+            // Function names in assembly may have no symbol kind.
             !symbol.is_undefined()
                 && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown)
         };
@@ -101,7 +102,7 @@ impl Known {
     }
 }
 
-/// Returns the folders with libraries of dependencies.
+/// Returns the folders that contain the libraries of dependencies.
 fn dependencies(given: &[OsString]) -> impl Iterator<Item = PathBuf> + '_ {
     let after = given.windows(2).filter(|pair| pair[0] == "-L").map(|pair| &pair[1]);
     after.filter_map(|folder| Some(PathBuf::from(folder.to_str()?.strip_prefix("dependency=")?)))

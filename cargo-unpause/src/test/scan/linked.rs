@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Known, append};
 use crate::test::wrapper::{self, after};
 
-/// Searches the program that the compiler call with the arguments `given` has linked. `arguments` is the file with the
+/// Searches the program linked by the compiler call with the arguments `given`. `arguments` is the file with the
 /// linker's arguments.
 pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     let Some(program) = program(given) else { return };
@@ -14,7 +14,7 @@ pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     let known = Known::of(Path::new(&libraries), Path::new(arguments), given);
     let searched = known.and_then(|known| append(&program, &known));
     if let Err(error) = searched {
-        // Without a list the runtime treats no search as a proof.
+        // For a program without a list, the runtime does not treat any search as a proof.
         eprintln!(
             "warning: a program is not searched for instructions that synchronise threads, so that no search of it is a \
              proof: {error}"
@@ -22,7 +22,7 @@ pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     }
 }
 
-/// Returns the file of the linked program. `None` if the call links no program.
+/// Returns the file of the linked program. `None` if the call does not link a program.
 fn program(given: &[OsString]) -> Option<PathBuf> {
     let (name, folder) = (after(given, "--crate-name")?, after(given, "--out-dir")?);
     let links = given.iter().filter_map(|word| word.to_str()?.strip_prefix("--emit="));

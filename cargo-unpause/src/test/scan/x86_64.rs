@@ -1,10 +1,10 @@
-//! Instructions of x86-64 that synchronise threads or call the system.
+//! x86-64 instructions that synchronise threads or call the system.
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
 
 use super::{Decoded, Instruction};
 
-/// Finds the instructions in the code at an address. `is_rust` is `true` for a Rust function: its accesses are
+/// Finds the instructions in the code at an address. `is_rust` is `true` for a Rust function, in which accesses are
 /// instrumented.
 pub(super) fn decode(code: &[u8], address: u64, is_rust: bool) -> Decoded {
     let mut decoded = Decoded::default();
@@ -37,7 +37,7 @@ fn kind(instruction: &iced_x86::Instruction) -> Option<(bool, String)> {
     let has_memory = || (0..2).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     match mnemonic {
         _ if instruction.has_lock_prefix() => Some((false, format!("lock {}", name()))),
-        // The processor locks it without a prefix.
+        // The processor locks the memory even without a prefix.
         Mnemonic::Xchg if has_memory() => Some((false, name())),
         Mnemonic::Mfence | Mnemonic::Xbegin => Some((false, name())),
         Mnemonic::Syscall | Mnemonic::Sysenter => Some((true, name())),
@@ -46,9 +46,9 @@ fn kind(instruction: &iced_x86::Instruction) -> Option<(bool, String)> {
     }
 }
 
-/// Returns `true` for a fence in the form of an operation on a word of the stack: an operation that does not change the
-/// word, or event-listener's `lock not`. Runs are sequentially consistent, so such a fence has no effect between
-/// instrumented accesses.
+/// Returns `true` for a fence implemented by an operation on a stack word: an operation that does not change the word,
+/// or event-listener's `lock not`. Runs are sequentially consistent, so such a fence has no effect between instrumented
+/// accesses.
 fn is_fence(instruction: &iced_x86::Instruction) -> bool {
     let is_on_stack = instruction.op_kind(0) == OpKind::Memory
         && instruction.memory_base() == Register::RSP

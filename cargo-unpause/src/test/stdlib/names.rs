@@ -1,5 +1,4 @@
-//! Symbols of the compiled standard library: the replaced functions, and the functions that are
-//! only noted.
+//! Symbols of the compiled standard library: the replaced functions, and the functions whose entry is only recorded.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::path::Path;
 use object::read::archive::ArchiveFile;
 use object::{File, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-/// The functions that synchronise threads: path, name of the replacement, and whether std may be without it.
+/// The functions that synchronise threads: the path, the name of the replacement, and the presence in std.
 const REPLACED: &[(&str, &str, Presence)] = &[
     ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "lock_contended", Always),
     ("<std::sys::sync::condvar::futex::Condvar>::wait", "condvar_wait", Always),
@@ -40,7 +39,7 @@ const REPLACED: &[(&str, &str, Presence)] = &[
     ("<std::thread::scoped::ScopeData>::decrement_num_running_threads", "scope_decrement", Always),
 ];
 
-/// The presence of a function in the standard libraries that are known.
+/// The presence of a function in the supported standard libraries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Always,
@@ -48,7 +47,7 @@ enum Presence {
 }
 use Presence::{Always, Unstable};
 
-/// Parts of std that synchronise threads: an unknown function there may be what another one was.
+/// Parts of std that synchronise threads. An unknown function in these parts may be a new form of a replaced function.
 const AREAS: &[&str] = &[
     "std::sys::sync::",
     "std::sync::barrier::",
@@ -63,18 +62,18 @@ const AREAS: &[&str] = &[
     "std::thread::scoped::",
 ];
 
-/// Functions there that need no replacement: a wakeup, which is a system call, a panic, a counter.
+/// Functions in these parts that need no replacement: a wakeup (a system call), a panic, a counter.
 const HARMLESS: &[&str] = &[
     "<std::sys::sync::mutex::futex::Mutex>::wake",
     "std::sync::lazy_lock::panic_poisoned",
     "<std::sync::mpmc::context::Context>::new",
 ];
 
-/// Parts of paths of functions that share nothing between threads.
+/// Path fragments of functions that share no data between threads.
 const INERT: &[&str] = &["fmt", "drop_slow", "Error", "_Unwind"];
 
-/// Beginnings of paths of functions with locks of their own, which are not replaced. A search in which a thread enters
-/// one proves nothing.
+/// Path prefixes of functions with internal locks, which are not replaced. If a thread enters such a function, the
+/// search proves nothing.
 const NOTED: &[&str] = &[
     "std::io::stdio::_print",
     "std::io::stdio::_eprint",
@@ -107,24 +106,24 @@ const NOTED: &[&str] = &[
     "std::sys::fs::remove_dir_all",
 ];
 
-/// Parts of paths of functions among them without a lock.
+/// Path fragments of functions that match `NOTED` but have no lock.
 const UNLOCKED: &[&str] = &["fmt::Debug", "Raw as", "::properties", "StdioExt"];
 
 /// The symbols of one standard library.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Names {
-    /// Symbols, with the name of the replacement.
+    /// Symbols of replaced functions, each with the name of the replacement.
     pub(super) replaced: Vec<(String, &'static str)>,
-    /// Symbols, with the path.
+    /// Symbols of recorded functions, each with its path.
     pub(super) noted: Vec<(String, String)>,
     /// Symbols of the variables of all toolchain crates, including thread-locals.
     pub(super) variables: BTreeSet<String>,
 }
 
-/// Reads the names from the file of a standard library, and from the libraries beside it.
+/// Reads the names from the file of a standard library, and from the other libraries in its folder.
 ///
 /// # Errors
-/// If a file cannot be read, or if std has other functions than this version knows.
+/// If a file cannot be read, or if std has other functions than this version supports.
 pub(super) fn find(library: &Path) -> Result<Names, String> {
     let names = assign(functions(library)?)?;
     let folder = library.parent().unwrap_or(library);
@@ -139,7 +138,7 @@ pub(super) fn find(library: &Path) -> Result<Names, String> {
     Ok(Names { variables, ..names })
 }
 
-/// Returns `true` for the variables of a program: statics that can change, and thread-locals.
+/// Returns `true` for a variable of a program: a static that can change, or a thread-local.
 fn is_variable(file: &File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
     let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
     let name = section.as_ref().and_then(|section| section.name().ok()).unwrap_or_default();
@@ -151,7 +150,7 @@ fn is_variable(file: &File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
     }
 }
 
-/// The symbols of the functions in the file of a library.
+/// Returns the symbols of the functions in a library file.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -161,7 +160,7 @@ pub(in crate::test) fn functions(library: &Path) -> Result<Vec<String>, String> 
     })
 }
 
-/// Returns the wanted symbols in the file of a library.
+/// Returns the wanted symbols in a library file.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -177,7 +176,7 @@ fn symbols(
     for member in archive.members() {
         let member = member.map_err(|error| unreadable(&error))?;
         let data = member.data(&*bytes).map_err(|error| unreadable(&error))?;
-        // Others are metadata.
+        // Members that cannot be parsed are metadata.
         let Ok(file) = File::parse(data) else { continue };
         for symbol in file.symbols().filter(|symbol| is_wanted(&file, symbol)) {
             symbols.extend(symbol.name().ok().map(str::to_owned));
@@ -186,7 +185,7 @@ fn symbols(
     Ok(symbols)
 }
 
-/// Assigns symbols to the functions known.
+/// Assigns symbols to the known functions.
 fn assign(symbols: Vec<String>) -> Result<Names, String> {
     let mut names = Names::default();
     let mut differences = Vec::new();

@@ -1,4 +1,4 @@
-//! The acts of a program, over the public API.
+//! The acts of a program, executed over the public API.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -17,13 +17,13 @@ use sim::{JoinHandle, spin_until};
 use super::{NAMES, Shared};
 use crate::acts::program::{Act, CELL, Effect};
 
-/// The output of a task: the handles that it held, for the task that joins it.
+/// The output of a task: the handles that it held. The joining task takes them over.
 pub(super) struct Bag(BTreeMap<usize, JoinHandle<Bag>>);
 
 /// The state of one task.
 struct Local {
     number: usize,
-    // Two branches of a task use it, and so do the effects of their drops.
+    // Shared by two branches of a task and by the effects of their drops.
     handles: sync::Mutex<BTreeMap<usize, JoinHandle<Bag>>>,
 }
 
@@ -57,7 +57,7 @@ impl Local {
         self.handles().insert(child, handle);
     }
 
-    /// The result of a join: 1 if the task ended by itself, and then its handles are this task's.
+    /// Returns the result of a join: 1 if the task ended by itself. In this case, takes over its handles.
     fn joined(&self, result: Result<Bag, sim::JoinError>) -> u8 {
         match result {
             Ok(Bag(handles)) => {
@@ -69,7 +69,7 @@ impl Local {
     }
 }
 
-/// The values that a piece holds: released in reverse when it ends or is dropped.
+/// The values that a piece holds. They are released in reverse order when the piece ends or is dropped.
 struct Items<'a> {
     shared: &'a Arc<Shared>,
     local: &'a Local,
@@ -98,7 +98,7 @@ impl Drop for Items<'_> {
 }
 
 impl Effect {
-    /// Does it. Returns the value for the log.
+    /// Performs the effect. Returns the value for the log.
     fn done(self, shared: &Arc<Shared>, local: &Local) -> Option<u8> {
         match self {
             Effect::Abort(target) => {
@@ -123,7 +123,7 @@ impl Effect {
     }
 }
 
-/// Runs acts in order, as the branch of a task with this number (0: none).
+/// Runs acts in order, as the branch of a task with this number (0: no branch).
 fn piece<'a>(
     shared: &'a Arc<Shared>,
     local: &'a Local,
@@ -153,7 +153,7 @@ fn piece<'a>(
     })
 }
 
-/// Does an act. Returns the value that it read, for the log.
+/// Performs an act. Returns the value that it read, for the log.
 async fn perform<'a>(items: &mut Items<'a>, act: &'a Act) -> Option<u8> {
     let Items { shared, local, .. } = *items;
     match act {
@@ -355,7 +355,7 @@ async fn perform<'a>(items: &mut Items<'a>, act: &'a Act) -> Option<u8> {
     }
 }
 
-/// An act in an act.
+/// Performs an act inside another act.
 fn perform_boxed<'b, 'a: 'b>(
     items: &'b mut Items<'a>,
     act: &'a Act,
@@ -363,7 +363,7 @@ fn perform_boxed<'b, 'a: 'b>(
     Box::pin(perform(items, act))
 }
 
-/// Polls a future once, and drops it if it is owned.
+/// Polls a future once, and drops it if the function owns it.
 async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     poll_fn(|cx| match Pin::new(&mut future).poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

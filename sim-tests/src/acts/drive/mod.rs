@@ -1,4 +1,4 @@
-//! A program over the public API of the library: the body of a test, and the observations of each
+//! Runs a program over the public API of the library: the body of a test, and the observations of each
 //! run.
 
 mod acts;
@@ -18,29 +18,29 @@ const NAMES: [&str; NODES] = ["n0", "n1", "n2"];
 
 static WORD: Atomic<u8> = Atomic::<u8>::const_new(0);
 
-/// A program that can be run, and the observations of its last run.
+/// A program that can be run, with the observations of its last run.
 #[derive(Clone)]
 pub struct Driven {
     program: Arc<Program>,
     record: Arc<sync::Mutex<Record>>,
 }
 
-/// Observations of the current run. Not shared memory of the program: no task reads it.
+/// Observations of the current run. They are not shared memory of the program, because no task reads them.
 #[derive(Default)]
 struct Record {
     logs: Vec<Vec<u16>>,
     /// The last value that a task wrote to each word and lock.
     memory: [u8; WORDS + LOCKS],
-    /// The length of the log of each task when it last continued. If the run ends before it continues again, later
-    /// entries are of the drop of the remaining tasks.
+    /// The length of each task's log when the task last continued. If the run ends before the task continues again,
+    /// later entries come from the drop of the remaining tasks.
     polled: Vec<usize>,
-    /// The end of the run as the body or a panicking task reports it. Later log entries belong to
-    /// no run.
+    /// The end of the run as reported by the body or a panicking task. Later log entries do not belong to the
+    /// run.
     end: Option<End>,
 }
 
 impl Driven {
-    /// The program, not run yet.
+    /// Creates a driver for the program, which has not run yet.
     pub fn new(program: &Program) -> Driven {
         Driven { program: Arc::new(program.clone()), record: Arc::default() }
     }
@@ -68,7 +68,7 @@ impl Driven {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sight of the last run, which was `run`.
+    /// Returns the sight of the last run, which was `run`.
     pub fn sight(&self, run: &Run) -> Sight {
         let record = self.record();
         let name = |task: sim::run::ids::TaskId| match &run.tasks[task.index()].name {
@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// The task continues: its log so far belongs to the run.
+    /// Records that the task continues, so its log so far belongs to the run.
     fn goes_on(&self, task: usize) {
         let mut record = self.driven.record();
         record.polled[task] = record.logs[task].len();
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Panics, unless the run is over and the remaining tasks are being dropped.
+    /// Panics, unless the run has ended and the remaining tasks are being dropped.
     fn panic(&self, task: usize) {
         let mut record = self.driven.record();
         if record.end.is_none() {
@@ -143,7 +143,7 @@ impl Shared {
         }
     }
 
-    /// Adds a node. If the run ends because there is a node of that name, so says the record.
+    /// Adds a node. If the run ends because a node has this name already, the record says so.
     fn add_node(&self, task: usize, name: usize) {
         struct Refused<'a>(&'a Driven, usize);
 

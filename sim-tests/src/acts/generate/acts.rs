@@ -1,4 +1,4 @@
-//! Makes each act, with arguments at random.
+//! Functions that generate each act with random arguments.
 
 use super::Maker;
 use crate::acts::program::{Act, Effect};
@@ -154,11 +154,11 @@ pub(super) fn call(maker: &mut Maker<'_>) -> Act {
     maker.calls += 1;
     let words = [vec![0], vec![0], vec![1], vec![0, 1], vec![1, 0]];
     let words = words[maker.rng.below(5) as usize].clone();
-    // A unique value: the result of a read identifies its write. A call dropped before its first
-    // access may have taken effect according to the library, and has not according to the
-    // interpreter: without a read of its value both are equivalent.
+    // The value is unique, so the result of a read identifies its write. If a call is dropped before its first access,
+    // it may have taken effect according to the library, but not according to the interpreter. Both are equivalent,
+    // because no read returns its value.
     let write = (maker.rng.below(2) == 0).then_some(20 * maker.calls);
-    // A call in a piece cannot be explicit: the next access of its task may be that of the other piece.
+    // A call in a piece cannot be explicit, because the next access of its task may belong to the other piece.
     let explicit = maker.depth == 0 && maker.rng.below(2) == 0;
     Act::Call { explicit, write, words }
 }

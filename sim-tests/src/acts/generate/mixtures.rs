@@ -1,4 +1,4 @@
-//! The mixtures: how often which act.
+//! The mixtures: which acts they use, and how often.
 
 use super::acts::*;
 use super::{Make, Mixture};
@@ -180,7 +180,7 @@ pub const MIXTURES: &[Mixture] = &[
     },
 ];
 
-/// The common part of the mixtures.
+/// The defaults of all mixtures.
 const PLAIN: Mixture = Mixture {
     name: "",
     acts: &[],

@@ -1,4 +1,4 @@
-//! Makes programs: each mixture has its own acts and its own tree of tasks.
+//! Generates programs. Each mixture has its own acts and its own tree of tasks.
 
 mod acts;
 mod mixtures;
@@ -8,27 +8,27 @@ use super::program::{Act, CELL, Effect, NODES, Program};
 
 pub use self::mixtures::MIXTURES;
 
-/// A kind of programs.
+/// A kind of program.
 pub struct Mixture {
     /// Its name.
     pub name: &'static str,
     /// The acts, each with its weight.
     acts: &'static [(u32, Make)],
-    /// The words of memory that they use.
+    /// The words of memory that the acts use.
     words: &'static [usize],
-    /// The number of locks that they use.
+    /// The number of locks that the acts use.
     locks: u64,
-    /// The most tasks beside the body, and the most acts of a task.
+    /// The maximum number of tasks besides the body, and the maximum number of acts per task.
     most: (u64, u64),
-    /// In how many of 100 cases a task is spawned by another than the body.
+    /// The percentage of tasks that are spawned by a task other than the body.
     tree: u64,
-    /// In how many of 100 cases a handle is moved into the next task.
+    /// The percentage of handles that are moved into the next task.
     moves: u64,
     /// The source of the expected results.
     pub judge: Judge,
 }
 
-/// Makes an act.
+/// A function that generates an act.
 type Make = fn(&mut Maker<'_>) -> Act;
 
 impl Mixture {
@@ -36,15 +36,15 @@ impl Mixture {
         Mixture { name, ..self }
     }
 
-    /// The mixture of that name.
+    /// Returns the mixture with this name.
     pub fn find(name: &str) -> Option<&'static Mixture> {
         MIXTURES.iter().find(|mixture| mixture.name == name)
     }
 
-    /// The program with this number.
+    /// Generates the program with this number.
     pub fn program(&self, seed: u64) -> Program {
         let (tasks_most, acts_most) = self.most;
-        // One in ten is larger.
+        // One program in ten is larger.
         let acts_most = acts_most + u64::from(seed % 10 == 9);
         let mut maker =
             Maker { mixture: self, rng: Rng(seed), handles: Vec::new(), depth: 0, calls: 0 };
@@ -80,13 +80,13 @@ impl Rng {
     }
 }
 
-/// A program in the making.
+/// A partially generated program.
 struct Maker<'a> {
     mixture: &'a Mixture,
     rng: Rng,
     /// The handles that the task may hold at this act.
     handles: Vec<usize>,
-    /// 1 in a piece.
+    /// 1 inside a piece, otherwise 0.
     depth: u32,
     /// The number of recorded calls.
     calls: u8,
@@ -102,7 +102,7 @@ impl Maker<'_> {
     ) -> Vec<Act> {
         let count = match task {
             0 => self.rng.below(acts_most),
-            // Most tasks are short: their interaction matters.
+            // Most tasks are short, because their interaction matters.
             _ => 1 + self.rng.below(acts_most).min(self.rng.below(acts_most)),
         };
         // The body spawns most of its children at once.
@@ -120,7 +120,7 @@ impl Maker<'_> {
                 acts.push(self.act());
             }
         }
-        // At its end, a task joins most of the tasks whose handles it has.
+        // At its end, a task joins most of the tasks for which it holds handles.
         let joins = if task == 0 { 9 } else { 3 };
         for target in std::mem::take(&mut self.handles) {
             if self.rng.below(10) < joins {
@@ -186,7 +186,7 @@ impl Maker<'_> {
         self.rng.below(NODES as u64) as usize
     }
 
-    /// An act on a handle, if the task may hold one.
+    /// Generates an act on a handle if the task may hold one, otherwise a yield.
     fn on_handle(&mut self, act: impl FnOnce(usize) -> Act) -> Act {
         match self.handles.len() {
             0 => Act::Yield,
@@ -194,18 +194,18 @@ impl Maker<'_> {
         }
     }
 
-    /// The same for an act that takes the handle.
+    /// Like `on_handle`, for an act that consumes the handle.
     fn takes_handle(&mut self, act: impl FnOnce(usize) -> Act) -> Act {
         let mut taken = None;
         let act = self.on_handle(|target| act(*taken.insert(target)));
-        // In a piece it may not come to it.
+        // A piece may never reach the act, so the handle may remain.
         if self.depth == 0 {
             self.handles.retain(|handle| taken != Some(*handle));
         }
         act
     }
 
-    /// Two pieces, in a task that is in none.
+    /// Generates an act with two pieces, unless the task is already in a piece.
     fn pieces(&mut self, act: fn(Vec<Act>, Vec<Act>) -> Act) -> Act {
         if self.depth > 0 {
             return acts::add(self);

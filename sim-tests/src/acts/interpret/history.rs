@@ -1,19 +1,19 @@
-//! Linearizability of the calls of a register, by brute force: every order is tried.
+//! A brute-force check of linearizability for the calls of a register, which tries every order.
 
-/// A call that was invoked.
+/// An invoked call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Call {
-    /// The task and the number of the act: which call of the program it is.
+    /// The task, and the number of the act. They identify the call in the program.
     pub(super) name: (u8, u8, u8),
     pub(super) write: Option<u8>,
-    /// The value that a read returned. None for a call that did not return.
+    /// The value that a read returned; `None` for a call that did not return.
     pub(super) returned: Option<u8>,
-    /// The calls that had returned when this one was invoked, by name.
+    /// The calls that had returned before the invocation of this call, by name.
     pub(super) before: Vec<(u8, u8, u8)>,
 }
 
-/// Returns `true` if some order of all calls that returned, and of some that did not, is legal for
-/// a register that begins as 0.
+/// Returns `true` if some order of all returned calls and some pending calls is legal for a
+/// register with the initial value 0.
 pub(super) fn is_linearizable(calls: &[Call]) -> bool {
     place(calls, &mut vec![false; calls.len()], 0)
 }

@@ -1,9 +1,9 @@
-//! All results of a program, by a search over its states.
+//! Computes all results of a program, by a search over its states.
 //!
-//! Written from the manual, and names no item of the library. A step is all that one task does from its point
-//! up to its next one; from each state every task that can step takes its step with every value that it may
-//! draw. A state that was reached before is not visited again: its successors do not depend on the path to
-//! it, and the log so far is part of the state. There is no reduction of any kind.
+//! The code is written from the manual, and uses no item of the library. In a step, a task runs from its point to its
+//! next point. From each state, every enabled task takes its step, once for each value that it may draw. A known state
+//! is not visited again, because its successors do not depend on the path to the state, and the state contains the log
+//! so far. There is no reduction of any kind.
 
 mod history;
 mod state;
@@ -17,12 +17,12 @@ use super::program::{End, Program, Sight};
 use self::state::State;
 use self::step::Step;
 
-/// True if awaiting a handle is a point like any other: announced when first polled, even if the
-/// target has ended already, and done in a later step. If false, a target that has ended is joined
-/// within the step.
+/// True if awaiting a handle is a point like any other. It is then announced at the first poll, even if the target
+/// has already ended, and takes effect in a later step. If false, a target that has ended is joined within the
+/// step.
 pub const JOIN_IS_A_POINT: bool = true;
 
-/// Every result that some interleaving of the program has. None if there are more states than `limit`.
+/// Returns the result of every interleaving of the program; `None` if there are more states than `limit`.
 pub fn results(program: &Program, limit: usize) -> Option<BTreeSet<Sight>> {
     let start = State::new(program);
     let mut results = BTreeSet::new();
@@ -62,7 +62,7 @@ pub fn results(program: &Program, limit: usize) -> Option<BTreeSet<Sight>> {
     Some(results)
 }
 
-/// A hash of small numbers that costs little in a debug build.
+/// A hasher for small numbers that is cheap in a debug build.
 #[derive(Default)]
 struct Mix(u64);
 
@@ -96,8 +96,8 @@ impl Hasher for Mix {
     }
 }
 
-/// The values drawn in one step, and then the next such values: an odometer whose wheels are found while it
-/// turns.
+/// The values drawn in one step. `next` advances them like an odometer, whose wheels are discovered during the
+/// step.
 #[derive(Default)]
 struct Draws {
     /// Each value with its bound.
@@ -114,7 +114,7 @@ impl Draws {
         self.values[self.at - 1].0
     }
 
-    /// Advances to the next values. Returns `true` if there are any.
+    /// Advances to the next combination of values. Returns `true` if there is a next combination.
     fn next(&mut self) -> bool {
         self.at = 0;
         while let Some((value, bound)) = self.values.pop() {

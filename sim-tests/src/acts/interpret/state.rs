@@ -1,14 +1,14 @@
-//! A state of a program: memory, locks, tasks, and the log so far.
+//! The state of a program: memory, locks, tasks, and the log so far.
 
 use super::history::Call;
 use crate::acts::program::{Act, Effect, End, LOCKS, NODES, Program, Sight, WORDS};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct State {
-    /// The words, and then the values under the locks.
+    /// The words, followed by the values under the locks.
     pub(super) memory: [u8; WORDS + LOCKS],
     pub(super) held: [bool; LOCKS],
-    /// By name, those that were added.
+    /// The added nodes, by name.
     pub(super) nodes: [Option<NodeState>; NODES],
     pub(super) tasks: Vec<Task>,
     pub(super) logs: Vec<Vec<u16>>,
@@ -17,12 +17,12 @@ pub(super) struct State {
     pub(super) over: Option<End>,
 }
 
-/// A node that was added.
+/// An added node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct NodeState {
-    /// 1 for the node that was added first.
+    /// The position in the order of additions, from 1.
     pub(super) number: u8,
-    /// It counts restarts, from 1.
+    /// The number of the current life, from 1. Each restart increments it.
     pub(super) life: u8,
     pub(super) is_up: bool,
 }
@@ -30,33 +30,33 @@ pub(super) struct NodeState {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Life {
     Unborn,
-    /// Spawned, and has taken no step.
+    /// Spawned, but without a step so far.
     New,
     Begun,
     Ended,
-    /// Aborted, and its future is dropped.
+    /// Aborted, and its future was dropped.
     Dropped,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Task {
     pub(super) life: Life,
-    /// True if its next step drops it.
+    /// True if the next step drops the task.
     pub(super) aborted: bool,
-    /// The handles that it holds, one bit for each target; of a task that has ended, those nobody took over.
+    /// The handles that it holds, one bit per target. An ended task keeps them until another task takes them over.
     pub(super) handles: u32,
-    /// Its own acts, and the two branches of the composite act that it is at, if it is at one.
+    /// The task's own acts. `branches` are the two branches of its current composite act, if any.
     pub(super) main: Fiber,
     pub(super) branches: Option<[Fiber; 2]>,
 }
 
-/// A list of acts, and how far its execution is.
+/// A list of acts with the progress of its execution.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Fiber {
     pub(super) at: u8,
-    /// The progress within the current act, if it consists of several parts.
+    /// The progress within the current act, if the act has several parts.
     pub(super) stage: u8,
-    /// True if its current operation is announced.
+    /// True if the current operation is announced.
     pub(super) announced: bool,
     /// True if the announced operation was enabled when the current step began.
     pub(super) turn: bool,
@@ -69,15 +69,15 @@ pub(super) struct Fiber {
 /// The reads of a condition that is evaluated repeatedly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Spin {
-    /// One bit for each word and lock, of the current evaluation or, while held, of the last one.
+    /// One bit for each word and lock that the current evaluation has read, or the last evaluation while `held`.
     pub(super) seen: u8,
-    /// True if it was false and is not evaluated before an object changes.
+    /// True if the condition was false, so its next evaluation waits for a change of an object.
     pub(super) held: bool,
-    /// True if an object that it read has changed since.
+    /// True if an object that the condition read has changed since then.
     pub(super) changed: bool,
 }
 
-/// A value that a piece of a program holds until it is dropped.
+/// A value that a piece of a program holds until the value is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Item {
     Guard(u8),
@@ -112,7 +112,7 @@ impl State {
         matches!(self.tasks[task].life, Life::Ended | Life::Dropped)
     }
 
-    /// Returns `true` if a task may take the next step.
+    /// Returns `true` if the task may take the next step.
     pub(super) fn can_step(&self, program: &Program, task: usize) -> bool {
         let Task { life, aborted, main, branches, .. } = &self.tasks[task];
         match life {
@@ -141,7 +141,7 @@ impl State {
         match &acts[fiber.at as usize] {
             Act::Lock(lock) => !self.held[*lock],
             Act::Join(target) => self.has_ended(*target),
-            // After the yield.
+            // This case applies after the yield.
             Act::PollJoin(target) if fiber.stage == 1 => self.has_ended(*target),
             Act::Spin(..)
             | Act::SpinEither(..)

@@ -1,4 +1,4 @@
-//! An audit that reads the accounts one after the other, without the lock that transfers take.
+//! An audit that reads the accounts one after the other, without the lock that the transfers hold.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A set that moves a key while it is looked for: the key is always somewhere, but not where one looks.
-//! Two preemptions.
+//! A set that moves a key during a lookup: the key always exists, but never where the lookup reads. Needs two
+//! preemptions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(compaction(spawning, true)),
 }];
 
-/// Fixed: the key is moved, and looked for, under a lock.
+/// Fixed: moves and lookups of the key hold a lock.
 async fn compaction(spawning: Spawning, fixed: bool) {
     let history = History::new(Set::from_iter([5u64]));
     let shared = Arc::new((Mutex::new(()), Cell::new(5u64), Cell::new(0u64)));

@@ -1,5 +1,5 @@
-//! A sorted linked list from which a node is removed in one step: a node inserted behind it at the
-//! same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC
+//! A sorted linked list from which a node is removed in one step. A node that is inserted behind it at
+//! the same time is lost (Harris, *A Pragmatic Implementation of Non-Blocking Linked-Lists*, DISC
 //! 2001).
 
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(harris(spawning, true)),
 }];
 
-/// A list of the keys 1 to 3, each with a node of that number; node 0 is the head, and no node is 0.
+/// A list of the keys 1 to 3. Node k holds key k, and node 0 is the head. As a link, 0 means "no node".
 struct List {
-    /// By node: twice the next one, plus one if the node is being removed.
+    /// By node: twice the number of the next node, plus one if the node is being removed.
     next: [Atomic<u64>; 4],
     marks: bool,
 }
@@ -30,7 +30,7 @@ impl List {
         self.next[node as usize].compare_exchange(from, to, SeqCst, SeqCst).await.is_ok()
     }
 
-    /// The last node before `key`, and the one after that, 0 for none. Takes out marked ones.
+    /// Returns the last node before `key` and the node after it, 0 for no node. Unlinks marked nodes.
     async fn find(&self, key: u64) -> (u64, u64) {
         'again: loop {
             let mut before = 0;
@@ -74,7 +74,7 @@ impl List {
             let next = self.next[node as usize].load(SeqCst).await;
             if self.marks {
                 if next % 2 == 0 && self.changed(node, next, next + 1).await {
-                    // If this fails, the next task that passes takes it out.
+                    // If this fails, the next task that passes the node unlinks it.
                     self.changed(before, 2 * node, next).await;
                     return true;
                 }
@@ -93,7 +93,7 @@ impl List {
     }
 }
 
-/// Fixed: a node is marked before it is taken out, and nothing is inserted behind a marked one.
+/// Fixed: a node is marked before it is unlinked, and no node is inserted behind a marked node.
 async fn harris(spawning: Spawning, fixed: bool) {
     let history = History::new(Set::from_iter([1u64, 3]));
     let list = Arc::new(List { next: [2, 6, 0, 0].map(Atomic::new), marks: fixed });

@@ -1,4 +1,4 @@
-//! An index of two levels, published from the top: a key is found there and, later, not below.
+//! An index of two levels, published from the top. A key is found at the top, but later not at the bottom.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ struct Index {
     bottom: Atomic<bool>,
 }
 
-/// Fixed: the bottom is written first, and every search begins at the top.
+/// Fixed: the bottom level is written first, and every search begins at the top.
 async fn index(spawning: Spawning, fixed: bool) {
     let history = History::new(Set::from_iter([1u64]));
     let index = Arc::new(Index::default());

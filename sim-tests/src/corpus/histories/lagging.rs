@@ -1,4 +1,4 @@
-//! A register with a copy that lags behind: the new value is read, then the old one.
+//! A register with a copy that lags behind: a client reads the new value, then the old value.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(lagging(spawning, true)),
 }];
 
-/// Fixed: the copy is not read.
+/// Fixed: clients do not read the copy.
 async fn lagging(spawning: Spawning, fixed: bool) {
     let history = History::new(Register::new(0u64));
     let copies = Arc::new([0u64, 0].map(Atomic::new));

@@ -1,4 +1,4 @@
-//! A map whose length is counted after the entry is there.
+//! A map that counts a new entry only after the entry is visible.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(map_length(spawning, true)),
 }];
 
-/// Room for one key. 0 is no value.
+/// A map with room for one key. The value 0 means "no value".
 #[derive(Default)]
 struct Small {
     value: Atomic<u64>,
@@ -24,7 +24,7 @@ struct Small {
     lock: Mutex<()>,
 }
 
-/// Fixed: every call takes a lock.
+/// Fixed: every call holds a lock.
 async fn map_length(spawning: Spawning, fixed: bool) {
     let history = History::new(Map::<u64, u64>::new());
     let map = Arc::new(Small::default());

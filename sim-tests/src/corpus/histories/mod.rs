@@ -1,5 +1,5 @@
-//! Programs whose bug is a history that no sequential order explains: each call alone looks right. A
-//! family in each file.
+//! Programs with a bug that shows as a history without a sequential explanation, although each call alone is plausible.
+//! One family per file.
 
 mod audit;
 mod compaction;
@@ -13,7 +13,7 @@ mod try_cas;
 
 use super::programs::{Program, Spawning, together};
 
-/// The families, a line for each file.
+/// The families, one line per file.
 pub const FAMILIES: &[&[Program]] = &[
     audit::PROGRAMS,
     compaction::PROGRAMS,

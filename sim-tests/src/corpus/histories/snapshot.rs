@@ -1,4 +1,4 @@
-//! A snapshot read cell by cell: it shows the second update without the first.
+//! A snapshot that reads cell by cell. It may contain the second update without the first.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(snapshot(spawning, true)),
 }];
 
-/// Fixed: the cells are read until they are the same twice. They only grow.
+/// Fixed: the cells are read until two reads are equal. This is correct because the cells only grow.
 async fn snapshot(spawning: Spawning, fixed: bool) {
     let history = History::new(MultiRegister::from_iter([(0u64, 0u64), (1, 0)]));
     let cells = Arc::new([0u64, 0].map(Atomic::new));

@@ -1,5 +1,5 @@
-//! A counter of two stripes, summed in both orders: one reader sees the one addition alone, another the
-//! other.
+//! A counter of two stripes, which two readers sum in opposite orders. Each reader sees only one addition, and the two
+//! readers see different additions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(striped(spawning, true)),
 }];
 
-/// Fixed: there is one stripe.
+/// Fixed: there is only one stripe.
 async fn striped(spawning: Spawning, fixed: bool) {
     let history = History::new(Counter::new(0));
     let stripes = Arc::new([0i64, 0].map(Atomic::new));

@@ -1,4 +1,4 @@
-//! A compare-and-set that fails because another one is in progress.
+//! A compare-and-set that fails because another compare-and-set is in progress.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Shared {
     }
 }
 
-/// Fixed: one compare-exchange.
+/// Fixed: a single compare-exchange.
 async fn try_cas(spawning: Spawning, fixed: bool) {
     let history = History::new(CasRegister::new(0u64));
     let shared = Arc::new(Shared::default());

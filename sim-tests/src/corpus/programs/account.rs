@@ -1,5 +1,5 @@
-//! Orders of whole critical sections: no task is preempted in one (SCTBench: account, lazy01,
-//! token_ring).
+//! Bugs in the order of whole critical sections, which need no preemption inside a section
+//! (SCTBench: account, lazy01, token_ring).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// The last auditor expects a balance and may be wrong about it.
+/// If the auditor runs last, it checks the balance. In the buggy version, it expects a wrong balance.
 async fn account(spawning: Spawning, expected: i64) {
     struct Account {
         balance: i64,
@@ -59,7 +59,7 @@ async fn account(spawning: Spawning, expected: i64) {
     together(spawning, tasks).await;
 }
 
-/// One task expects that the two others have not both been there.
+/// The checker assumes that at most one of the two other tasks has run before it.
 async fn lazy(spawning: Spawning, most: i64) {
     let data = Arc::new(Mutex::new(0));
     let [first, second, checker] = [(); 3].map(|()| data.clone());
@@ -71,8 +71,8 @@ async fn lazy(spawning: Spawning, most: i64) {
     together(spawning, tasks).await;
 }
 
-/// Each passes a value on to the next; only in one order does it get round. Fixed: a task with
-/// nothing to pass on does not report that it did.
+/// Each task passes a value to the next task. Only in one order does the value get around the ring.
+/// Fixed: a task without a value to pass on does not report success.
 async fn token_ring(spawning: Spawning, fixed: bool) {
     let ring = Arc::new(Mutex::new(([1, 2, 1], [false; 3])));
     let pass = |to: usize| {

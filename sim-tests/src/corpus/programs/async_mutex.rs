@@ -1,5 +1,5 @@
-//! An asynchronous mutex that loses a wake-up: the owner releases it between the attempt of a
-//! waiter and its entry in the list of waiters.
+//! An asynchronous mutex that loses a wake-up: the owner releases the mutex between a waiter's
+//! attempt and the waiter's entry into the list of waiters.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Lock {
         self.taken.compare_exchange(false, true, SeqCst, SeqCst).await.is_ok()
     }
 
-    /// Fixed: the waiter tries again after its entry.
+    /// Fixed: the waiter tries to take the lock again after it has entered itself in the list of waiters.
     async fn lock(&self, me: usize, fixed: bool) {
         while !self.try_take().await {
             self.waiting[me].store(true, SeqCst).await;

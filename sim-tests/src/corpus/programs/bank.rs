@@ -1,4 +1,4 @@
-//! Money on its way from one account to the next, and an auditor who misses it.
+//! Money in transit between two accounts, which an auditor fails to count.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(bank(spawning, true)),
 }];
 
-/// Fixed: a transfer holds both locks.
+/// Fixed: a transfer holds the locks of both accounts.
 async fn bank(spawning: Spawning, fixed: bool) {
     let accounts = Arc::new([100; 3].map(Mutex::new));
     let transfer = |from: usize| {

@@ -1,4 +1,4 @@
-//! A sum before all parts are there: the barrier is missing (in the manner of PARSEC streamcluster).
+//! A sum that is computed before all parts exist, because a barrier is missing (like in PARSEC streamcluster).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A driver is stopped while it is used (Qadeer and Wu, *KISS*, PLDI 2004; SCTBench:
+//! A driver that is stopped while it is in use (Qadeer and Wu, *KISS*, PLDI 2004; SCTBench:
 //! bluetooth_driver).
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 }];
 
 struct Driver {
-    /// The number of users, plus one until it is stopped.
+    /// The number of users, plus one until the driver is stopped.
     pending: Atomic<i64>,
     stopping: Atomic<bool>,
     idle: Atomic<bool>,
@@ -29,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// Checks if the driver may be used, then registers as a user. Fixed: the other way round.
+    /// Checks if the driver may be used, then registers as a user. Fixed: registers first, then checks.
     async fn use_it(&self, fixed: bool) {
         if fixed {
             self.pending.fetch_add(1, SeqCst).await;

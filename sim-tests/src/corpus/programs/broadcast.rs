@@ -1,5 +1,5 @@
-//! A ring that overwrites items that slow receivers have not read: an item may be overwritten while
-//! it is read.
+//! A ring that overwrites items that slow receivers have not read. An item may be overwritten while
+//! a receiver reads it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ struct Ring {
     tail: Watched,
 }
 
-/// Fixed: the position is read again after the value.
+/// Fixed: the receiver reads the position again after the value.
 async fn broadcast(spawning: Spawning, fixed: bool) {
     let ring = Arc::new(Ring::default());
     let other = ring.clone();
@@ -51,7 +51,7 @@ async fn broadcast(spawning: Spawning, fixed: bool) {
                 ring.tail.wait(|tail| tail > next).await;
                 let slot = &ring.slots[next as usize % CAPACITY];
                 if slot.position.load(SeqCst).await != next {
-                    // It was overwritten: go on with the last one.
+                    // The item was overwritten: continue with the last item.
                     next = ring.tail.load().await - 1;
                     continue;
                 }

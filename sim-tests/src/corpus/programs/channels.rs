@@ -1,4 +1,4 @@
-//! Channels that are closed while they are used (tokio, pull request 2854; flume, issue 120 and commit
+//! Channels that are closed during use (tokio, pull request 2854; flume, issue 120 and commit
 //! 8b7518b).
 
 use std::sync::Arc;
@@ -36,8 +36,8 @@ struct Bounded {
     token: Watched,
 }
 
-/// A sender returns its permit after the channel was closed, and the receiver, which waits for the
-/// permit, is not notified. Fixed: the sender does.
+/// A sender returns its permit after the channel was closed, but does not notify the receiver, which waits for this
+/// permit. Fixed: the sender notifies it.
 async fn permit_after_close(spawning: Spawning, fixed: bool) {
     let channel = Arc::new(Bounded::default());
     let sender = channel.clone();
@@ -68,8 +68,8 @@ struct Unbounded {
     disconnected: Atomic<bool>,
 }
 
-/// The receiver finds the queue empty, then the channel disconnected: a message may have come between.
-/// Fixed: it looks again.
+/// The receiver finds the queue empty and then the channel disconnected. A message may arrive in between. Fixed: the
+/// receiver checks the queue again.
 async fn message_lost(spawning: Spawning, fixed: bool) {
     let channel = Arc::new(Unbounded::default());
     let sender = channel.clone();
@@ -98,8 +98,8 @@ struct Hooked {
     token: Watched,
 }
 
-/// The receiver checks if it is disconnected, then leaves a hook: the sender may disconnect and
-/// look for a hook in between. Fixed: it looks again.
+/// The receiver checks for a disconnect, then registers a hook. The sender may disconnect and search for a hook in
+/// between. Fixed: the receiver checks again.
 async fn disconnect_missed(spawning: Spawning, fixed: bool) {
     let channel = Arc::new(Hooked::default());
     let dropper = channel.clone();

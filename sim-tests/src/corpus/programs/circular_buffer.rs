@@ -1,4 +1,4 @@
-//! Producer and consumer that take turns by flags (SCTBench: circular_buffer, stack).
+//! A producer and a consumer that alternate by means of flags (SCTBench: circular_buffer, stack).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// A round in which nothing could be put or taken counts as one all the same. Fixed: it does not.
+/// Buggy: a round counts even if no item could be sent or received. Fixed: it does not count.
 async fn circular_buffer(spawning: Spawning, fixed: bool) {
     const ROUNDS: usize = 7;
     struct Buffer {
@@ -62,7 +62,7 @@ async fn circular_buffer(spawning: Spawning, fixed: bool) {
     together(spawning, tasks).await;
 }
 
-/// A flag that is set at the first item is never cleared. Fixed: until the last one is taken.
+/// Buggy: the flag is set at the first item and never cleared. Fixed: removing the last item clears it.
 async fn stack(spawning: Spawning, fixed: bool) {
     const ROUNDS: usize = 10;
     let stack = Arc::new(Mutex::new((0, false)));

@@ -1,4 +1,4 @@
-//! Two-phase commit with a participant that aborts on its own after it has voted yes.
+//! Two-phase commit with a participant that votes yes and later aborts on its own.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ struct Shared {
     outcomes: [Atomic<i64>; 2],
 }
 
-/// Fixed: a task that has voted waits for the decision without a timeout.
+/// Fixed: after its vote, a participant waits for the decision without a timeout.
 async fn commit(spawning: Spawning, fixed: bool) {
     let shared = Arc::new(Shared::default());
     let participant = |me: usize| {

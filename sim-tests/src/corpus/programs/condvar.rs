@@ -1,4 +1,4 @@
-//! A condition variable over the other primitives.
+//! A condition variable implemented with the other primitives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::Watched;
 use crate::tools::Mutex;
 
-/// Waiting tasks; the longest waiting one is notified first.
+/// The waiting tasks. The longest waiting task is notified first.
 #[derive(Default)]
 pub struct Condvar {
     waiting: Mutex<VecDeque<Arc<Watched>>>,
 }
 
 impl Condvar {
-    /// Lets go of a lock and waits; no notification gets in between. The caller must take the lock
-    /// again.
+    /// Releases a lock and waits, without a gap in which a notification gets lost. The caller must
+    /// acquire the lock again.
     pub async fn wait<Guard>(&self, guard: Guard) {
         let told = Arc::new(Watched::default());
         self.waiting.lock().await.push_back(told.clone());

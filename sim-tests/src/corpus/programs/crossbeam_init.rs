@@ -1,4 +1,4 @@
-//! A channel whose first block is made in two steps, dropped between them (crossbeam, issue 971).
+//! A channel that is dropped between the two steps that create its first block (crossbeam, issue 971).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Locks in orders that do not agree, or kept (SCTBench: carter01, deadlock01, phase01).
+//! Locks in contradictory orders, or never released (SCTBench: carter01, deadlock01, phase01).
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Two groups of one task each: the first of a group takes the resource, holding the counters. Fixed:
-/// the resource first.
+/// Two groups with one task each. Buggy: the first task of a group locks the resource while it holds the counters.
+/// Fixed: the resource is locked first.
 async fn carter(spawning: Spawning, fixed: bool) {
     let shared = Arc::new((Mutex::new([0; 2]), Mutex::new(())));
     let group = |group: usize| {
@@ -51,7 +51,7 @@ async fn carter(spawning: Spawning, fixed: bool) {
     together(spawning, vec![group(0), group(1), bystander(), bystander()]).await;
 }
 
-/// Two locks in opposite orders.
+/// Acquires two locks in opposite orders.
 async fn deadlock(spawning: Spawning, fixed: bool) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let task = |first: usize| {
@@ -64,7 +64,7 @@ async fn deadlock(spawning: Spawning, fixed: bool) {
     together(spawning, vec![task(0), task(if fixed { 0 } else { 1 })]).await;
 }
 
-/// The second guard of the first lock is never given back: every schedule fails.
+/// Buggy: the second guard of the first lock is never dropped, so every schedule fails.
 async fn phase(spawning: Spawning, fixed: bool) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let task = || {

@@ -1,4 +1,4 @@
-//! Dining philosophers: each takes the left fork, then the right one. Bad for PCT.
+//! Dining philosophers: each takes the left fork, then the right fork. Hard for PCT.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Fixed: the fork of lower number first.
+/// Fixed: each philosopher takes the fork with the lower number first.
 async fn dining(spawning: Spawning, count: usize, fixed: bool) {
     let forks: Arc<Vec<Mutex<()>>> = Arc::new((0..count).map(|_| Mutex::new(())).collect());
     let philosopher = |left: usize| {

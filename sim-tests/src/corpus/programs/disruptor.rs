@@ -1,4 +1,4 @@
-//! A ring whose producers claim slots one by one and publish them in any order, in the manner of the
+//! A ring whose producers claim slots one by one and publish them in any order, similar to the
 //! Disruptor.
 
 use std::sync::Arc;
@@ -19,11 +19,11 @@ const PRODUCERS: usize = 3;
 struct Ring {
     claimed: Atomic<i64>,
     slots: [Cell<i64>; PRODUCERS],
-    /// The last slot that was published.
+    /// The last published slot.
     cursor: Watched,
 }
 
-/// Fixed: a producer waits until the slot before its own is published.
+/// Fixed: a producer waits until the previous slot is published.
 async fn disruptor(spawning: Spawning, fixed: bool) {
     let ring = Arc::new(Ring {
         claimed: Atomic::new(0),

@@ -1,4 +1,4 @@
-//! A hazard pointer that is set and not checked: the protected node may be freed already.
+//! A hazard pointer that is set but not validated: the protected node may already be freed.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct Shared {
     freed: [Atomic<bool>; 3],
 }
 
-/// Fixed: the pointer is read again once it is protected.
+/// Fixed: the pointer is read again after it is protected.
 async fn hazard(spawning: Spawning, fixed: bool) {
     let shared = Arc::new(Shared { pointer: Atomic::new(1), ..Shared::default() });
     let other = shared.clone();

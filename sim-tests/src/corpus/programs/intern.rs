@@ -1,4 +1,4 @@
-//! The last reference is dropped while the table hands out another (internment, RUSTSEC-2020-0017).
+//! The last reference is dropped while the table returns a new reference (internment, RUSTSEC-2020-0017).
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 }];
 
 struct Shared {
-    /// True if the table has the entry.
+    /// True if the table contains the entry.
     table: Mutex<bool>,
     references: Atomic<i64>,
     freed: Atomic<bool>,
 }
 
-/// Fixed: references are given up under the lock of the table.
+/// Fixed: references are dropped under the lock of the table.
 async fn intern(spawning: Spawning, fixed: bool) {
     let shared = Arc::new(Shared {
         table: Mutex::new(true),

@@ -1,4 +1,4 @@
-//! Created on first use, once and completely or not (in the manner of CVE-2013-1792 and of RADBench
+//! Values created on first use, but twice or incompletely (like in CVE-2013-1792 and in RADBench
 //! bug4, NSPR 354593).
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ struct Keys {
     lock: Mutex<()>,
 }
 
-/// Two keys are made under a lock, and the first one is read without it. Fixed: it is written last.
+/// Two keys are created under a lock, but users read the first key without it. Fixed: it is written last.
 async fn double_checked(spawning: Spawning, fixed: bool) {
     let keys = Arc::new(Keys::default());
     let user = || {
@@ -63,8 +63,8 @@ struct Monitors {
     lock: Mutex<()>,
 }
 
-/// A task that finds no monitor makes one; two tasks do, and one of them leaves the monitor that
-/// the other entered. Fixed: making one takes a lock.
+/// A task that finds no monitor creates one. If two tasks do so, one task leaves another monitor
+/// than it entered. Fixed: the creation takes a lock.
 async fn monitor(spawning: Spawning, fixed: bool) {
     let monitors = Arc::new(Monitors::default());
     let user = |fresh: i64| {
@@ -94,8 +94,8 @@ struct Once {
     made: Atomic<i64>,
 }
 
-/// Each task that finds it missing makes it. Fixed: the first task to claim it makes it; the others
-/// wait.
+/// Buggy: each task that finds no value creates one. Fixed: the first task to claim the value
+/// creates it; the others wait.
 async fn once_cell(spawning: Spawning, fixed: bool) {
     let once = Arc::new(Once::default());
     let user = || {

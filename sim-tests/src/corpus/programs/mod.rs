@@ -1,7 +1,7 @@
-//! Programs whose bug is a failing assertion or a deadlock, a family in each file.
+//! Programs with a bug that shows as a failing assertion or a deadlock, one family per file.
 //!
-//! They name no library: shared objects and spawning come from `crate::tools`, so a peer runs the
-//! same text.
+//! They name no library. Shared objects and spawning come from `crate::tools`, so a peer can run the same
+//! text.
 
 mod account;
 mod async_mutex;
@@ -36,7 +36,7 @@ mod twostage;
 mod upgrade;
 mod wronglock;
 
-// Their parts.
+// The building blocks of the programs.
 mod condvar;
 mod watched;
 
@@ -45,31 +45,31 @@ use crate::tools::{Atomic, Body, SeqCst, spawn};
 pub use self::condvar::Condvar;
 pub use self::watched::Watched;
 
-/// A program with a known bug, and the same without it.
+/// A program with a known bug, and its fixed twin.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name.
+    /// The name of the program.
     pub name: &'static str,
-    /// The number of seeds, from 0 on, within which the default strategy must find the bug, with
-    /// tasks spawned one by one or together.
+    /// The number of seeds, from 0 on, within which the default strategy must find the bug, whether the tasks are
+    /// spawned one by one or together.
     pub seeds: u64,
-    /// Has the bug.
+    /// The version with the bug.
     pub buggy: fn(Spawning) -> Body,
-    /// Does not have it.
+    /// The version without the bug.
     pub fixed: fn(Spawning) -> Body,
 }
 
-/// The presence of points between spawns: other tasks may step there.
+/// The presence of points between spawns, at which other tasks may step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spawning {
-    /// All tasks are there when the first one steps.
+    /// All tasks exist when the first task steps.
     Together,
-    /// A point after each, as where spawning a thread is a scheduling point: tasks spawned early may
-    /// end before late ones exist. Published numbers were measured so.
+    /// A point follows each spawn, like in libraries where a spawn is a scheduling point. Early tasks may end before
+    /// late tasks exist. Published figures were measured in this way.
     OneByOne,
 }
 
-/// The families, a line for each file.
+/// The families, one line per file.
 pub const FAMILIES: &[&[Program]] = &[
     account::PROGRAMS,
     async_mutex::PROGRAMS,
@@ -107,7 +107,7 @@ pub const FAMILIES: &[&[Program]] = &[
 
 /// Spawns tasks and waits for them.
 pub async fn together(spawning: Spawning, tasks: Vec<Body>) {
-    // A point, and no yield: that would be a wish to let the task go first.
+    // A plain point instead of a yield, because a yield would tell the scheduler to prefer the new task.
     let own = Atomic::new(0i64);
     let mut handles = Vec::with_capacity(tasks.len());
     for task in tasks {

@@ -1,4 +1,4 @@
-//! A notified future is dropped and takes the permit with it (tokio, pull request 3652).
+//! A notified future that is dropped and loses the permit (tokio, pull request 3652).
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ enum Permit {
 #[derive(Default)]
 struct Notify {
     permit: Permit,
-    /// True if the one task that may wait is in the list.
+    /// True if the only task that waits is in the list.
     queued: bool,
-    /// True if a permit was handed to it.
+    /// True if a permit was given to this task.
     handed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A reentrant mutex that is released before its count is reset (lock_api, commit da16c2c). Two
-//! preemptions.
+//! A reentrant mutex that is released before its count is reset (lock_api, commit da16c2c). Needs
+//! two preemptions.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct Lock {
     count: Cell<i64>,
 }
 
-/// Fixed: the count first.
+/// Fixed: the count is reset first.
 async fn reentrant(spawning: Spawning, fixed: bool) {
     let lock = Arc::new(Lock::default());
     let task = || {

@@ -1,5 +1,5 @@
-//! A checker between one setter's two stores and before anybody's second (SCTBench: reorder_3 to
-//! reorder_20; PERIOD: reorder_50, reorder_100). Hopeless for a random walk once there are many.
+//! A checker runs between the two stores of one setter, before any second store (SCTBench: reorder_3 to reorder_20;
+//! PERIOD: reorder_50, reorder_100). A random walk has no chance if there are many setters.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ struct Shared {
     b: Atomic<i64>,
 }
 
-/// Fixed: the related words are written and checked under a lock.
+/// Fixed: the two words are written and checked under a lock.
 async fn reorder(spawning: Spawning, setters: usize, checkers: usize, fixed: bool) {
     let shared = Arc::new(Shared::default());
     let setter = |_| {

@@ -1,4 +1,4 @@
-//! A reader-writer lock that prefers readers: a writer may be overtaken by any number of them.
+//! A reader-writer lock that prefers readers, so any number of readers may overtake a writer.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 struct State {
     readers: u32,
     writes: bool,
-    /// The writer has asked.
+    /// True if the writer waits for the lock.
     asked: bool,
-    /// Readers let in since.
+    /// The number of readers admitted while the writer waits.
     overtook: u32,
 }
 
@@ -30,7 +30,7 @@ struct Lock {
     left: Watched,
 }
 
-/// Fixed: readers wait while the writer does.
+/// Fixed: readers wait while the writer waits.
 async fn starvation(spawning: Spawning, fixed: bool) {
     let lock = Arc::new(Lock::default());
     let reader = || {

@@ -1,4 +1,4 @@
-//! A cancelled waiter keeps the permit that it was given (tokio, issue 1898).
+//! A cancelled waiter that keeps its granted permit (tokio, issue 1898).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 #[derive(Default)]
 struct Semaphore {
-    /// Free permits, and the waiting tasks.
+    /// The number of free permits, and the waiting tasks.
     state: Mutex<(u32, VecDeque<usize>)>,
     granted: [Watched; 2],
     cancel: Atomic<bool>,
 }
 
 impl Semaphore {
-    /// Returns `true` if it got a permit at once; otherwise it is in the queue.
+    /// Returns `true` if it acquired a permit at once; otherwise it enters the queue.
     async fn take_or_queue(&self, me: usize) -> bool {
         let (permits, queue) = &mut *self.state.lock().await;
         if *permits > 0 {
@@ -43,7 +43,7 @@ impl Semaphore {
     }
 }
 
-/// Fixed: it passes the permit on.
+/// Fixed: the cancelled waiter passes the permit on.
 async fn cancelled(spawning: Spawning, fixed: bool) {
     let semaphore = Arc::new(Semaphore::default());
     let [cancelled, patient, releaser] = [(); 3].map(|()| semaphore.clone());

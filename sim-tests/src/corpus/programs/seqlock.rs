@@ -1,4 +1,4 @@
-//! A sequence lock that counts once, after both halves were written.
+//! A sequence lock that increments its count only once, after both halves were written.
 
 use std::sync::Arc;
 

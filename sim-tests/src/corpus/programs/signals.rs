@@ -1,4 +1,4 @@
-//! Notifications that are lost: sent before anybody waits, never sent, or taken by the wrong task.
+//! Lost notifications: sent before any task waits, never sent, or received by the wrong task.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ struct Event {
     changed: Condvar,
 }
 
-/// Checks if it is ready and then waits; the notification comes in between. Fixed: the lock is kept
-/// from the look to the wait.
+/// The waiter checks the event and then waits; the notification may come in between. Fixed: it holds the lock from the
+/// check to the wait.
 async fn missed_signal(spawning: Spawning, fixed: bool) {
     let event = Arc::new(Event::default());
     let other = event.clone();
@@ -66,8 +66,8 @@ struct Slot {
     filled: Condvar,
 }
 
-/// A slot that is full: one task waits to fill it, the other one forgets to empty it (SV-COMP, `sync01`).
-/// Fixed: it empties it.
+/// A full slot: one task waits to fill it, and the other task forgets to empty it (SV-COMP, `sync01`). Fixed: the other
+/// task empties it.
 async fn sync01(spawning: Spawning, fixed: bool) {
     let slot = Arc::new(Slot { items: Mutex::new(1), ..Slot::default() });
     let other = slot.clone();
@@ -103,7 +103,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Waits until it is not, and makes it `full`; notifies one waiter, or all.
+    /// Waits until the state differs from `full`, and sets it to `full`. Notifies one waiter, or all.
     async fn make(&self, full: bool, all: bool) {
         let mut guard = self.full.lock().await;
         while *guard == full {
@@ -119,8 +119,8 @@ impl Buffer {
     }
 }
 
-/// A buffer of one item with one condition for both sides: two producers, two consumers, and the
-/// notification that a consumer needs wakes a consumer (T. Cargill). Fixed: all waiters are
+/// A buffer of one item with one condition for both sides, two producers and two consumers. A notification
+/// that a producer needs may wake a consumer, or the other way round (T. Cargill). Fixed: all waiters are
 /// notified.
 async fn cargill(spawning: Spawning, fixed: bool) {
     let buffer = Arc::new(Buffer::default());

@@ -1,4 +1,4 @@
-//! Locks made of loads and stores: Peterson's, Lamport's bakery, tickets.
+//! Locks built from loads and stores: Peterson's lock, Lamport's bakery, ticket locks.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// The number of tries before a task gives up.
+/// The number of attempts before a task gives up.
 const PATIENCE: usize = 5;
 
-/// A critical section: two accesses, so that another task in it is detected.
+/// Enters a critical section with two accesses, so that another task inside is detected.
 async fn critical(owner: &Cell<i64>, me: i64) {
     owner.set(me).await;
     assert_eq!(owner.get().await, me, "two in the critical section");
@@ -43,7 +43,7 @@ struct Peterson {
     owner: Cell<i64>,
 }
 
-/// Gives way, then wants. Fixed: the other way round.
+/// Buggy: sets the turn, then announces its wish to enter. Fixed: the other way round.
 async fn peterson(spawning: Spawning, fixed: bool) {
     let lock = Arc::new(Peterson::default());
     let task = |me: usize| {
@@ -78,7 +78,7 @@ struct Bakery {
     owner: Cell<i64>,
 }
 
-/// Draws a number without saying that it is drawing one. Fixed: says so.
+/// Buggy: draws a number without announcing that it is choosing. Fixed: announces it.
 async fn bakery(spawning: Spawning, fixed: bool) {
     let bakery = Arc::new(Bakery::default());
     let task = |me: usize| {
@@ -121,7 +121,7 @@ struct Tickets {
     owner: Cell<i64>,
 }
 
-/// Reads the next ticket and counts on in two accesses. Fixed: in one.
+/// Buggy: reads and increments the next ticket in two accesses. Fixed: in one access.
 async fn ticket(spawning: Spawning, fixed: bool) {
     let lock = Arc::new(Tickets::default());
     let task = |me: i64| {

@@ -1,4 +1,4 @@
-//! A ring for one producer and one consumer that announces an item before it is written.
+//! A ring for one producer and one consumer that announces an item before it writes the item.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A cache that every task fills that finds it empty.
+//! A cache that is filled by every task that finds it empty.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 #[derive(Default)]
 struct Cache {
-    /// Its value, and true if a task is fetching it.
+    /// The cached value, and true if a task is fetching it.
     entry: Mutex<(Option<i64>, bool)>,
     filled: Watched,
     loads: Atomic<i64>,
 }
 
-/// Fixed: one fetches it, the others wait.
+/// Fixed: one task fetches the value, and the others wait.
 async fn stampede(spawning: Spawning, fixed: bool) {
     let cache = Arc::new(Cache::default());
     let user = |_| {

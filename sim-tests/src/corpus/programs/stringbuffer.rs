@@ -1,5 +1,5 @@
-//! A length is taken, and the string is shorter when it is used (CB: stringbuffer-jdk1.4). Two
-//! preemptions, which a PCT of depth 2 cannot enforce.
+//! A length is read, and the string is shorter when the length is used (CB: stringbuffer-jdk1.4).
+//! Needs two preemptions, which a PCT of depth 2 cannot enforce.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(stringbuffer(spawning, true)),
 }];
 
-/// Fixed: the lock is held from the length to its use.
+/// Fixed: the lock is held from the read of the length to its use.
 async fn stringbuffer(spawning: Spawning, fixed: bool) {
     let length = Arc::new(Mutex::new(3));
     let other = length.clone();

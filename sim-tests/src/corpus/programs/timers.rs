@@ -1,5 +1,5 @@
-//! A timer that never fires: it is inserted between the search for the earliest one and the store
-//! of its time (tokio, pull request 6683).
+//! A timer that never fires: it is inserted after the search for the earliest deadline, but before
+//! this deadline is stored (tokio, pull request 6683).
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 struct Timers {
     /// The earliest deadline of each shard.
     shards: [Mutex<i64>; 2],
-    /// The time at which the driver wakes up; in the past while it is at work.
+    /// The time at which the driver wakes up; in the past while the driver runs.
     next_wake: Atomic<i64>,
     woken: Atomic<bool>,
 }
 
-/// Fixed: the driver holds the locks until it has noted the earliest deadline.
+/// Fixed: the driver holds the locks until it has stored the earliest deadline.
 async fn timers(spawning: Spawning, fixed: bool) {
     let timers = Arc::new(Timers {
         shards: [100, 100].map(Mutex::new),

@@ -1,5 +1,5 @@
-//! Treiber's stack with nodes that are used again: the compare-exchange of a slow pop succeeds although
-//! the head went away and came back (ABA).
+//! Treiber's stack with reused nodes: the compare-exchange of a slow pop succeeds although the head was removed and
+//! pushed again (ABA).
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
 
 const NODES: usize = 3;
 const TRIES: usize = 6;
-/// The factor of a tag; the node is below it, 0 for none.
+/// The factor of the tag in a word. The remainder is the node; 0 means no node.
 const TAG: i64 = 16;
 
 struct Stack {
     head: Atomic<i64>,
     next: [Atomic<i64>; NODES + 1],
-    /// True if each change of the head has a tag of its own.
+    /// True if each change of the head uses a new tag.
     tagged: bool,
 }
 
@@ -47,7 +47,7 @@ impl Stack {
         None
     }
 
-    /// Returns `true` if it was pushed within the allowed tries.
+    /// Pushes a node. Returns `true` if this succeeded within the allowed number of attempts.
     async fn push(&self, node: i64) -> bool {
         for _ in 0..TRIES {
             let head = self.head.load(SeqCst).await;
@@ -61,7 +61,7 @@ impl Stack {
     }
 }
 
-/// Fixed: the head has a tag that no change of it leaves as it was.
+/// Fixed: the head has a tag that every change increments.
 async fn treiber(spawning: Spawning, fixed: bool) {
     let stack = Arc::new(Stack {
         head: Atomic::new(1),

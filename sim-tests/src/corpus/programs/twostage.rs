@@ -1,4 +1,4 @@
-//! Data in two stages, a lock each, and readers between them (SCTBench: twostage; PERIOD: twostage_20).
+//! Data in two stages with one lock each, and readers in between (SCTBench: twostage; PERIOD: twostage_20).
 
 use std::sync::Arc;
 

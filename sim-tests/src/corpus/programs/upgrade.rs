@@ -1,4 +1,4 @@
-//! A weak handle comes to life again on a closed channel (async-channel, pull request 60).
+//! A weak handle that is upgraded on a closed channel (async-channel, pull request 60).
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub(super) const PROGRAMS: &[Program] = &[Program {
     fixed: |spawning| boxed(upgrade(spawning, true)),
 }];
 
-/// Counts itself in, and out again if it was alone: another task may see the count in between.
-/// Fixed: a compare-exchange that never leaves zero.
+/// Buggy: increments the count, and resets it if it was 0. Another task may see the count in
+/// between. Fixed: a compare-exchange that never changes 0.
 async fn upgrade(spawning: Spawning, fixed: bool) {
     let handles = Arc::new(Atomic::new(0i64));
     let upgrader = || {

@@ -1,4 +1,4 @@
-//! A word that can be waited for.
+//! An atomic word with a wait operation.
 
 use std::future::poll_fn;
 use std::sync::Mutex;
@@ -6,8 +6,8 @@ use std::task::{Poll, Waker};
 
 use crate::tools::{Atomic, SeqCst};
 
-/// An atomic whose writers wake the tasks that wait for a value of it. A wait that never ends is a
-/// deadlock and not a loop.
+/// An atomic whose writers wake the tasks that wait for one of its values. A wait that never ends
+/// is a deadlock instead of an endless loop.
 #[derive(Debug, Default)]
 pub struct Watched {
     value: Atomic<i64>,
@@ -22,30 +22,30 @@ struct Waiting {
 }
 
 impl Watched {
-    /// A word that starts with `value`.
+    /// Creates a word with the value `value`.
     pub fn new(value: i64) -> Watched {
         Watched { value: Atomic::new(value), ..Watched::default() }
     }
 
-    /// Reads it.
+    /// Returns the value.
     pub async fn load(&self) -> i64 {
         self.value.load(SeqCst).await
     }
 
-    /// Writes it.
+    /// Writes a value.
     pub async fn store(&self, value: i64) {
         self.value.store(value, SeqCst).await;
         self.wake();
     }
 
-    /// Adds to it; gives the old value.
+    /// Adds to the value, and returns the old value.
     pub async fn add(&self, more: i64) -> i64 {
         let old = self.value.fetch_add(more, SeqCst).await;
         self.wake();
         old
     }
 
-    /// Waits for a value, which it gives.
+    /// Waits for a value that satisfies `wanted`, and returns it.
     pub async fn wait(&self, wanted: impl Fn(i64) -> bool) -> i64 {
         loop {
             let writes = self.waiting.lock().unwrap().writes;

@@ -1,4 +1,4 @@
-//! Two locks for one piece of data (SCTBench: wronglock, wronglock_3).
+//! Data that two tasks protect by different locks (SCTBench: wronglock, wronglock_3).
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! The decisions of a run as a line: of a certificate, and of a file of runs to make.
+//! The line format for the decisions of a run, in certificates and in files that list runs to
+//! execute.
 
 use crate::engine::results::{Json, list, quoted};
 use crate::run::ids::TaskPath;
 use crate::run::schedule::Schedule;
 
-/// The line of a schedule that was run, without its line feed.
+/// Returns the line of an executed schedule, without its line feed.
 pub(in crate::engine::simulate) fn write(schedule: &Schedule) -> String {
     let numbers = |numbers: &[u64]| list(numbers.iter().map(u64::to_string));
     let tasks = list(schedule.tasks.iter().map(|task| quoted(&task.to_string())));
@@ -15,10 +16,10 @@ pub(in crate::engine::simulate) fn write(schedule: &Schedule) -> String {
     format!("{{\"tasks\":{tasks},\"steps\":{},\"draws\":{}}}", list(steps), list(draws))
 }
 
-/// Reads the line of a schedule.
+/// Parses the line of a schedule.
 ///
 /// # Errors
-/// If it is none.
+/// If the line is not a schedule.
 pub(in crate::engine::simulate) fn read(line: &Json) -> Result<Schedule, String> {
     let wrong = || "not the decisions of a run".to_owned();
     let numbers = |value: &Json| match value {

@@ -1,4 +1,4 @@
-//! The effects of the steps of a run, as lines for a checker that knows nothing of searches.
+//! The effects of the steps of a run, as lines for a checker that does not depend on the search.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::strategy::happens_before::{HappensBefore, Index, name_of};
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 
-/// Observes runs, and writes a line for each.
+/// An observer of runs. Writes a line for each run.
 pub(in crate::engine::simulate) struct RunObserver {
     witness: Witness,
-    /// The kinds of operations that were written.
+    /// The kinds of operations that were already described in the output.
     kinds: Vec<Kind>,
     pub(in crate::engine::simulate) lines: String,
 }
 
 impl RunObserver {
-    /// Of runs that are distinguished by these differences.
+    /// Creates an observer that uses these criteria for distinguishing runs.
     pub(in crate::engine::simulate) fn new(apart: Apart) -> RunObserver {
         let witness = Witness::default();
         witness.tell_apart(apart);
         RunObserver { witness, kinds: Vec::new(), lines: String::new() }
     }
 
-    /// Makes the run that begins with a schedule.
+    /// Returns a strategy that begins with this schedule.
     pub(in crate::engine::simulate) fn strategy(
         &self,
         schedule: Arc<Schedule>,
@@ -44,7 +44,8 @@ impl RunObserver {
         self.witness.watch(Box::new(Guided::new(schedule)))
     }
 
-    /// Writes the last run. `unfit` is the reason why it is no part of a proof, if it is known.
+    /// Writes the last run. `unfit` is the reason why the run cannot be a part of a proof, if
+    /// known.
     pub(in crate::engine::simulate) fn write(
         &mut self,
         run: &Run,
@@ -73,7 +74,7 @@ impl RunObserver {
         let _ = writeln!(lines, "{{\"unfit\":{unfit},{line}}}");
     }
 
-    /// The witness of the last run.
+    /// Returns the witness of the last run.
     pub(in crate::engine::simulate) fn witness(&self) -> &Witness {
         &self.witness
     }
@@ -169,7 +170,7 @@ impl LineWriter<'_> {
         }
     }
 
-    /// The number of a kind; each kind is described before its first use.
+    /// Returns the number of a kind. Each kind is described before its first use.
     fn kind(&mut self, kind: Kind) -> usize {
         let known = self.kinds.iter().position(|known| *known == kind);
         known.unwrap_or_else(|| {

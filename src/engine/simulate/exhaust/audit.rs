@@ -1,14 +1,14 @@
-//! Checks a search that is through against sampled runs.
+//! Checks a complete search against sampled runs.
 //!
-//! A search that says "all" makes two claims: it had a run of every class, and all runs of a class
-//! are alike. The audit checks both claims for runs drawn from seeds. Did the search have their
-//! class? At least once per class: do the same steps show the same in another order, and without
-//! the steps that deaths of nodes take back? A run that says otherwise takes the proof away: either
-//! the search is wrong, or tasks share something that is not of this library, such as a lock of
-//! `std`. The audit names the two steps that show it ([`clash`], [`missed`]).
+//! A complete search makes two claims: it had a run of every class, and all runs of a class are alike. The audit checks
+//! both claims for runs drawn from seeds. Did the search have a run of the same class? Do the same steps give the same
+//! result in another order, and without the steps that node deaths roll back? The second check is done at least once
+//! per class. A run that contradicts a claim revokes the proof. Then either the search has an error, or tasks share
+//! something outside this library, such as a std lock. The audit names the two steps that show it ([`clash`],
+//! [`missed`]).
 //!
-//! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
-//! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
+//! The audit is a safety net, not a proof: the probability of missing an error of the search falls with the number of
+//! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %.
 
 use unpause_ordered::Set;
 mod again;
@@ -36,32 +36,33 @@ use crate::strategy::witness::Witness;
 /// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
 
-/// For each strategy, so many runs are repeated in another order; of the others, the runs of a new
-/// class.
+/// The number of runs per strategy that are always repeated in another order. Later runs are repeated only if their
+/// class is new.
 const MADE_AGAIN: u64 = 5;
 
-/// The name of the strategy of a run that is made again.
+/// The strategy name of a repeated run.
 const SAMPLED: &str = "sampled";
 
-/// They are shared out among these: orders of locks that one seldom has, the other has often.
+/// The strategies that share the sampled runs. An order of locks that is rare under one strategy is frequent under the
+/// other.
 const STRATEGIES: [&str; 2] = ["random", "pos"];
 
 /// The result of an audit.
 #[derive(Default)]
 pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
-    /// The classes of the runs, but for those that were too long.
+    /// The classes of the runs, except runs that reached the step limit.
     pub(in crate::engine::simulate) classes: Set<u64>,
-    /// A run that fails, though the search passed, and its seed.
+    /// A failing run and its seed, although the search passed.
     failing: Option<(Run, Seed)>,
-    /// True if tasks woke each other through something outside this library that the search does not know of: their
-    /// classes mean nothing then.
+    /// True if tasks woke each other through something outside this library, unknown to the search. Their classes then
+    /// have no meaning.
     pub(in crate::engine::simulate) blind: bool,
 }
 
-/// Samples so many runs, up to the first that says something against the search. Without a search, runs are
-/// only looked at in another order. `shown` tells whether the search continued after failures: a
-/// failing run of a known class is then no news.
+/// Samples `runs` runs, up to the first that contradicts the search. Without a search, the runs are only repeated in
+/// another order. `shown` is true if the search continued after failures; a failing run of a known class is then not a
+/// new failure.
 pub(in crate::engine::simulate) fn audit(
     session: &Session<'_>,
     search: Option<&SearchTree>,
@@ -79,7 +80,7 @@ pub(in crate::engine::simulate) fn audit(
     auditor.sampled
 }
 
-/// An audit, as its runs are made.
+/// An audit in progress.
 struct Auditor<'a, 's> {
     session: &'a Session<'s>,
     search: Option<&'a SearchTree>,
@@ -88,7 +89,7 @@ struct Auditor<'a, 's> {
     sampled: Sampled,
 }
 
-/// A sampled run, as its witness saw it.
+/// The class of a sampled run, as its witness observed it.
 struct SampledClass {
     class: u64,
     /// True if the search had a run of the class; `None` without a search.
@@ -98,12 +99,12 @@ struct SampledClass {
 }
 
 impl Auditor<'_, '_> {
-    /// Returns `true` if a run said something against the search, or if classes mean nothing.
+    /// Returns `true` if a run contradicted the search, or if classes have no meaning.
     fn is_done(&self) -> bool {
         self.sampled.blind || !self.sampled.audit.agrees()
     }
 
-    /// Samples so many runs of one strategy.
+    /// Samples `runs` runs of one strategy.
     fn sample(&mut self, name: &'static str, runs: u64) {
         let session = self.session;
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
@@ -132,6 +133,7 @@ impl Auditor<'_, '_> {
                 let (schedule, watched) = (worker.schedule(), &watched.watched);
                 let worker = &mut worker;
                 self.check(&run, &seen, Again { session, worker, watched, seed, schedule, apart });
+                // The repetitions began jobs of their own, so the watchdog must see the sampling job again.
                 watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
@@ -141,13 +143,14 @@ impl Auditor<'_, '_> {
         }
     }
 
-    /// The class of the last run, and other orders of it if they are to be made.
+    /// Returns the class of the last run, and the other orders in which it must be repeated.
     fn look(&mut self, witness: &Witness, number: u64, failure: Option<&Failure>) -> SampledClass {
         let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
         let (class, others) = witness.look(ends_by_a_step(failure), |order| {
             let class = order.class();
             let is_new = !is_long && self.sampled.classes.insert(class);
             let wanted = is_new || number < MADE_AGAIN;
+            // Only a passing run is repeated: a failure of the repetition is then a difference.
             let is_made_again = wanted && failure.is_none();
             let others = if is_made_again { Other::all(order) } else { Vec::new() };
             (class, others)
@@ -158,14 +161,14 @@ impl Auditor<'_, '_> {
 
     /// Returns `true` for a failure that the search has not shown.
     fn is_news(&self, failure: &Failure, seen: &SampledClass) -> bool {
-        // A run that was too long is of no class.
+        // A run that reached the step limit has no class.
         let is_long = matches!(failure, Failure::StepLimit { .. });
         !self.shown || !is_long && seen.known != Some(true)
     }
 
-    /// Makes a run, which passed, again in its other orders. Notes it if the search had no run of its class.
+    /// Repeats a passing run in its other orders. Records the run as missed if the search had no run of its class.
     fn check(&mut self, run: &Run, seen: &SampledClass, mut again: Again<'_, '_>) {
-        // Without a search, what a run learns is not known before it.
+        // Without a search, the criteria for distinguishing runs are not known in advance, so classes are not compared.
         let expected = Expected { run, class: self.search.map(|_| seen.class) };
         for other in &seen.others {
             self.sampled.compare(&mut again, &expected, other);
@@ -185,7 +188,7 @@ impl Sampled {
         (self.blind || self.audit.unseen) && self.failing.is_none()
     }
 
-    /// A run of this seed fails.
+    /// Records that the run of this seed fails.
     fn fails(&mut self, run: Run, seed: Seed) {
         self.audit.failed = true;
         self.failing = Some((run, seed));
@@ -197,9 +200,10 @@ impl Sampled {
         Some(Box::new(Found { position, run, origin: Origin::Sampled(seed) }))
     }
 
-    /// Makes a run, which passed, again in another way that must make no difference.
+    /// Repeats a passing run in another way that must make no difference.
     fn compare(&mut self, again: &mut Again<'_, '_>, expected: &Expected<'_>, other: &Other) {
         let Other { order, lost } = other;
+        // The order of the run itself would show nothing new.
         if !self.audit.agrees() || expected.is_made_by(order) {
             return;
         }
@@ -216,22 +220,23 @@ impl Sampled {
         }
     }
 
-    /// The two steps whose order made a difference, if they were found.
+    /// Returns the two steps whose order made a difference, if they were found.
     pub(in crate::engine::simulate) fn take_clash(&mut self) -> Option<Clash> {
         self.audit.clash.take()
     }
 }
 
-/// Another way of making a run that makes no difference.
+/// A variation of a run that must make no difference.
 struct Other {
-    /// Its steps in this order.
+    /// The steps of the run, in the new order.
     order: Vec<u32>,
-    /// By step of the run, `true` if it is left out, because the death of a node takes it back.
+    /// For each step of the run, `true` if it is omitted because the death of a node rolls it back.
     lost: Vec<bool>,
 }
 
 impl Other {
-    /// Returns the steps in another order, and without the steps that deaths take back, if any.
+    /// Returns two variations: the steps in another order, and the steps without the steps that deaths roll back, if
+    /// any.
     fn all(order: &HappensBefore) -> Vec<Other> {
         let mut others = vec![Other { order: last_task_first(order), lost: Vec::new() }];
         if let Some(lost) = order.lost() {
@@ -242,12 +247,13 @@ impl Other {
     }
 }
 
-/// Returns the steps of a run in another order that makes no difference: of the possible next
-/// steps, the step of the task that was spawned last.
+/// Returns the steps of a run in another order that makes no difference: among the possible next steps, it always
+/// chooses a step of the task that was spawned last.
 fn last_task_first(order: &HappensBefore) -> Vec<u32> {
     let mut left: Vec<u32> = (0..order.steps()).collect();
     let mut steps = Vec::new();
     while !left.is_empty() {
+        // `left` keeps the order of the run, so only earlier entries can come before a step.
         let is_first =
             |at: &usize| left[..*at].iter().all(|before| !order.comes_before(*before, left[*at]));
         let firsts = (0..left.len()).filter(is_first);

@@ -1,16 +1,16 @@
-//! Slices made by [helpers](crate::engine::simulate::helper), for searches of plain threads.
+//! Slices that [helpers](crate::engine::simulate::helper) execute, for searches of plain threads.
 //!
-//! A helper has the tree of the search as it was when the process was copied, and follows the rounds by the lines of
-//! their slices, which are facts: see [`SliceLine`]. For each helper a thread of this process takes slices of the
-//! round, as the threads of an async search do, and asks the helper for them.
+//! A helper has the search tree from the moment when the process was copied. It follows the rounds by the lines of
+//! their slices, which are deterministic: see [`SliceLine`]. For each helper, one thread of this process takes slices
+//! of the round, like the threads of an async search, and sends them to the helper as requests.
 //!
-//! | said to a helper | meaning |
+//! | message to a helper | meaning |
 //! |---|---|
-//! | a line of a slice | the next slice of a round that is over |
-//! | `merge` | these were all slices of the round |
-//! | `make <position> <runs> <number>` | make a slice of the round, with at most so many runs, the first with this number |
+//! | a line of a slice | the next slice of a completed round |
+//! | `merge` | the lines before contain all slices of the round |
+//! | `make <position> <runs> <number>` | execute this slice, with up to `<runs>` runs; `<number>` is its first run |
 //!
-//! The answer is `failing` and a failure in a line, or `whole` or `cut` and the line of the slice.
+//! The reply is `failing` and a failure on one line, or `whole` or `cut` followed by the line of the slice.
 
 use unpause_ordered::Map;
 
@@ -22,10 +22,11 @@ use crate::engine::simulate::session::Session;
 use crate::native::{Helper, HelperLine};
 use crate::strategy::divided::{SearchTree, Slice};
 
-/// Has a helper make a slice, as long as `goes_on`. `before` is said first. `None` if the helper is lost.
+/// Requests a slice from a helper, and waits as long as `goes_on` returns `true`. The text `before` is sent first.
+/// `None` if the connection to the helper is lost.
 ///
 /// # Errors
-/// The failure of a run of the slice, in a line.
+/// The failure of a run in the slice, as one line.
 pub(super) fn ask(
     session: &Session<'_>,
     helper: &mut Helper,
@@ -44,9 +45,10 @@ pub(super) fn ask(
     Some(Ok(MadeSlice { is_cut: kind == "cut", ..MadeSlice::of_line(line) }))
 }
 
-/// Makes slices of the tree as a helper.
+/// Executes slices of the tree as a helper.
 pub(super) fn help(tree: &mut SearchTree, maker: &mut SliceMaker<'_, '_>, line: &mut HelperLine) {
-    // The slices that this process has made are whole, while lines leave out what can be found again.
+    // The slices of this process are complete, but lines omit data that can be computed again. So the own slices are
+    // used where they exist.
     let mut own: Map<usize, Slice> = Map::new();
     let mut round: Vec<Slice> = Vec::new();
     helper::serve(line, &mut |text, goes_on| {
@@ -67,7 +69,7 @@ pub(super) fn help(tree: &mut SearchTree, maker: &mut SliceMaker<'_, '_>, line: 
                 let kind = if made.is_cut { "cut" } else { "whole" };
                 let said = match &made.explored.found {
                     Some(found) => format!("failing {}\n", found.in_a_line()),
-                    // With all classes.
+                    // The line contains all classes.
                     None => format!("{kind} {}", made.line((0, 0, at), u64::MAX)),
                 };
                 own.insert(at, made.slice);

@@ -1,4 +1,4 @@
-//! Makes the slices of a divided search on one thread.
+//! Executes the slices of a divided search on one thread.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ use crate::strategy::Search;
 use crate::strategy::divided::{Look, Part, Slice};
 use crate::strategy::search::Apart;
 
-/// A slice with what the engine saw of its runs, which are numbered from 0.
+/// A slice, with the observations of the engine about its runs. The runs are numbered from 0.
 pub(super) struct MadeSlice {
     pub(super) slice: Slice,
     pub(super) explored: Explored,
-    /// True if it was stopped before its end, so that it does not say what is left.
+    /// True if the slice was interrupted before its end, so that its remaining work is unknown.
     pub(super) is_cut: bool,
 }
 
 impl MadeSlice {
-    /// A slice that an earlier process made.
+    /// Creates a slice from the line of an earlier process.
     pub(super) fn of_line(line: SliceLine) -> MadeSlice {
         let SliceLine { slice, tally, untried, warnings, notes, stuck, .. } = line;
         let stuck = stuck.map(|(position, text)| Stuck { position, seed: Seed(position), text });
@@ -40,12 +40,12 @@ impl MadeSlice {
         MadeSlice { slice, explored, is_cut: false }
     }
 
-    /// Returns `true` if the slice is whole and no run failed: another process would make the same.
+    /// Returns `true` if the slice is complete and no run failed. Another process would then compute the same slice.
     pub(super) fn is_fact(&self) -> bool {
         !self.is_cut && self.explored.found.is_none()
     }
 
-    /// The line of the slice in a file of results.
+    /// Returns the line of the slice in a result file.
     pub(super) fn line(&self, key: SliceKey, bound: u64) -> String {
         let Explored { tally, untried, warnings, notes, stuck, .. } = &self.explored;
         let untried = untried.iter().copied().collect();
@@ -60,28 +60,28 @@ impl MadeSlice {
     }
 }
 
-/// The order of a slice.
+/// A request for a slice.
 pub(super) struct SliceOrder {
     pub(super) part: Part,
     /// The maximum number of runs.
     pub(super) budget: u64,
-    /// The number of its first run, if the earlier slices of the round make as many runs as they may.
+    /// The number of its first run, if the earlier slices of the round use their maximum number of runs.
     pub(super) from: u64,
-    /// The failure of a run of it in a helper, in a line.
+    /// The failure of one of its runs in a helper, as one line.
     pub(super) failed: Option<String>,
 }
 
 /// The continuation after a run of a search.
 enum AfterRun {
-    /// The next run.
+    /// The part has a next run.
     Again,
-    /// There is no other run in this part.
+    /// The part has no further run.
     Through,
     /// This run is the result of the search: it failed, or was requested.
     Found(Box<Found>),
 }
 
-/// Makes slices.
+/// A worker that executes slices.
 pub(super) struct SliceMaker<'a, 's> {
     session: &'a Session<'s>,
     search: Arc<dyn Search>,
@@ -100,12 +100,13 @@ impl<'a, 's> SliceMaker<'a, 's> {
         SliceMaker { session, search, worker, watched, limits: session.limits() }
     }
 
-    /// Does `wait`, which waits for slices of others.
+    /// Calls `wait`, which waits for slices of other threads.
     pub(super) fn paused<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.watched.watched.paused(wait)
     }
 
-    /// Makes a slice, as long as `goes_on` before a run.
+    /// Executes a slice. Before each run except the first run of the test, checks `goes_on`, and stops if it returns
+    /// `false`.
     pub(super) fn make(
         &mut self,
         order: SliceOrder,
@@ -133,6 +134,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
             self.worker.forget_histories();
             made += 1;
             match next {
+                // After a new criterion the search restarts, so further runs of the slice would be wasted.
                 AfterRun::Again => ended = self.search.has_learnt(),
                 AfterRun::Through => ended = true,
                 AfterRun::Found(found) => {
@@ -141,6 +143,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
                 }
             }
         }
+        // A run failed in a helper but passes here, so the body is not a function of its decisions.
         let failed = failed.filter(|_| explored.found.is_none() && !is_cut);
         if let Some(failed) = failed {
             let run = self.worker.extract(Seed(from + made), self.session.config.strategy.name());
@@ -152,13 +155,13 @@ impl<'a, 's> SliceMaker<'a, 's> {
         }
         let slice = self.search.leave();
         if slice.learnt.is_some() {
-            // Its runs do not count.
+            // If the search learned a new criterion in this slice, the runs of the slice do not count.
             explored.tally.take();
         }
         MadeSlice { slice, explored, is_cut }
     }
 
-    /// Looks at the frame below a part.
+    /// Examines the frame below a part.
     pub(super) fn look(&mut self, part: Part) -> Look {
         self.adopt(part);
         self.probe(0);
@@ -170,14 +173,14 @@ impl<'a, 's> SliceMaker<'a, 's> {
     }
 
     fn adopt(&mut self, part: Part) {
-        // A search within a bound steps locks as it begins.
+        // A bounded search keeps the lock mode with which it began.
         if self.search.has_classes() {
             native::step_instructions(part.known.apart.locks);
         }
         self.search.adopt(part);
     }
 
-    /// Finds what the part does not say.
+    /// Executes probes for data that the part does not contain.
     fn probe(&mut self, number: u64) {
         while self.search.next_probe() {
             self.watched.watched.begin(number);
@@ -188,12 +191,12 @@ impl<'a, 's> SliceMaker<'a, 's> {
     }
 }
 
-/// The runs of a slice as they are made.
+/// The runs of a slice in progress.
 struct SliceRuns<'r, 'v, 'a, 's> {
     maker: &'r SliceMaker<'a, 's>,
     visit: &'r mut RunVisitor<'v>,
     explored: &'r mut Explored,
-    /// The number of the first run of the slice, and the number of the last run in the slice.
+    /// The number of the first run of the slice, and the index of the last run in the slice.
     from: u64,
     nth: u64,
 }
@@ -203,7 +206,7 @@ impl SliceRuns<'_, '_, '_, '_> {
     fn judge(&mut self, failure: Option<Failure>) -> AfterRun {
         let SliceMaker { session, search, worker, .. } = self.maker;
         let number = self.from + self.nth;
-        // A blocked run is cut short where it would repeat another one: it counts for nothing.
+        // A blocked run is cut where it would repeat another run, so it does not count.
         let blocked = search.is_blocked();
         let failure = failure.filter(|_| !blocked).map(not_a_replay);
         if !blocked {
@@ -215,11 +218,12 @@ impl SliceRuns<'_, '_, '_, '_> {
             RunVisitor::Each(_) => false,
             RunVisitor::One(one) => number == *one,
         };
+        // Without determinism no search is possible, so this failure ends the search for every visitor.
         let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
         if wanted && failure.is_some() || stray {
             return self.found(self.extract(failure.as_ref()));
         }
-        // A share may begin with a run that counts for nothing.
+        // A share may begin with a blocked run, so the check uses the number of counted runs.
         let is_first = self.from == 0 && !blocked && self.explored.tally.runs == 1;
         if is_first {
             let run = self.extract(failure.as_ref());
@@ -259,8 +263,8 @@ impl SliceRuns<'_, '_, '_, '_> {
         }
     }
 
-    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a
-    /// way that its operations do not show.
+    /// Restarts the search with the instructions of locks as operations, if plain threads have used a lock in a way
+    /// that its operations do not show. Returns `true` if it restarted.
     fn begins_in_detail(&mut self) -> bool {
         let SliceMaker { session, search, .. } = self.maker;
         let is_able = search.has_classes();
@@ -276,13 +280,13 @@ impl SliceRuns<'_, '_, '_, '_> {
         true
     }
 
-    /// The last run is the result of the search.
+    /// Returns the last run as the result of the search.
     fn found(&self, run: Run) -> AfterRun {
         let (position, origin) = (self.nth, Origin::Seed(run.seed));
         AfterRun::Found(Box::new(Found { position, run, origin }))
     }
 
-    /// The last run as data, with the failure as the search sees it.
+    /// Returns the last run as data, with the failure as the search interprets it.
     fn extract(&self, failure: Option<&Failure>) -> Run {
         let SliceMaker { session, worker, .. } = self.maker;
         let run = worker.extract(Seed(self.from + self.nth), session.config.strategy.name());
@@ -293,8 +297,8 @@ impl SliceRuns<'_, '_, '_, '_> {
     }
 }
 
-/// To have diverged from an earlier run is what a replay does; here it means that the body is not a
-/// function of its decisions.
+/// Converts the failure of a diverged run. Only a replay can diverge from an earlier run; in a search, this failure
+/// means that the body is not a function of its decisions.
 fn not_a_replay(failure: Failure) -> Failure {
     match failure {
         Failure::Diverged { step, expected, found } => {

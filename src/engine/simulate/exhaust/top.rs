@@ -1,4 +1,4 @@
-//! Makes the top of a search that is divided among processes.
+//! Computes the top of a search that is divided among processes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::simulate::session::Session;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 
-/// Takes the top from the file of this process, or makes it.
+/// Reads the top from the file of this process, or computes it.
 pub(super) fn make(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
@@ -24,9 +24,10 @@ pub(super) fn make(
             if tree.take_top(generation, top).is_ok() && is_all {
                 return;
             }
-            // Other shares have learnt more: all shares must have the same top.
+            // Other shares have learned more criteria, but all shares must have the same top.
             tree.begin_again(learnt);
         } else if log.learnt_by_others().and(tree.apart()) != tree.apart() {
+            // Without a top of its own, this share begins with the criteria that the others have learned.
             tree.begin_again(log.learnt_by_others());
         }
     }

@@ -1,6 +1,6 @@
 //! Seeds of plain threads, in this process and in [helpers](helper).
 //!
-//! A helper is asked for the seeds at some positions, `<from> <to>`, and answers with a [`HelpedLine`].
+//! The request to a helper contains a range of positions, `<from> <to>`, and the reply is a [`HelpedLine`].
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::engine::simulate::session::Session;
 use crate::native::{self, Helper, HelperLine};
 use crate::run::ids::Seed;
 
-/// Runs seeds, and begins helpers.
+/// A worker that runs seeds and starts helpers.
 pub(super) struct HelpedRunner<'a, 'b> {
     pub(super) runner: SeedRunner<'a, 'b>,
     /// The number of processes.
@@ -45,7 +45,7 @@ impl<'a, 'b> SeedMaker for HelpedRunner<'a, 'b> {
     }
 }
 
-/// A helper that is asked for seeds.
+/// A helper that receives requests for seeds.
 pub(super) struct AskedHelper<'a, 'b> {
     session: &'a Session<'b>,
     helper: Helper,
@@ -71,7 +71,7 @@ fn help(runner: &mut SeedRunner<'_, '_>, line: &mut HelperLine) {
     });
 }
 
-/// Runs the seeds at these positions, as long as `goes_on`, until one fails.
+/// Runs the seeds at these positions, as long as `goes_on` returns `true`, until a seed fails.
 fn seeds(
     runner: &mut SeedRunner<'_, '_>,
     positions: Range<u64>,
@@ -88,7 +88,8 @@ fn seeds(
             break;
         }
     }
-    // Each field, so that a new one is not forgotten: warnings and notes are of the first seed, the others of searches.
+    // All fields are listed, so that a new field cannot be forgotten. Warnings and notes come from the first seed, and
+    // the other ignored fields from searches.
     let Explored {
         tally,
         stuck,

@@ -1,10 +1,11 @@
-//! Regions of lines that may have been interrupted: the candidates for a remedy.
+//! The candidates for a remedy: regions of lines that another task may have interrupted.
 //!
-//! A region has two points of one task, with a step of another task in between in the failing run. The region that was
-//! interrupted first comes first: what was interrupted later is often the symptom. Half of all failures cut the region
-//! off, so pending operations count as points, and ends are taken from other runs, too.
+//! A region is bounded by two points of one task, with a step of another task in between in the failing run. The region
+//! that was interrupted first has priority, because later interruptions are often only symptoms. In half of all failing
+//! runs, the failure ends the run before the end of the region. Therefore pending operations count as points, and the
+//! ends of regions are also taken from other runs.
 //!
-//! Functions from data to data: they make no runs.
+//! These functions are pure: they execute no runs.
 
 use unpause_ordered::sort_by_key;
 
@@ -13,47 +14,48 @@ use crate::run::ids::TaskId;
 use crate::run::op::Access;
 use crate::run::what_if::{Section, Site};
 
-/// The number of points of a region in the failing run.
+/// The maximum number of points of a region in the failing run.
 const POINTS: usize = 9;
-/// The number of points of a region whose end is taken from another run.
+/// The maximum number of points of a region with an end from another run.
 const POINTS_ELSEWHERE: usize = 6;
-/// The number of points before an interruption at which a region may begin.
+/// The maximum number of points before an interruption at which a region may begin.
 const EARLIER: usize = 3;
 
 /// The operation with which a step begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point {
     step: usize,
-    /// Its event; `None` if it was pending when the run ended.
+    /// The event of the operation; `None` if it was pending when the run ended.
     event: Option<usize>,
     site: Site,
 }
 
-/// The points of each task, by number.
+/// The points of each task, by task number.
 pub(super) type Points = Vec<Vec<Point>>;
 
-/// A region, and where the failing run interrupted it.
+/// A region, and the position where the failing run interrupted it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Candidate {
     pub(super) section: Section,
     pub(super) task: TaskId,
-    /// The first step of another task within it.
+    /// The first step of another task within the region.
     pub(super) interrupted: usize,
-    /// The number of points after the first one.
+    /// The number of points after the first point.
     length: usize,
-    /// The events of its ends; the second one is `None` if the run ended before it.
+    /// The events at both ends of the region. The second is `None` if the run ended before it.
     pub(super) events: (usize, Option<usize>),
-    /// True if it may rule out more than the failure: it reaches from one round to the next, or over the whole task.
+    /// True if the region may exclude more than the failure, because it spans a whole round of a loop or the whole
+    /// task.
     pub(super) is_strong: bool,
 }
 
-/// Returns the points of the tasks of a run. `pending` are the operations that were pending when it ended.
+/// Returns the points of the tasks of a run. `pending` contains the operations that were pending when it ended.
 pub(super) fn points(run: &Run, pending: &[(TaskId, Site)]) -> Points {
     let mut points: Points = vec![Vec::new(); run.tasks.len()];
     let mut last = None;
     for (at, event) in run.events.iter().enumerate() {
         let is_first = last.replace(event.step) != Some(event.step);
-        // A region with such an operation could not be one step, and an unlock has no point.
+        // A region with such an operation could not be a single step. An unlock has no point.
         let splits = matches!(
             event.op.access,
             Access::Spawn | Access::Join | Access::Abort | Access::Unlock | Access::Yield
@@ -71,7 +73,7 @@ pub(super) fn points(run: &Run, pending: &[(TaskId, Site)]) -> Points {
     points
 }
 
-/// Returns the candidates, the best first. `seen` are the points of other runs.
+/// Returns the candidates in descending order of priority. `seen` contains the points of other runs.
 pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for (task, points) in own.iter().enumerate() {
@@ -122,7 +124,7 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
     found
 }
 
-/// Adds a candidate, unless there is one with the same ends.
+/// Adds a candidate, unless a candidate with the same ends exists.
 fn add(found: &mut Vec<Candidate>, make: impl FnOnce() -> Candidate) {
     let new = make();
     let is_same =
@@ -132,7 +134,7 @@ fn add(found: &mut Vec<Candidate>, make: impl FnOnce() -> Candidate) {
     }
 }
 
-/// Returns the first step of another task between two steps of a task. Tasks of other nodes do not count, because no
+/// Returns the first step of another task between two steps of `task`. Tasks of other nodes do not count, because no
 /// lock spans nodes.
 fn interruption(run: &Run, task: TaskId, from: usize, to: usize) -> Option<usize> {
     let node = |task: TaskId| run.tasks.get(task.index()).and_then(|task| task.node.as_ref());
@@ -141,7 +143,7 @@ fn interruption(run: &Run, task: TaskId, from: usize, to: usize) -> Option<usize
     others.next().map(|(at, _)| at)
 }
 
-/// Returns the sites that tasks have between two sites, in any run.
+/// Returns the sites that tasks reach between two sites, in any run.
 fn between(own: &Points, seen: &[Points], from: Site, to: Site) -> Vec<Site> {
     let mut known: Vec<Site> = Vec::new();
     for points in seen.iter().chain([own]).flatten() {

@@ -1,36 +1,37 @@
-//! The chance of failure after each first step of the run, and the steps at which it jumps.
+//! The chance of failure after each prefix of the run, and the steps at which it jumps.
 //!
-//! Exact if there are few states, else sampled. Schedules [rarely switch](crate::strategy::after::Then::Sticky): under
-//! a random walk the chance is highest at the last read before the failure, which is the symptom.
+//! The chance is exact if there are few states, and otherwise sampled. Sampled schedules [rarely
+//! switch](crate::strategy::after::Then::Sticky), because under a random walk the chance would be highest at the last
+//! read before the failure, which is only the symptom.
 
 use super::lab::{Lab, Sampled};
 use crate::report::{Chance, NoReturn};
 use crate::strategy::after::Then;
 
-/// Runs after which an exact sum is given up.
+/// The maximum number of runs for an exact sum.
 const SUM: u64 = 1000;
-/// The part of the runs that are left which a sum may take: one in so many.
+/// The fraction of the remaining runs for an exact sum: one part in `SUM_SHARE`.
 const SUM_SHARE: u64 = 3;
-/// The number of prefixes that are sampled if there are more.
+/// The maximum number of prefixes that are sampled initially.
 const PREFIXES: usize = 64;
-/// Runs after each prefix.
+/// The number of runs after each prefix.
 const RUNS: u64 = 50;
-/// Runs in addition, where they may decide about a mark.
+/// The number of additional runs if they may decide about a mark.
 const MORE: u64 = 350;
-/// A step is marked if the chance after it is so many times the chance before it.
+/// The factor by which the chance must increase at a step to mark the step.
 const JUMP: f64 = 3.0;
-/// A ratio near enough to be sampled again.
+/// The ratio of chances from which a step is sampled again.
 const NEARLY: f64 = 2.0;
-/// A difference so near to the largest one is sampled again.
+/// A difference this close to the largest difference is sampled again.
 const NEAR: f64 = 0.15;
-/// A chance from which on nearly all schedules fail.
+/// The chance from which nearly all schedules fail.
 const NEARLY_ALL: f64 = 0.995;
-/// The number of standard deviations of an interval of 95 %.
+/// The number of standard deviations of a 95 % interval.
 const DEVIATIONS: f64 = 1.96;
-/// The difference of neighbours between which another prefix is sampled.
+/// The difference between neighbouring prefixes from which another prefix between them is sampled.
 const GAP: f64 = 0.2;
 
-/// A prefix of the run, with the chance after it.
+/// A prefix of the run, with the chance of failure after it.
 #[derive(Clone, Copy, Debug)]
 struct Prefix {
     steps: usize,
@@ -44,7 +45,7 @@ impl Prefix {
         self.exact.unwrap_or_else(|| if ended == 0 { 0.0 } else { failed as f64 / ended as f64 })
     }
 
-    /// The interval of Wilson (1927) that has the chance with 95 %.
+    /// Returns the 95 % confidence interval of the chance (Wilson, 1927).
     fn interval(&self) -> (f64, f64) {
         if let Some(exact) = self.exact {
             return (exact, exact);
@@ -56,14 +57,14 @@ impl Prefix {
         (middle - half, middle + half)
     }
 
-    /// The chance with a correction, so that ratios of few failures mean something.
+    /// Returns the chance with a correction, so that ratios remain meaningful with few failures.
     fn corrected(&self) -> f64 {
         let Sampled { failed, ended } = self.counts;
         self.exact.unwrap_or_else(|| (failed as f64 + 0.5) / (ended as f64 + 1.0))
     }
 }
 
-/// Returns the chances, sorted, and the marked steps.
+/// Returns the chances, sorted by prefix, and the marked steps.
 pub(super) fn find(lab: &mut Lab<'_, '_>, no_return: Option<NoReturn>) -> (Vec<Chance>, Vec<u32>) {
     let end = no_return.map_or(lab.steps.len(), |proved| proved.after as usize);
     let mut all = vec![0];
@@ -74,7 +75,7 @@ pub(super) fn find(lab: &mut Lab<'_, '_>, no_return: Option<NoReturn>) -> (Vec<C
         Some(exact) => exactly(&all, &exact),
         None => sampled(lab, &all),
     };
-    // A chance that is nearly 1 from the first step on says nothing about the steps.
+    // If the chance is nearly 1 from the beginning, it shows nothing about the steps.
     if prefixes.first().is_none_or(|first| first.share() >= NEARLY_ALL) {
         return (Vec::new(), Vec::new());
     }
@@ -88,14 +89,14 @@ pub(super) fn find(lab: &mut Lab<'_, '_>, no_return: Option<NoReturn>) -> (Vec<C
     (prefixes.iter().map(chance).collect(), marks)
 }
 
-/// The prefixes with exact chances.
+/// Returns the prefixes with exact chances.
 fn exactly(all: &[usize], exact: &[f64]) -> Vec<Prefix> {
     let known = all.iter().filter_map(|steps| exact.get(*steps).map(|share| (*steps, *share)));
     let prefix = |(steps, share)| Prefix { steps, counts: Sampled::default(), exact: Some(share) };
     known.map(prefix).collect()
 }
 
-/// Samples continuations of these prefixes, and then of some again.
+/// Samples continuations of these prefixes, and then samples some prefixes again.
 fn sampled(lab: &mut Lab<'_, '_>, all: &[usize]) -> Vec<Prefix> {
     let few = if all.len() <= PREFIXES { all.to_vec() } else { around_switches(lab, all) };
     let runs = RUNS.min(lab.runs_left() / few.len() as u64);
@@ -116,7 +117,7 @@ fn sampled(lab: &mut Lab<'_, '_>, all: &[usize]) -> Vec<Prefix> {
             (counts.failed, counts.ended) = (counts.failed + failed, counts.ended + ended);
         }
     }
-    // A prefix whose continuations have no end says nothing.
+    // A prefix without ended continuations shows nothing.
     prefixes.retain(|prefix| prefix.counts.ended > 0);
     if prefixes.first().is_some_and(|prefix| prefix.steps == 0) { prefixes } else { Vec::new() }
 }
@@ -125,7 +126,7 @@ fn prefix(lab: &mut Lab<'_, '_>, steps: usize, runs: u64) -> Prefix {
     Prefix { steps, counts: lab.sample(steps, runs, Then::Sticky, 0), exact: None }
 }
 
-/// The first prefix, and the prefixes before and after each switch: as many as are sampled.
+/// Returns the prefixes that are sampled initially: the first prefix, and the prefixes before and after each switch.
 fn around_switches(lab: &Lab<'_, '_>, all: &[usize]) -> Vec<usize> {
     let switches = |steps: usize| {
         let tasks = [steps.checked_sub(1), Some(steps), Some(steps + 1)];
@@ -134,7 +135,7 @@ fn around_switches(lab: &Lab<'_, '_>, all: &[usize]) -> Vec<usize> {
     };
     let chosen: Vec<usize> =
         all.iter().copied().filter(|steps| *steps == 0 || switches(*steps)).collect();
-    // If there are too many, the last ones: the failure is there.
+    // If there are too many prefixes, the last ones are kept, because the failure is there.
     let late = chosen.len().saturating_sub(PREFIXES);
     chosen
         .iter()
@@ -145,7 +146,7 @@ fn around_switches(lab: &Lab<'_, '_>, all: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The middle of the first neighbours that differ much and have others between them.
+/// Returns the middle prefix between the first two neighbours that differ much and have other prefixes between them.
 fn between(prefixes: &[Prefix], all: &[usize]) -> Option<usize> {
     prefixes.windows(2).find_map(|pair| {
         let inside: Vec<usize> = all
@@ -158,7 +159,7 @@ fn between(prefixes: &[Prefix], all: &[usize]) -> Option<usize> {
     })
 }
 
-/// The positions of prefixes about which more runs may decide a mark.
+/// Returns the positions of prefixes for which more runs may decide about a mark.
 fn doubtful(prefixes: &[Prefix]) -> Vec<usize> {
     let difference = |pair: &[Prefix]| pair[1].share() - pair[0].share();
     let largest = prefixes.windows(2).map(difference).fold(0.0, f64::max);
@@ -179,7 +180,8 @@ fn doubtful(prefixes: &[Prefix]) -> Vec<usize> {
     doubtful
 }
 
-/// The steps at which the chance jumps. `prefixes` ends with the prefix after which all fail.
+/// Returns the steps at which the chance jumps. The last element of `prefixes` is the prefix after which all schedules
+/// fail.
 fn marks(prefixes: &[Prefix]) -> Vec<u32> {
     let mut marks = Vec::new();
     let mut largest: Option<(f64, usize)> = None;

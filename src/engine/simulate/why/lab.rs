@@ -1,7 +1,7 @@
-//! Makes the runs of an explanation: sampled continuations and searches of a prefix, within a budget.
+//! Executes the runs of an explanation: sampled continuations, and searches below a prefix, within a budget.
 //!
-//! All runs draw what the explained run drew, so they are runs of the same program. The budget counts runs and steps
-//! and never time, so the explanation is a function of the run.
+//! All runs draw the same values as the explained run, so they are runs of the same program. The budget counts runs and
+//! steps but not time, so the explanation is a function of the run.
 
 use std::sync::{Arc, PoisonError};
 
@@ -26,9 +26,9 @@ use crate::strategy::search::Apart;
 use crate::strategy::sum::{Sum, Summed};
 use crate::testing::generate::memo::Memo;
 
-/// Steps that an explanation may take in all.
+/// The maximum total number of steps for an explanation.
 const STEPS: u64 = 2_000_000;
-/// The steps of a run, as a multiple of the steps of the explained run, and besides.
+/// The step limit of a run: a factor for the steps of the explained run, and an additional number of steps.
 const LONGER: (u32, u32) = (4, 1000);
 
 /// The end of a run.
@@ -36,11 +36,11 @@ const LONGER: (u32, u32) = (4, 1000);
 pub(super) enum End {
     Passed,
     Failed,
-    /// It reached the step limit, and counts for nothing.
+    /// The run reached the step limit, so it does not count.
     Long,
-    /// It did not follow its strategy, or a search gave it up.
+    /// The run did not follow its strategy, or a search gave it up.
     Cut,
-    /// A task would have had to wait within a region, so it counts for nothing.
+    /// A task would have had to wait within a region, so the run does not count.
     Excused,
 }
 
@@ -60,30 +60,30 @@ impl End {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sampled {
     pub(super) failed: u64,
-    /// Runs that failed or passed.
+    /// The number of runs that failed or passed.
     pub(super) ended: u64,
 }
 
 /// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Searched {
-    /// Each interleaving was run, and none had the end that stops the search.
+    /// Each interleaving was run, and no run had the end that stops the search.
     Through(Counts),
-    /// A run had that end.
+    /// A run had the end that stops the search.
     Stopped,
-    /// There are more runs than allowed, or the search does not see all that tasks share.
+    /// More runs than allowed would be needed, or the search does not see everything that tasks share.
     Open,
 }
 
 /// The interleavings of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counts {
-    /// All of them.
+    /// The number of all interleavings.
     pub(super) all: u64,
     pub(super) failed: u64,
-    /// Interleavings in which a task would have had to wait within a region.
+    /// The number of interleavings in which a task would have had to wait within a region.
     pub(super) excused: u64,
-    /// True if each order of steps counts as an interleaving.
+    /// True if each order of steps counts as a separate interleaving.
     pub(super) by_step: bool,
 }
 
@@ -96,31 +96,32 @@ impl Counts {
 /// The result of a bounded search in which no run failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Bounds {
-    /// All runs with at most so many preemptions passed; `None` if some runs without preemption were not made.
+    /// The maximum number of preemptions for which all runs passed. `None` if some runs without a preemption were not
+    /// executed.
     pub(super) through: Option<u32>,
     /// The number of runs that passed.
     pub(super) runs: u64,
-    /// True if there is no run with more preemptions.
+    /// True if no run has more preemptions.
     pub(super) is_all: bool,
 }
 
-/// The runs of an explanation.
+/// A lab that executes the runs of an explanation.
 pub(super) struct Lab<'a, 's> {
     session: &'a Session<'s>,
     pub(super) run: &'a Run,
     schedule: Arc<Schedule>,
-    /// The tasks of the steps.
+    /// The tasks that take the steps of the explained run.
     pub(super) steps: Arc<[TaskId]>,
     limits: RunLimits,
     runs_max: u64,
     runs: u64,
     steps_taken: u64,
-    /// Programs are generated once.
+    /// A memo of generated programs, so that each program is generated only once.
     _memo: Memo,
 }
 
 impl<'a, 's> Lab<'a, 's> {
-    /// Runs about this run, at most so many.
+    /// Creates a lab for a run, with a budget of `runs_max` runs.
     pub(super) fn new(session: &'a Session<'s>, run: &'a Run, runs_max: u64) -> Lab<'a, 's> {
         let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
         let limits = session.limits();
@@ -139,27 +140,27 @@ impl<'a, 's> Lab<'a, 's> {
         }
     }
 
-    /// The number of runs so far.
+    /// Returns the number of runs so far.
     pub(super) fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// The number of runs that are left.
+    /// Returns the number of remaining runs.
     pub(super) fn runs_left(&self) -> u64 {
         if self.steps_taken < STEPS { self.runs_max.saturating_sub(self.runs) } else { 0 }
     }
 
-    /// Returns `true` if the run fails when its steps are followed and its values are drawn again.
+    /// Returns `true` if the run fails again when its steps and its drawn values are repeated.
     pub(super) fn fails_again(&mut self) -> bool {
         self.sample(self.steps.len(), 1, Then::Sticky, 0).failed == 1
     }
 
-    /// Makes the following runs of another program, or of the program of the test.
+    /// Changes the program of the following runs to `what_if`, or back to the program of the test.
     pub(super) fn suppose(&mut self, what_if: Option<WhatIf>) {
         self.limits.what_if = what_if.map(Arc::new);
     }
 
-    /// Makes the run again, and notes the operations that tasks had announced when it ended.
+    /// Repeats the run, and returns the operations that were pending when it ended.
     pub(super) fn pending(&mut self) -> Vec<(TaskId, Site)> {
         let pending = Pending::default();
         let (kept, noted) = (self.steps.len(), Some(pending.clone()));
@@ -168,8 +169,8 @@ impl<'a, 's> Lab<'a, 's> {
         pending.clone()
     }
 
-    /// Makes runs of a strategy, until `see` returns `false` or the budget is used up. Returns `false` if it is used
-    /// up.
+    /// Executes runs of a strategy, until `see` returns `false` or the budget is used up. Returns `false` if the budget
+    /// is used up.
     fn each(
         &mut self,
         strategy: Box<dyn Strategy>,
@@ -188,7 +189,7 @@ impl<'a, 's> Lab<'a, 's> {
                 Some(job) => watched.watched.begin_job(job),
                 None => watched.watched.begin(self.run.seed.0),
             }
-            // Of the same seed, because a run may depend on it by other ways than its strategy.
+            // All runs use the same seed, because a run may depend on the seed in other ways than through its strategy.
             let failure = session.once(&mut worker, self.run.seed, &self.limits);
             self.runs += 1;
             self.steps_taken += worker.steps();
@@ -201,12 +202,12 @@ impl<'a, 's> Lab<'a, 's> {
         true
     }
 
-    /// Makes so many continuations of the first `kept` steps, from the one with this number on.
+    /// Samples `runs` continuations of the first `kept` steps, beginning with the continuation number `first`.
     pub(super) fn sample(&mut self, kept: usize, runs: u64, then: Then, first: u64) -> Sampled {
         self.sample_and(kept, runs, then, first, None, &mut |_, _| true)
     }
 
-    /// Makes runs of the whole program, and shows each to `see`, until that returns `false`.
+    /// Executes runs of the whole program, and passes each to `see`, until `see` returns `false`.
     pub(super) fn walk(&mut self, runs: u64, see: &mut dyn FnMut(&Worker, End) -> bool) -> Sampled {
         self.sample_and(0, runs, Then::Any, 0, None, see)
     }
@@ -241,10 +242,11 @@ impl<'a, 's> Lab<'a, 's> {
         sampled
     }
 
-    /// Explores all interleavings after the first `kept` steps in at most so many runs, until one has the end `stop`.
+    /// Explores all interleavings after the first `kept` steps in at most `runs` runs, until a run has the end `stop`.
     pub(super) fn search(&mut self, kept: usize, runs: u64, stop: Option<End>) -> Searched {
         let search = Exhaustive::after(&self.steps[..kept]);
-        // Calls in another order may have another verdict, and nodes that die leave what others see.
+        // Calls in another order may have another verdict, and dead nodes leave effects that other nodes see. So both
+        // differences distinguish runs.
         search.tell_apart(Apart::ORDERS.and(Apart::DEATHS));
         let strategy = Held::new(search.strategy(), &self.schedule, false);
         let job = WorkerJob::Search(Arc::new(search.clone()));
@@ -269,13 +271,13 @@ impl<'a, 's> Lab<'a, 's> {
             let more = search.advance(ends_by_a_step(failure));
             let progress = search.progress();
             if progress.runs == 0 {
-                // The search starts again, and the runs so far do not count.
+                // The search restarted, so the earlier runs do not count.
                 counts = Counts::default();
             }
             if more {
                 return made < runs;
             }
-            // Orders of memory make no difference to runs that take them all as `SeqCst`.
+            // Memory orderings are irrelevant here, because the runs treat all of them as `SeqCst`.
             let leaves_out = untried.iter().any(|part| *part != Untried::Orders);
             if !progress.blind && !leaves_out {
                 (counts.all, counts.by_step) = (progress.runs, progress.by_step);
@@ -286,7 +288,7 @@ impl<'a, 's> Lab<'a, 's> {
         result
     }
 
-    /// Makes all runs with few preemptions, then runs with more, at most so many. `None` if one of them fails or has
+    /// Executes all runs with few preemptions, then runs with more, at most `runs` runs. `None` if a run fails or has
     /// no end.
     pub(super) fn bounded(&mut self, runs: u64) -> Option<Bounds> {
         let search = Bounded::new(&PREEMPTIONS, None);
@@ -299,7 +301,7 @@ impl<'a, 's> Lab<'a, 's> {
             made += 1;
             worker.add_untried(&mut untried);
             fails |= matches!(end, End::Failed | End::Long | End::Cut);
-            // A run that repeats an earlier one does not count.
+            // A run that repeats an earlier run does not count.
             passed += u64::from(end == End::Passed && !search.is_blocked());
             is_all = !fails && !search.advance(ends_by_a_step(failure));
             !fails && !is_all && made < runs
@@ -309,11 +311,11 @@ impl<'a, 's> Lab<'a, 's> {
         (!fails).then_some(Bounds { through, runs: passed, is_all })
     }
 
-    /// The exact chances of failure before each step, in at most so many runs. `None` if there are more.
+    /// Returns the exact chances of failure before each step, if at most `runs` runs are needed; otherwise `None`.
     pub(super) fn sum(&mut self, runs: u64) -> Option<Vec<f64>> {
         let sum = Sum::new(self.steps.to_vec());
         let strategy = Held::new(sum.strategy(), &self.schedule, false);
-        // A run that hangs is repeated as the explained run, which did not hang.
+        // If a run hangs, the watchdog repeats the explained run instead, which did not hang.
         let job = WorkerJob::Follow(self.schedule.clone());
         let (mut made, mut exact) = (0, None);
         self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {

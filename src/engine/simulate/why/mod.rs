@@ -1,8 +1,8 @@
-//! Explains a failing run by other runs: of the same program, with the same values drawn, in other orders.
+//! Explains a failing run by other runs of the same program, with the same drawn values, in other orders.
 //!
-//! The explanation is made once, of the run that is reported: the shrunk run, or the replay of a trace. Its parts share
-//! a budget of runs and steps. They are made in this order, because a proof is worth more than an estimate: the step
-//! after which no schedule passes, the remedy, and last the chances.
+//! The explanation covers the reported run: the shrunk run, or the replay of a trace. Its parts share a budget of runs
+//! and steps. They are computed in this order, because a proof is worth more than an estimate: the step after which no
+//! schedule passes, the remedy, and last the chances.
 
 mod candidates;
 mod chances;
@@ -16,8 +16,8 @@ use crate::report::{NoReturn, Why};
 use crate::run::memory_model::MemoryModel;
 use crate::run::{Failure, Outcome, Run};
 
-/// Explains a failing run. `None` if no runs are allowed for it, if it is no failure that other orders
-/// could explain, or if nothing was found.
+/// Explains a failing run. `None` if no runs are allowed for it, if other orders cannot explain the failure, or if
+/// nothing was found.
 pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
     let config = session.config;
     let Outcome::Failed(failure) = &run.outcome else { return None };
@@ -42,8 +42,9 @@ pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
     found.then_some(why)
 }
 
-/// Returns `true` if the failure is one of the program, which another order of steps may avoid. A continuation of a run
-/// without end would take as many steps, and the other failures are no result of an order of steps.
+/// Returns `true` if the failure belongs to the program, so that another order of steps may avoid it. Step limits are
+/// excluded, because each continuation would take as many steps. All other failures do not result from an order of
+/// steps.
 fn depends_on_order(failure: &Failure) -> bool {
     matches!(
         failure,

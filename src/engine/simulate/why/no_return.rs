@@ -1,22 +1,24 @@
 //! The step after which no schedule passes.
 //!
-//! If every continuation of a prefix fails, so does every continuation of a longer one. So the shortest such prefix is
-//! found by bisection: each probe is an exhaustive search below the prefix, which stops at the first run that passes.
+//! If every continuation of a prefix fails, so does every continuation of a longer prefix of the run. Therefore
+//! bisection finds the shortest such prefix. Each probe is an exhaustive search below the prefix, which stops at the
+//! first passing run.
 
 use super::lab::{Counts, End, Lab, Searched};
 use crate::report::NoReturn;
 use crate::strategy::after::Then;
 
-/// Runs of one search.
+/// The maximum number of runs of one search.
 const RUNS: u64 = 300;
-/// The part of all runs that the searches may take: one in so many.
+/// The fraction of the remaining runs for these searches: one part in `SHARE`.
 const SHARE: u64 = 3;
-/// Sampled runs that must not contradict the proof. It assumes that tasks share nothing but objects of this library.
+/// The number of sampled runs that must not contradict the proof. The samples check its assumption that tasks share
+/// only objects of this library.
 const SAMPLES: u64 = 20;
 
-/// Returns the shortest prefix below which all runs fail, if it is proved.
+/// Returns the shortest prefix after which all runs fail, if this is proved.
 pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<NoReturn> {
-    // A step without a choice changes nothing, so it is none to end a prefix with.
+    // A step without a choice changes nothing, so no prefix needs to end with it.
     let choices = lab.run.steps.iter().enumerate().filter(|(_, step)| step.candidates > 1);
     let mut prefixes = vec![0];
     prefixes.extend(choices.map(|(step, _)| step + 1));

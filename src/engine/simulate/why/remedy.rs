@@ -1,38 +1,40 @@
-//! The remedy: regions of lines that, as one step, make the failure impossible.
+//! The remedy: regions of lines that make the failure impossible if each region executes as a single step.
 //!
-//! Each candidate is a [program of its own](crate::run::what_if): it must first survive sampled runs, which is cheap,
-//! and then be proved. The proof is, in this order, an exhaustive search, a search of all runs with few preemptions, or
-//! sampled runs. Sampled runs alone are a weak test, so they count only after the second search.
+//! Each candidate is a [program of its own](crate::run::what_if). It must first survive sampled runs, which is cheap,
+//! and then be proved. The proof is tried in this order: an exhaustive search, a search of all runs with few
+//! preemptions, sampled runs. Sampled runs alone are a weak test, so they count only after the second search.
 
 use super::candidates::{Candidate, Points, candidates, points};
 use super::lab::{Counts, End, Lab, Sampled, Searched};
 use crate::report::{Interruption, Region, Remedy, Size, Tested};
 use crate::run::what_if::WhatIf;
 
-/// Runs that the chances get: the others are left for the remedy.
+/// The number of runs that are reserved for the chances and not available for the remedy.
 const RESERVE: u64 = 1000;
-/// Runs without a change, from which ends of regions are taken.
+/// The number of unmodified runs from which the ends of regions are taken.
 const SEEN: u64 = 60;
-/// Runs that a candidate must survive before it is searched.
+/// The number of runs that a candidate must survive before it is searched.
 const SURVIVE: u64 = 30;
-/// Runs of an exhaustive search without a change, which tells how many interleavings pass now.
+/// The maximum number of runs of an exhaustive search of the unmodified program, which counts its passing
+/// interleavings.
 const PLAIN: u64 = 400;
-/// Runs of an exhaustive search of a candidate, and of one in a program with more interleavings than the search above.
+/// The maximum number of runs of an exhaustive search of a candidate. The second number applies if the search of the
+/// unmodified program was not complete.
 const SEARCH: [u64; 2] = [400, 200];
-/// Runs of a search with few preemptions.
+/// The maximum number of runs of a search with few preemptions.
 const BOUNDED: u64 = 300;
-/// Runs that are counted if no search ends.
+/// The number of counted runs if no search completes.
 const COUNT: u64 = 200;
-/// Candidates that are judged.
+/// The maximum number of judged candidates.
 const CANDIDATES: usize = 24;
-/// Candidates of which pairs are judged.
+/// The maximum number of candidates that are judged in pairs.
 const PAIRED: usize = 12;
-/// A region that may be too strong must keep one in so many of the interleavings that pass.
+/// The minimum fraction of passing interleavings that a possibly too strong region must keep: one part in `KEPT`.
 const KEPT: u64 = 4;
-/// The probability by chance of a count that is reported.
+/// The maximum probability that a reported count is due to chance.
 const BY_CHANCE: f64 = 0.001;
 
-/// Returns the remedy, with the interruption that it rules out.
+/// Returns the remedy, with the interruption that it prevents.
 pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Interruption)> {
     let pending = lab.pending();
     let own = points(lab.run, &pending);
@@ -52,7 +54,8 @@ pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Interruption)> {
     };
     let mut bench = Bench { lab, now, plain };
     let waiting = regions.iter().find_map(|region| bench.judge(&[region], true));
-    // A region in which a task need not wait may begin earlier: the others are left out.
+    // A region in which no task needs to wait is preferred if it is interrupted earlier, so only such regions are
+    // tried.
     let earlier = regions.iter().filter(|region| {
         waiting.as_ref().is_none_or(|found| region.interrupted < found.interrupted)
     });
@@ -69,7 +72,7 @@ pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Interruption)> {
     Some((found.remedy, interruption))
 }
 
-/// The runs that the remedy may still take.
+/// Returns the number of runs that remain for the remedy.
 fn budget(lab: &Lab<'_, '_>) -> u64 {
     lab.runs_left().saturating_sub(RESERVE)
 }
@@ -81,17 +84,17 @@ struct Found {
     first: Candidate,
 }
 
-/// Judges candidates.
+/// The state of the search for a remedy: judges candidates by runs of modified programs.
 struct Bench<'b, 'a, 's> {
     lab: &'b mut Lab<'a, 's>,
-    /// Runs without a change.
+    /// The sampled runs of the unmodified program.
     now: Sampled,
-    /// The interleavings without a change, if they are few.
+    /// The interleavings of the unmodified program, if their search was complete.
     plain: Option<Counts>,
 }
 
 impl Bench<'_, '_, '_> {
-    /// Judges these regions as one step each. `None` if a run still fails, or if nothing can be said.
+    /// Judges these regions, each as a single step. `None` if a run still fails, or if the result is undecided.
     fn judge(&mut self, regions: &[&Candidate], waits: bool) -> Option<Found> {
         let sections = regions.iter().map(|region| region.section.clone()).collect();
         self.lab.suppose(Some(WhatIf { sections, waits }));
@@ -104,7 +107,7 @@ impl Bench<'_, '_, '_> {
         Some(Found { remedy, interrupted, first: regions[0].clone() })
     }
 
-    /// Tests the program that is supposed.
+    /// Tests the modified program.
     fn test(&mut self) -> Option<Tested> {
         let runs =
             |lab: &Lab<'_, '_>, most: u64| Some(budget(lab).min(most)).filter(|runs| *runs > 0);
@@ -117,7 +120,7 @@ impl Bench<'_, '_, '_> {
             Searched::Stopped => return None,
             Searched::Through(counts) => {
                 let of = self.plain.filter(|plain| !plain.by_step && !counts.by_step);
-                // A region that no run can keep is no remedy.
+                // A region that no run can keep is not a remedy.
                 return (counts.passed() > 0).then_some(Tested::All {
                     interleavings: counts.passed(),
                     of: of.map(|plain| plain.passed()),
@@ -144,18 +147,19 @@ impl Bench<'_, '_, '_> {
         }
     }
 
-    /// Returns `true` if a region that may rule out too much keeps few of the interleavings that pass.
+    /// Returns `true` if a region that may exclude too much keeps only few of the passing interleavings.
     fn is_too_strong(&self, regions: &[&Candidate], tested: &Tested) -> bool {
         let Some(strong) = regions.iter().find(|region| region.is_strong) else { return false };
         match tested {
             Tested::All { interleavings, of: Some(of), .. } => interleavings * KEPT < *of,
-            // Two operations that are no round cannot be compared.
+            // If a region begins and ends at the same site, it spans a whole round, and without counts it is assumed to
+            // be too strong.
             _ => strong.section.from == strong.section.to,
         }
     }
 }
 
-/// Returns what came between the ends of a region in the run.
+/// Returns the events of other tasks between the ends of a region in the run.
 fn interruption(lab: &Lab<'_, '_>, region: &Candidate) -> Interruption {
     let Candidate { section, task, events: (from, to), .. } = region;
     let events = &lab.run.events;

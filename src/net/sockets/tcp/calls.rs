@@ -1,5 +1,4 @@
-//! Further calls of a connection, beside reads and writes: by polls, by functions, and with several
-//! buffers.
+//! Additional calls of a connection: poll methods, readiness, vectored reads and writes, and options.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -15,7 +14,7 @@ use super::stream::TcpStream;
 use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::seam::Here;
 
-/// The calls of the methods that poll, one of each, made when they are first polled.
+/// The calls of the poll methods, each created on its first poll.
 pub(super) struct Polls {
     peek: Mutex<Option<Reader>>,
     wait: Mutex<Option<Wait>>,
@@ -31,7 +30,7 @@ fn lock<T>(call: &Mutex<T>) -> MutexGuard<'_, T> {
     call.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until an end can do one of the things in `interest`.
+/// Waits until an end is ready for one of the operations in `interest`.
 pub(super) async fn ready(end: &Endpoint, interest: Interest, here: Here) -> io::Result<Ready> {
     let mut read = interest.is_readable().then(|| Readable::new(end, here));
     let mut write = interest.is_writable().then(|| Writable::new(end, here));
@@ -47,7 +46,7 @@ pub(super) async fn ready(end: &Endpoint, interest: Interest, here: Here) -> io:
     .await
 }
 
-/// Reads into several buffers, one after the other.
+/// Reads into several buffers in turn.
 pub(super) fn try_read_vectored(
     end: &Endpoint,
     bufs: &mut [IoSliceMut<'_>],
@@ -78,10 +77,10 @@ impl TcpStream {
     two_kinds! {
         check_outside;
 
-        /// Waits until the connection can do one of the things in `interest`: read or write. A point.
+        /// Waits until the connection is ready for one of the operations in `interest`: reading or writing. A point.
         ///
         /// # Errors
-        /// If the connection is of another run.
+        /// If the connection belongs to another run.
         #[track_caller]
         pub fn ready(
             &self,
@@ -90,7 +89,7 @@ impl TcpStream {
             async |run, here| ready(&run.end, interest, here).await
         }
 
-        /// Like [`readable`](Self::readable), for one task at a time.
+        /// Like [`readable`](Self::readable), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
             |run, here| {
@@ -99,7 +98,7 @@ impl TcpStream {
             }
         }
 
-        /// Like [`writable`](Self::writable), for one task at a time.
+        /// Like [`writable`](Self::writable), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
             |run, here| {
@@ -108,7 +107,7 @@ impl TcpStream {
             }
         }
 
-        /// Like [`peek`](Self::peek), for one task at a time.
+        /// Like [`peek`](Self::peek), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_peek(
             &self,
@@ -126,7 +125,26 @@ impl TcpStream {
             }
         }
 
-        /// Like [`try_read`](Self::try_read), into several buffers.
+        /// Like [`try_read`](Self::try_read), but reads into several buffers.
+        ///
+        /// ```
+        /// use sim::net::{TcpListener, TcpStream};
+        /// use std::io::IoSliceMut;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+        /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let (server, _) = listener.accept().await.unwrap();
+        /// client.try_write(b"\x02hi").unwrap();
+        /// server.readable().await.unwrap();
+        /// let (mut length, mut text) = ([0; 1], [0; 8]);
+        /// let parts = &mut [IoSliceMut::new(&mut length), IoSliceMut::new(&mut text)];
+        /// assert_eq!(server.try_read_vectored(parts).unwrap(), 3);
+        /// assert_eq!((length[0], &text[..2]), (2, &b"hi"[..]));
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
         /// The same as for [`try_read`](Self::try_read).
@@ -135,7 +153,7 @@ impl TcpStream {
             |run, here| try_read_vectored(&run.end, bufs, here)
         }
 
-        /// Like [`try_write`](Self::try_write), from several buffers.
+        /// Like [`try_write`](Self::try_write), but writes from several buffers.
         ///
         /// # Errors
         /// The same as for [`try_write`](Self::try_write).
@@ -144,7 +162,8 @@ impl TcpStream {
             |run, here| try_write_vectored(&run.end, bufs, here)
         }
 
-        /// Calls `f`, which does what the connection is ready for. In a run it is called at once.
+        /// Calls `f`, which performs an operation that the connection is ready for. In a run, `f` is called
+        /// immediately.
         ///
         /// # Errors
         /// The errors of `f`.
@@ -157,7 +176,25 @@ impl TcpStream {
             |_run, _here| f()
         }
 
-        /// Calls `f` when the connection is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+        /// Calls `f` when the connection is ready. Waits and calls `f` again while it returns
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock).
+        ///
+        /// ```
+        /// use sim::net::{TcpListener, TcpStream};
+        /// use tokio::io::Interest;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+        /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let (server, _) = listener.accept().await.unwrap();
+        /// client.try_write(b"hello").unwrap();
+        /// let mut buffer = [0; 8];
+        /// let read = server.async_io(Interest::READABLE, || server.try_read(&mut buffer));
+        /// assert_eq!(read.await.unwrap(), 5);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
         /// The errors of `f`.
@@ -181,29 +218,29 @@ impl TcpStream {
     }
 
     two_kinds! {
-        /// The number of hops of its packets. In a run it has no effect.
+        /// Returns the hop limit of sent packets. It has no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn ttl(&self) -> io::Result<u32> {
             |run, here| run.end.ttl(here)
         }
 
-        /// Sets the number of hops of its packets. In a run it has no effect.
+        /// Sets the hop limit of sent packets. It has no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
             |run, here| run.end.set_ttl(ttl, here)
         }
 
-        /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets
-        /// the connection. In a run other times have no effect.
+        /// Sets the treatment of unsent bytes when the connection is dropped: with `Some(Duration::ZERO)`, the drop
+        /// resets the connection. Other values have no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[allow(deprecated, reason = "it is what the caller of this one wants")]
         #[deprecated = "a drop that waits for what is sent blocks the thread"]
         #[track_caller]
@@ -212,12 +249,12 @@ impl TcpStream {
         }
     }
 
-    /// The connection as one of std. In a run it is a socket that stands for the connection until
-    /// [`from_std`](Self::from_std) takes the connection back. Libraries set options in between;
-    /// these have no effect. It reads and writes nothing.
+    /// Converts the connection to a socket of std. In a run, the returned socket is only a placeholder until
+    /// [`from_std`](Self::from_std) takes the connection back. Libraries set options on it in between; these have no
+    /// effect. The placeholder cannot read or write.
     ///
     /// # Errors
-    /// The errors of the system. In a run, on systems that are not Unix.
+    /// The errors of the operating system. Always fails in a run on non-Unix systems.
     #[track_caller]
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         match self.0 {

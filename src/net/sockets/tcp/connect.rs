@@ -1,4 +1,4 @@
-//! Connecting: a request that goes over the link, and is repeated while nobody answers.
+//! Connecting: a request crosses the link, and is repeated until the other host replies.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,15 +31,16 @@ const WANTED: Op = Op::of_kind("is_wanted", Access::Peek, net::PEER).quiet();
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Tell, net::CLOSE).quiet();
 const LATER: Op = Op::of_kind("send_again", Access::Peek, clock::READ).quiet();
 
-/// The number of times that a request is sent, one, two, four and so on seconds apart: as Linux does.
+/// The number of times that a request is sent, as in Linux. The waits between them are one, two, four
+/// and so on seconds.
 const TRIES: u32 = 7;
 
-/// The answers to a request: one.
+/// The inbox for the only reply to a request.
 type Answer = Inbox<io::Result<Arc<Connection>>>;
 
 static NAMES: PairTexts<String> = PairTexts::new();
 
-/// Connects a host.
+/// Connects a host to an address.
 pub(super) async fn connect(
     from: Host,
     to: SocketAddr,
@@ -48,7 +49,7 @@ pub(super) async fn connect(
 ) -> io::Result<Endpoint> {
     let host = names::host(from, to, here)?;
     let ports = Ports::of_run();
-    // On the loopback device, each side has the address that the other side named.
+    // On the loopback device, each side has the address that the other side used.
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
     let to = SocketAddr::new(if to.ip().is_unspecified() { LOOPBACK } else { to.ip() }, to.port());
     let ip = if is_local { to.ip() } else { ports::address(from) };
@@ -106,7 +107,7 @@ pub(super) async fn connect(
 
 const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// A call that connects. When it is dropped nobody wants the connection.
+/// A pending call that connects. When the call is dropped, the connection is no longer wanted.
 struct Asking {
     answer: Arc<Answer>,
     origin: Origin,
@@ -126,14 +127,14 @@ impl Drop for Asking {
     }
 }
 
-/// A request on its way.
+/// A connection request in flight.
 struct Request {
     client: (Host, SocketAddr),
     options: Options,
-    /// The life of the client's node.
+    /// The life number of the client's node.
     life: u64,
     to: SocketAddr,
-    /// There and back.
+    /// The links to the server and back.
     links: [Arc<Link>; 2],
     port: Arc<Port>,
     answer: Arc<Answer>,
@@ -147,7 +148,7 @@ impl Request {
         seam::carry(self, Way { op: &ARRIVE, at: &at, route, not_before }, here);
     }
 
-    /// Sends it once more, later.
+    /// Sends the request once more, later.
     fn again(mut self) {
         let wait = Duration::from_secs(1 << self.tries);
         self.tries += 1;
@@ -160,7 +161,7 @@ impl Request {
         self.answer.put(answer);
     }
 
-    /// Returns `true` if the process that connects is there.
+    /// Returns `true` if the connecting process is still alive and waiting.
     fn is_wanted(&self) -> bool {
         let lives = |node: crate::node::Node| node.is_up() && node.life() == self.life;
         self.client.0.node().is_none_or(lives) && !self.answer.is_closed()

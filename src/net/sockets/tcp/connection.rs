@@ -1,4 +1,4 @@
-//! Connections of a run: two streams of bytes with windows, ends and resets.
+//! Connections of a run: two byte streams with windows, stream ends and resets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,13 +34,13 @@ const SEE: Op = Op::of_kind("is_in_use", Access::Peek, net::window::SEE).quiet()
 const LOOK: Op = Op::of_kind("look", Access::Peek, net::window::LOOK).quiet();
 const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
 
-/// The number of bytes that are sent and not yet read, at most.
+/// The maximum number of bytes that are sent but not yet read.
 pub(super) const WINDOW: usize = 64 * 1024;
 
-/// A part of a stream.
+/// A chunk of a byte stream, or a reset.
 #[derive(Debug)]
 pub(super) enum Parcel {
-    /// The bytes from `read` on are unread.
+    /// Data, of which the bytes from offset `read` on are unread.
     Bytes {
         bytes: Bytes,
         read: usize,
@@ -50,7 +50,7 @@ pub(super) enum Parcel {
 }
 
 impl Parcel {
-    /// The parcel in words, for reports.
+    /// Returns the parcel as text, for reports.
     fn show(&self) -> String {
         match self {
             Parcel::Bytes { bytes, .. } => shows::bytes(bytes),
@@ -59,13 +59,13 @@ impl Parcel {
     }
 }
 
-/// The owner of an end of a connection.
+/// The owner of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
     Process,
-    /// The process has closed it, or is dead: the kernel answers.
+    /// The process has closed this end or has died, so the kernel replies.
     Kernel,
-    /// The machine has lost it: nobody answers before it is on.
+    /// The machine has lost this end, and does not reply before it is on again.
     Nobody,
 }
 
@@ -73,31 +73,31 @@ pub(super) enum Owner {
 pub(super) struct End {
     pub(super) host: Host,
     pub(super) addr: SocketAddr,
-    /// The bytes that have arrived from the other end.
+    /// The bytes that have arrived from the other end, but are not read yet.
     pub(super) inbox: Inbox<Parcel>,
-    /// It asks if the other one is there.
+    /// `true` if this end sends keepalive probes.
     pub(super) keepalive: bool,
-    /// The bytes that this end writes.
+    /// The object of the bytes that this end writes.
     pub(super) window: Wrapped,
     out: OnceLock<Arc<Stream<Parcel, Incoming>>>,
-    /// An [`Owner`]. Changed within the lock of the state.
+    /// An [`Owner`], changed only while `state` is locked.
     owner: AtomicU8,
     state: Mutex<EndState>,
 }
 
 #[derive(Default)]
 struct EndState {
-    /// All bytes written.
+    /// The total number of bytes written.
     written: u64,
-    /// The number of bytes that the other end has not read.
+    /// The number of bytes that the other end has not read yet.
     unread: usize,
-    /// The end was sent.
+    /// `true` if the end of the stream was sent.
     is_finished: bool,
-    /// The end of the other side has arrived.
+    /// `true` if the end of the stream has arrived from the other end.
     has_end: bool,
-    /// It was reset, or gave up; the error is there until a call has reported it.
+    /// `true` if this end was reset or gave up. `error` holds the error until a call reports it.
     is_reset: bool,
-    /// It sends what has no answer again, since the machine of the other end is gone.
+    /// `true` if this end resends unacknowledged bytes because the machine of the other end is gone.
     sends_again: bool,
     error: Option<io::ErrorKind>,
     waiting: Vec<Waker>,
@@ -137,7 +137,8 @@ impl End {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if a process has it, and it is not broken: the kernel looks, in a step of others.
+    /// Returns `true` if a process owns this end and it is not broken. The kernel checks this in a step of another
+    /// task.
     pub(super) fn is_in_use(&self, here: Here) -> bool {
         self.inbox.mark.record(&SEE_OWNER, here);
         self.window.record(&SEE, here);
@@ -148,13 +149,13 @@ impl End {
         self.out.get().expect("a connection has two streams")
     }
 
-    /// It fails by something that its kernel finds out.
+    /// Breaks this end because of an error that its kernel detects.
     pub(super) fn fails(&self, error: io::ErrorKind, here: Here) {
         self.inbox.close(false);
         self.break_it(error, here);
     }
 
-    /// The end of the other side arrives.
+    /// Handles the arrival of the stream end from the other side.
     pub(super) fn end_arrives(&self) {
         {
             let mut state = self.state();
@@ -163,13 +164,14 @@ impl End {
         self.inbox.put_end();
     }
 
-    /// Writes fail from now on, and reads after what is buffered.
+    /// Makes writes fail from now on, and reads fail after the buffered bytes.
     pub(super) fn break_it(&self, error: io::ErrorKind, here: Here) {
         self.window.record(&BREAK, here);
         let waiting = {
             let mut state = self.state();
             if !std::mem::replace(&mut state.is_reset, true) {
-                // As Linux has it (`tcp_reset`): in CLOSE_WAIT a reset answers a write to a side that reads no more.
+                // Like Linux (`tcp_reset`): in CLOSE_WAIT, a reset is the reply to a write to a side that no longer
+                // reads.
                 let is_answer = state.has_end && !state.is_finished;
                 state.error = Some(match error {
                     io::ErrorKind::ConnectionReset if is_answer => io::ErrorKind::BrokenPipe,
@@ -182,13 +184,13 @@ impl End {
     }
 }
 
-/// A connection.
+/// A connection between two ends.
 pub(super) struct Connection {
     pub(super) ends: [End; 2],
 }
 
 impl Connection {
-    /// A connection between two hosts. The addresses are the client's and the server's.
+    /// Creates a connection between two hosts: the client and the server, with their addresses.
     pub(super) fn new(
         [client, server]: [(Host, SocketAddr); 2],
         options: [Options; 2],
@@ -210,7 +212,7 @@ impl Connection {
         connection
     }
 
-    /// Writes as many bytes as there is room for, in a turn of the window.
+    /// Writes as many bytes as fit into the window, in a turn of the window.
     pub(super) fn write(
         &self,
         at: usize,
@@ -248,7 +250,7 @@ impl Connection {
         Poll::Ready(Written { result: Ok(count), is_tight })
     }
 
-    /// Sends the end, after which nothing can be written.
+    /// Sends the end of the stream. Nothing can be written after it.
     pub(super) fn finish(&self, at: usize, here: Here) -> io::Result<()> {
         let end = &self.ends[at];
         {
@@ -270,15 +272,15 @@ impl Connection {
         state.is_reset || state.is_finished || state.unread < WINDOW
     }
 
-    /// Registers a call that waits for room, to be woken.
+    /// Registers the waker of a call that waits for room in the window.
     pub(super) fn wait_for_room(&self, at: usize, waker: &Waker) {
         let mut state = self.ends[at].state();
         state.waiting.retain(|other| !other.will_wake(waker));
         state.waiting.push(waker.clone());
     }
 
-    /// Reads what is there into `buffer`, in the turn of a read. The flag is `true` if that was all, and less than
-    /// wanted. `None` if there is nothing yet.
+    /// Reads the arrived bytes into `buffer`, in the turn of a read. The flag is `true` if these were all arrived
+    /// bytes, but fewer than requested. Returns `None` if nothing has arrived yet.
     pub(super) fn read(
         &self,
         at: usize,
@@ -329,7 +331,7 @@ impl Connection {
         Some((Ok(count), count == there && count < buffer.len()))
     }
 
-    /// Reads where no byte is.
+    /// Reads when no unread bytes are left: returns the end of the stream or an error, if either has arrived.
     fn read_end(&self, at: usize, takes: bool, here: Here) -> Option<(io::Result<usize>, bool)> {
         let end = &self.ends[at];
         if !end.inbox.is_closed() {
@@ -338,7 +340,7 @@ impl Connection {
         end.inbox.look_at_end();
         let error = {
             let mut state = end.state();
-            // Reads ignore a failure after the end. Later writes return it.
+            // Reads ignore a failure that happened after the end of the stream. Later writes return the failure.
             let found = if state.has_end { None } else { state.error };
             if takes && found.is_some() { state.error.take() } else { found }
         };
@@ -351,7 +353,7 @@ impl Connection {
         })
     }
 
-    /// Records that a call finds something to read: the first bytes, the end, or a failure.
+    /// Records the reason why a read would not wait: the first bytes, the end of the stream, or a failure.
     pub(super) fn see_readable(&self, at: usize, here: Here) {
         let end = &self.ends[at];
         if !end.inbox.look_at_first() {
@@ -359,26 +361,27 @@ impl Connection {
         }
     }
 
-    /// Takes the error of the end that no call has reported yet, if any.
+    /// Takes the unreported error of this end, if any.
     pub(super) fn take_error(&self, at: usize, here: Here) -> Option<io::Error> {
         let end = &self.ends[at];
         end.window.record(&BREAK, here);
         end.state().error.take().map(io::Error::from)
     }
 
-    /// The process closes an end: the other one finds the end of the stream, or a reset if bytes are left unread here.
+    /// Closes an end on behalf of the process. The other end gets the end of the stream, or a reset if unread bytes are
+    /// left at this end.
     pub(super) fn close(&self, at: usize, resets: bool, here: Here) {
         self.leave(at, Owner::Kernel, resets, here);
     }
 
-    /// Returns `true` the first time: an end begins to send what has no answer again.
+    /// Returns `true` on the first call for an end: the end then starts to resend unacknowledged bytes.
     pub(super) fn begins_again(&self, at: usize, here: Here) -> bool {
         let end = &self.ends[at];
         end.is_in_use(here) && !std::mem::replace(&mut end.state().sends_again, true)
     }
 
-    /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this
-    /// number, or since the machine of the other end is gone.
+    /// Gives up after an end has waited too long for acknowledgements. `since` is the number of the cut that caused the
+    /// wait; `None` if the machine of the other end is gone.
     pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);
@@ -392,7 +395,7 @@ impl Connection {
         }
     }
 
-    /// The kernel of an end asks the other one for a sign of life, which goes over both links.
+    /// Sends a keepalive probe to the other end. The probe crosses both links.
     pub(super) fn ask(&self, at: usize, here: Here) -> Answer {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);

@@ -1,4 +1,4 @@
-//! One end of a connection of a run, as its process has it: calls that read, write and end it.
+//! One end of a connection of a run, as the process uses it: calls that read, write and shut down.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ const OPTION: Op = Op::of_kind("option", Access::Peek, net::window::OPTION).quie
 const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_OPTION).quiet();
 const FINISH: Op = Op::of_kind("shutdown", Access::Tell, net::window::WRITE).quiet();
 
-/// An end, which is closed when it is dropped.
+/// One end of a connection. Dropping it closes this end.
 pub(super) struct Endpoint {
     connection: Arc<Connection>,
     at: usize,
@@ -51,7 +51,7 @@ pub(super) struct Endpoint {
     no_delay: AtomicBool,
     resets: AtomicBool,
     ttl: AtomicU32,
-    /// The port that it was bound to before.
+    /// The reservation of the port that the socket was bound to before it connected.
     _reserved: Option<Reserved>,
     pub(super) here: Here,
 }
@@ -145,7 +145,7 @@ impl Endpoint {
         })
     }
 
-    /// Sends the end in the current step, as the drop of a half that writes.
+    /// Sends the end of the stream in the current step, when a write half is dropped.
     pub(super) fn finish_now(&self) {
         if self.origin.tells() {
             self.connection.ends[self.at].window.last(&FINISH, self.here);
@@ -163,7 +163,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Calls that read, one after the other.
+/// The read calls, executed one after the other.
 pub(super) struct Reader(GuardedCall);
 
 impl Reader {
@@ -171,7 +171,7 @@ impl Reader {
         Reader(GuardedCall::new(&READ, here))
     }
 
-    /// For calls that leave what they see.
+    /// Creates a reader whose calls leave the bytes unread.
     pub(super) fn peeking(here: Here) -> Reader {
         Reader(GuardedCall::new(&PEEK, here))
     }
@@ -220,7 +220,7 @@ impl Reader {
     }
 }
 
-/// A call that waits until there is something to read.
+/// A call that waits until the end is readable.
 pub(super) struct Readable<'a> {
     end: &'a Endpoint,
     call: GuardedCall,
@@ -256,7 +256,7 @@ impl Drop for Readable<'_> {
     }
 }
 
-/// Calls that wait until there is something to read or room to write, one after the other.
+/// Calls that wait until the end is readable or writable, executed one after the other.
 pub(super) struct Wait {
     readable: GuardedCall,
     writable: Turn,
@@ -302,7 +302,7 @@ fn poll_writable(turn: &mut Turn, end: &Endpoint, cx: &mut Context<'_>) -> Poll<
     turn.poll(window, cx, ask, |_| Came::Done)
 }
 
-/// Calls that write, one after the other, and the call that sends the end.
+/// The write calls, executed one after the other, and the call that sends the end of the stream.
 pub(super) struct Writer {
     write: Turn,
     finish: Turn,
@@ -349,7 +349,7 @@ impl Writer {
     }
 }
 
-/// A call that waits for room.
+/// A call that waits for room in the window.
 pub(super) struct Writable<'a> {
     end: &'a Endpoint,
     turn: Turn,

@@ -1,4 +1,4 @@
-//! The halves of a [`TcpStream`]: one reads, one writes.
+//! The read half and the write half of a [`TcpStream`].
 
 use std::fmt;
 use std::io;
@@ -16,35 +16,35 @@ use super::end::{Endpoint, Reader, Writer};
 use super::stream::{self, TcpStream, reads, writes};
 use crate::net::sockets::kinds::{Of, two_kinds};
 
-/// The half that reads, of [`TcpStream::split`].
+/// The read half from [`TcpStream::split`].
 #[derive(Debug)]
 pub struct ReadHalf<'a>(Of<Reading<&'a Endpoint, &'a mut Reader>, real::ReadHalf<'a>>);
 
-/// The half that writes, of [`TcpStream::split`].
+/// The write half from [`TcpStream::split`].
 #[derive(Debug)]
 pub struct WriteHalf<'a>(Of<Writing<&'a Endpoint, &'a mut Writer>, real::WriteHalf<'a>>);
 
-/// The half that reads, of [`TcpStream::into_split`].
+/// The read half from [`TcpStream::into_split`].
 #[derive(Debug)]
 pub struct OwnedReadHalf(Of<Reading<Arc<Endpoint>, Reader>, real::OwnedReadHalf>);
 
-/// The half that writes, of [`TcpStream::into_split`]. When it is dropped the other side reads the end.
+/// The write half from [`TcpStream::into_split`]. When it is dropped, the other side gets the end of the stream.
 #[derive(Debug)]
 pub struct OwnedWriteHalf(Of<Writing<Finishing, Writer>, real::OwnedWriteHalf>);
 
-/// A half of a connection of a run that reads.
+/// A read half of a connection in a run.
 struct Reading<E, R> {
     end: E,
     reader: R,
 }
 
-/// A half of a connection of a run that writes.
+/// A write half of a connection in a run.
 struct Writing<E, W> {
     end: E,
     writer: W,
 }
 
-/// The end of a half that writes: sends the end of the stream when it is dropped.
+/// The connection end of an owned write half. When it is dropped, it sends the end of the stream.
 struct Finishing {
     end: Arc<Endpoint>,
     is_forgotten: bool,
@@ -109,23 +109,23 @@ impl<'a> WriteHalf<'a> {
     }
 }
 
-/// Writes the methods of both halves.
+/// Defines the methods that both halves have.
 macro_rules! either_half {
     ($type:ty) => {
         impl $type {
             two_kinds! {
-                /// The address of this side.
+                /// Returns the local address.
                 ///
                 /// # Errors
-                /// Outside of runs, the errors of the system.
+                /// Outside of runs, the errors of the operating system.
                 pub fn local_addr(&self) -> io::Result<SocketAddr> {
                     |run, _here| Ok(run.end.local_addr())
                 }
 
-                /// The address of the other side.
+                /// Returns the address of the peer.
                 ///
                 /// # Errors
-                /// Outside of runs, the errors of the system.
+                /// Outside of runs, the errors of the operating system.
                 pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                     |run, _here| Ok(run.end.peer_addr())
                 }
@@ -134,11 +134,11 @@ macro_rules! either_half {
             two_kinds! {
                 check_outside;
 
-                /// Waits until the connection can do one of the things in `interest`: read or write. A
+                /// Waits until the connection is ready for one of the operations in `interest`: reading or writing. A
                 /// point.
                 ///
                 /// # Errors
-                /// If the connection is of another run.
+                /// If the connection belongs to another run.
                 #[track_caller]
                 pub fn ready(
                     &self,
@@ -159,16 +159,16 @@ macro_rules! read_half {
             two_kinds! {
                 check_outside;
 
-                /// Reads what is there. Not a point.
+                /// Reads the bytes that have arrived. Not a point.
                 ///
                 /// # Errors
-                /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+                /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no bytes have arrived.
                 #[track_caller]
                 pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
                     |run, here| run.end.try_read(buf, here)
                 }
 
-                /// Like [`try_read`](Self::try_read), into several buffers.
+                /// Like [`try_read`](Self::try_read), but reads into several buffers.
                 ///
                 /// # Errors
                 /// The same as for [`try_read`](Self::try_read).
@@ -183,13 +183,13 @@ macro_rules! read_half {
                 /// Waits until a read would not wait. A point.
                 ///
                 /// # Errors
-                /// If the connection is of another run.
+                /// If the connection belongs to another run.
                 #[track_caller]
                 pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send {
                     async |run, here| stream::readable(&run.end, here).await
                 }
 
-                /// Like a read, but the bytes stay. A point.
+                /// Like a read, but leaves the bytes unread. A point.
                 ///
                 /// # Errors
                 /// The errors of a read.
@@ -227,16 +227,16 @@ macro_rules! write_half {
             two_kinds! {
                 check_outside;
 
-                /// Writes as much as there is room for. Not a point.
+                /// Writes as many bytes as fit into the send window. Not a point.
                 ///
                 /// # Errors
-                /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+                /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the window has no room.
                 #[track_caller]
                 pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
                     |run, here| run.end.try_write(buf, here)
                 }
 
-                /// Like [`try_write`](Self::try_write), from several buffers.
+                /// Like [`try_write`](Self::try_write), but writes from several buffers.
                 ///
                 /// # Errors
                 /// The same as for [`try_write`](Self::try_write).
@@ -248,7 +248,7 @@ macro_rules! write_half {
                 /// Waits until a write would not wait. A point.
                 ///
                 /// # Errors
-                /// If the connection is of another run.
+                /// If the connection belongs to another run.
                 #[track_caller]
                 pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send {
                     async |run, here| stream::writable(&run.end, here).await
@@ -284,10 +284,26 @@ impl OwnedReadHalf {
         OwnedReadHalf(Of::Real(half))
     }
 
-    /// Puts the halves together again.
+    /// Reunites the two halves.
+    ///
+    /// ```
+    /// use sim::net::{TcpListener, TcpStream};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+    /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+    /// let (server, _) = listener.accept().await.unwrap();
+    /// let (read, write) = client.into_split();
+    /// let client = read.reunite(write).unwrap();
+    /// client.try_write(b"hello").unwrap();
+    /// assert_eq!(server.peek(&mut [0; 8]).await.unwrap(), 5);
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If they are not of one connection: both are in the error.
+    /// If the halves belong to different connections. The error contains both halves.
     #[allow(clippy::result_large_err, reason = "both halves are in the error, as in tokio")]
     pub fn reunite(self, other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
         match (self.0, other.0) {
@@ -316,16 +332,33 @@ impl OwnedWriteHalf {
         OwnedWriteHalf(Of::Real(half))
     }
 
-    /// Puts the halves together again.
+    /// Reunites the two halves.
     ///
     /// # Errors
-    /// If they are not of one connection: both are in the error.
+    /// If the halves belong to different connections. The error contains both halves.
     #[allow(clippy::result_large_err, reason = "both halves are in the error, as in tokio")]
     pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
         other.reunite(self)
     }
 
-    /// Drops the half without the end being sent.
+    /// Drops the half without sending the end of the stream.
+    ///
+    /// ```
+    /// use sim::net::{TcpListener, TcpStream};
+    /// use sim::time::{Duration, timeout};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+    /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+    /// let (server, _) = listener.accept().await.unwrap();
+    /// let (_read, write) = client.into_split();
+    /// write.forget();
+    /// let end = timeout(Duration::from_secs(1), server.readable()).await;
+    /// assert!(end.is_err(), "the stream has not ended");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn forget(self) {
         match self.0 {
             Of::Run(mut run) => run.end.is_forgotten = true,
@@ -334,7 +367,25 @@ impl OwnedWriteHalf {
     }
 }
 
-/// The error of halves that are not of one connection.
+/// The error for halves of different connections.
+///
+/// ```
+/// use sim::net::tcp::ReuniteError;
+/// use sim::net::{TcpListener, TcpStream};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+/// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+/// let (server, _) = listener.accept().await.unwrap();
+/// let (read, _client) = client.into_split();
+/// let (_server, write) = server.into_split();
+/// // The halves belong to different ends.
+/// let ReuniteError(read, write) = read.reunite(write).unwrap_err();
+/// assert_eq!(read.peer_addr().unwrap(), write.local_addr().unwrap());
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[derive(Debug)]
 pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 

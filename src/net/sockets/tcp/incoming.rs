@@ -1,4 +1,4 @@
-//! The receiving side of one direction of a connection: what a kernel does with what arrives.
+//! The receiving side of one direction of a connection: how a kernel handles arriving messages.
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Incoming {
         &self.connection.ends[self.at]
     }
 
-    /// Makes the other end give up if nothing changes for long.
+    /// Makes the other end give up if it gets no acknowledgement for a long time.
     fn wait_for_answer(&self, since: Option<u64>, here: Here) {
         let from = 1 - self.at;
         let begins = match since {
@@ -42,7 +42,7 @@ impl Incoming {
         }
     }
 
-    /// Both ends are reset, by something in between.
+    /// Resets both ends, to simulate a reset by a device between them.
     fn reset_both(&self, here: Here) {
         let other = &self.connection.ends[1 - self.at];
         self.end().inbox.close(false);
@@ -58,14 +58,14 @@ impl Sink<Parcel> for Incoming {
         &self.end().inbox.mark
     }
 
-    // The kernel of either end answers by itself.
+    // The kernel of either end replies without its process.
     fn take_in(&self, parcel: Option<Parcel>, here: Here) -> bool {
         let end = self.end();
         let owner = end.owner();
         let answers = match owner {
             Owner::Process => false,
             Owner::Kernel => true,
-            // The machine knows nothing of the connection once it is on.
+            // When the machine is on again, it has no state for the connection and sends a reset.
             Owner::Nobody => end.host.node().is_some_and(|node| node.is_on(here)),
         };
         match parcel {
@@ -98,7 +98,7 @@ impl Sink<Parcel> for Incoming {
         }
     }
 
-    // The other end sends, by a write or as the answer to what arrives.
+    // The other end sends: by a write, or as the reply to an arriving message.
     fn was_set(&self, here: Here) {
         let from = &self.connection.ends[1 - self.at];
         from.window.record(&SET, here);
@@ -111,7 +111,8 @@ impl Sink<Parcel> for Incoming {
     }
 
     fn died(&self, of: Side, death: Death, here: Here) -> Then {
-        // The stream to the dead has the end that it is at.
+        // Each end is the receiver of one stream. Only this stream handles the death of the end's
+        // host.
         if of != Side::Sender {
             let owner = if death == Death::Killed { Owner::Kernel } else { Owner::Nobody };
             self.connection.leave(self.at, owner, false, here);

@@ -1,7 +1,8 @@
-//! Keep-alive: the kernel of an idle end asks if the other one is there.
+//! Keepalive: the kernel of an idle end checks that the other end is still there.
 //
 // Probes are sent only after the other machine is gone or the link is cut. A probe to a machine
-// that answers has no effect, and a run whose time advances for ever would have no deadlock.
+// that replies has no effect. If such probes were sent, time could always advance, and a run would
+// never detect a deadlock.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(7200);
 const BETWEEN: Duration = Duration::from_secs(75);
 const QUESTIONS: u32 = 9;
 
-/// The next question of an end.
+/// The next keepalive probe of an end.
 pub(super) struct Question {
     connection: Arc<Connection>,
     at: usize,

@@ -1,5 +1,5 @@
-//! Connections that a library has as sockets of std for a moment, to set options that tokio has not, as clients of
-//! Redis do.
+//! Connections that are temporarily lent to a library as std sockets. Libraries such as Redis clients then set
+//! options that tokio does not offer.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use super::stream::TcpStream;
 use crate::net::sockets::descriptors::{number_of, stand_in_of_std};
 use crate::seam;
 
-/// The lent connections of a run, by the numbers of the sockets of std. A connection that is never
-/// taken back is open until the run ends.
+/// The lent connections of a run, keyed by the file descriptor numbers of their std sockets. A
+/// connection that is never taken back stays open until the run ends.
 #[derive(Default)]
 struct Lent(Mutex<Map<i64, TcpStream>>);
 
@@ -20,18 +20,19 @@ impl Lent {
     }
 }
 
-/// Returns a socket of std as a stand-in for a connection of the run.
+/// Returns a std socket that serves as a placeholder for a connection of the run.
 pub(super) fn lend(stream: TcpStream) -> io::Result<std::net::TcpStream> {
     let of_std = stand_in_of_std(&stream)?;
     let before = seam::kept::<Lent>().streams().insert(number_of(&of_std), stream);
-    // The socket of std for that one was closed: its number was free.
+    // If a previous connection has the same number, its std socket was closed, because the number
+    // was free.
     drop(before);
     Ok(of_std)
 }
 
-/// Returns the connection of a stand-in socket of std.
+/// Returns the connection for its placeholder std socket.
 pub(super) fn take_back(of_std: &std::net::TcpStream) -> Option<TcpStream> {
-    // A connected socket belongs to the system, with a number that was free.
+    // A connected socket is a real socket of the operating system that has reused a free number.
     if !seam::in_run() || of_std.peer_addr().is_ok() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Listeners, and the connections that wait to be accepted.
+//! Listeners, and the connections in their backlog.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -25,13 +25,13 @@ use crate::seam::{self, GuardedCall, Here, here};
 const ACCEPT: [Op; 2] = Op::of_kind("accept", Access::Wait, net::TAKE).guarded();
 const OPTION: Op = Op::of_kind("option", Access::Tell, net::SET).quiet();
 
-/// The number of connections that wait, at most.
+/// The default maximum number of connections in a backlog.
 const ROOM: usize = 128;
 
-/// A connection that nobody has accepted yet.
+/// A connection that is not accepted yet.
 pub(in crate::net::sockets) struct Accepted(pub(super) Arc<Connection>);
 
-/// The connections that wait for a listener.
+/// The backlog of a listener: connections that are not accepted yet.
 pub(in crate::net::sockets) struct Backlog {
     pub(super) inbox: Inbox<Accepted>,
     /// The options of the connections.
@@ -46,7 +46,8 @@ impl Backlog {
         self.inbox.is_full(self.room)
     }
 
-    /// Its listener is gone. The connections are reset, unless nobody is there to tell.
+    /// Closes the backlog, because the listener is gone. Resets the connections, unless the kernel
+    /// is also gone and cannot send resets.
     pub(in crate::net::sockets) fn close(&self, tells: bool, here: Here) {
         while let Some(Accepted(connection)) = self.inbox.try_take() {
             if tells {
@@ -57,10 +58,11 @@ impl Backlog {
     }
 }
 
-/// A socket that listens for connections. As tokio's type of the name.
+/// A socket that listens for connections, like `tokio::net::TcpListener`.
 ///
-/// In a run it belongs to the node of the code that binds it. A connection is there for the client before it is
-/// accepted; 128 of them wait at most. When the listener is dropped these are reset.
+/// In a run it belongs to the node of the code that binds it. For the client, a connection is established
+/// before it is accepted. At most 128 connections wait to be accepted. When the listener is dropped, waiting
+/// connections are reset.
 ///
 /// ```
 /// use sim::net::{TcpListener, TcpStream};
@@ -88,7 +90,7 @@ pub struct TcpListener(Of<Listener, tokio::net::TcpListener>);
 struct Listener {
     backlog: Arc<Backlog>,
     origin: Origin,
-    /// The call of [`TcpListener::poll_accept`].
+    /// The pending call of [`TcpListener::poll_accept`].
     call: Mutex<GuardedCall>,
     ttl: AtomicU32,
     stand_in: StandIn,
@@ -125,14 +127,14 @@ impl Listener {
                     let options = (self.backlog.options, None);
                     Ok(TcpStream::of_run(Endpoint::new(connection, 1, options, self.here)))
                 }
-                // Its node is dead, or it would be dropped.
+                // The node is dead; otherwise this call would have been dropped.
                 None => Err(io::ErrorKind::NotConnected.into()),
             },
         )
     }
 }
 
-/// A call that accepts.
+/// A pending call that accepts.
 struct Accepting<'a> {
     listener: &'a Listener,
     call: GuardedCall,
@@ -146,11 +148,26 @@ impl Drop for Accepting<'_> {
 }
 
 impl TcpListener {
-    /// Binds an address: `0.0.0.0:7000`, or a name of the host with a port. Port 0 selects a free
-    /// port. Not a point in a run.
+    /// Binds an address: `0.0.0.0:7000`, or a host name with a port. Port 0 selects a free port.
+    /// Not a point in a run.
+    ///
+    /// ```
+    /// use sim::net::TcpListener;
+    /// use std::io::ErrorKind;
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+    /// let error = TcpListener::bind("127.0.0.1:7000").await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    /// drop(listener);
+    /// assert!(TcpListener::bind("127.0.0.1:7000").await.is_ok());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If the port is in use, or the address is of another host.
+    /// If the port is in use, or the address belongs to another host.
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpListener>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());
@@ -165,10 +182,24 @@ impl TcpListener {
     two_kinds! {
         check_outside;
 
-        /// Accepts the next connection. A point, which waits while there is none. Cancel safe.
+        /// Accepts the next connection. A point. Waits if no connection is available. Cancel safe.
+        ///
+        /// ```
+        /// use sim::net::{TcpListener, TcpStream};
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+        /// // For the client, the connection is established before the server accepts it.
+        /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let (_server, from) = listener.accept().await.unwrap();
+        /// assert_eq!(from, client.local_addr().unwrap());
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If the listener is of another run.
+        /// If the listener belongs to another run.
         #[track_caller]
         pub fn accept(
             &self,
@@ -181,7 +212,7 @@ impl TcpListener {
             async |real| with_peer(TcpStream::of_system(real.accept().await?.0))
         }
 
-        /// Like [`accept`](Self::accept), for one task at a time.
+        /// Like [`accept`](Self::accept), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_accept(
             &self,
@@ -196,36 +227,51 @@ impl TcpListener {
     }
 
     two_kinds! {
-        /// Its address.
+        /// Returns the local address.
+        ///
+        /// ```
+        /// use sim::net::{TcpListener, TcpStream};
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        /// let addr = listener.local_addr().unwrap();
+        /// assert!(addr.port() >= 49_152);
+        /// assert!(TcpStream::connect(addr).await.is_ok());
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// Outside of runs, the errors of the system.
+        /// Outside of runs, the errors of the operating system.
         pub fn local_addr(&self) -> io::Result<SocketAddr> {
             |run, _here| Ok(run.backlog.addr)
         }
 
-        /// The number of hops of its packets. In a run it has no effect.
+        /// Returns the hop limit of sent packets. It has no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating
+        /// system.
         #[track_caller]
         pub fn ttl(&self) -> io::Result<u32> {
             |run, here| run.option(|ttl| ttl.load(Relaxed), here)
         }
 
-        /// Sets the number of hops of its packets. In a run it has no effect.
+        /// Sets the hop limit of sent packets. It has no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating
+        /// system.
         #[track_caller]
         pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
             |run, here| run.option(|own| own.store(ttl, Relaxed), here)
         }
 
-        /// The listener as one of std, outside of runs.
+        /// Converts the listener to a listener of std. Only outside of runs.
         ///
         /// # Errors
-        /// In a run.
+        /// Always fails in a run.
         #[track_caller]
         pub fn into_std(self) -> io::Result<std::net::TcpListener> {
             |_run, here| Err(refuse(OF_RUN, here))
@@ -236,10 +282,10 @@ impl TcpListener {
         TcpListener(Of::Real(listener))
     }
 
-    /// The listener of the system, outside of runs.
+    /// Creates a listener from a listener of std. Only outside of runs.
     ///
     /// # Errors
-    /// In a run.
+    /// Always fails in a run.
     #[track_caller]
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
         if seam::in_run() {
@@ -254,7 +300,7 @@ fn with_peer(stream: TcpStream) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, peer))
 }
 
-/// The reason why a listener of the system is refused to a run.
+/// The error message for a std listener that is used in a run.
 const LISTENER_OF_SYSTEM: &str = "a listener of the system is used in a run: bind it by sim::net::TcpListener::bind \
                                   (that of tokio::net, over unpause-tokio), and hand that on (in tonic by \
                                   serve_with_incoming)";

@@ -1,4 +1,4 @@
-//! Connections: [`TcpListener`], [`TcpSocket`], [`TcpStream`] and its halves.
+//! TCP connections: [`TcpListener`], [`TcpSocket`], [`TcpStream`] and its halves.
 
 mod calls;
 mod connect;

@@ -1,5 +1,5 @@
-//! The patience of kernels. A kernel that gets no answer sends its bytes again, and finally gives
-//! the connection up.
+//! Retransmission timeouts. A kernel without an acknowledgement resends its bytes, and finally
+//! gives up the connection.
 
 use std::io;
 use std::sync::Arc;
@@ -14,20 +14,22 @@ const GIVE_UP: Op = Op::of_kind("give_up", Access::Act, net::ARRIVE);
 const AGAIN: Op = Op::of_kind("send_again", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
 
-/// The time after which Linux gives up, with its fifteen retransmissions.
+/// The time from the first transmission until Linux gives up the connection, after fifteen
+/// retransmissions.
 const LONGEST: Duration = Duration::from_secs(924);
 
-/// The times of the modelled retransmissions, to a machine that is gone: it may be up again. Bytes
-/// sent over a link that is cut arrive once the link is healed.
+/// The times of the modelled retransmissions, in seconds. They are sent only to a machine that is
+/// gone, because it may be on again. Bytes that were sent over a cut link arrive once the link is
+/// healed.
 const AGAINS: [u64; 4] = [3, 15, 63, 247];
 
-/// One end of a connection that waits for an answer.
+/// An end of a connection that waits for an acknowledgement.
 pub(super) struct Patience {
     connection: Arc<Connection>,
     at: usize,
-    /// The change of the link since which it waits; `None` if the other machine is gone.
+    /// The number of the cut that caused the wait; `None` if the other machine is gone.
     since: Option<u64>,
-    /// The number of times that it has sent again.
+    /// The number of retransmissions so far.
     tries: usize,
     here: Here,
 }
@@ -55,7 +57,7 @@ impl Patience {
         seam::carry(self, way, here);
     }
 
-    /// The time at which it sends again, if it does.
+    /// Returns the time of the next retransmission in seconds, if any.
     fn next(&self) -> Option<u64> {
         AGAINS.get(self.tries).filter(|_| self.since.is_none()).copied()
     }

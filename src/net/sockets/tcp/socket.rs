@@ -21,8 +21,8 @@ use crate::seam::{self, Here, Wrapped, here};
 const OPTION: Op = Op::of_kind("option", Access::Peek, net::window::OPTION).quiet();
 const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_OPTION).quiet();
 
-/// A socket that does not listen and is not connected yet, for options and for the port that a connection begins at. As
-/// tokio's type of the name.
+/// A socket that does not listen and is not connected yet, like `tokio::net::TcpSocket`. Use it to set options, and to
+/// choose the local port of a connection.
 ///
 /// ```
 /// use std::net::SocketAddr;
@@ -52,7 +52,8 @@ pub struct TcpSocket(Of<OfRun, tokio::net::TcpSocket>);
 struct OfRun {
     host: Host,
     origin: Origin,
-    /// Its object in runs, of no node: the socket is consumed before it has an address that others know.
+    /// The object of the socket in runs. It belongs to no node, because the socket is consumed before it has an address
+    /// that other tasks know.
     mark: Wrapped,
     state: Mutex<State>,
     stand_in: StandIn,
@@ -60,7 +61,7 @@ struct OfRun {
 
 has_descriptor!(TcpSocket);
 
-/// The options of a socket, which its connections have, too.
+/// Socket options, which the connections of the socket inherit.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     pub(super) keepalive: bool,
@@ -89,14 +90,14 @@ struct State {
     reserved: Option<Reserved>,
 }
 
-/// A port that a socket has bound, until it listens or its connection is gone.
+/// A port that a socket has bound. It is reserved until the socket listens or its connection is gone.
 pub(super) struct Reserved {
     reservation: Arc<Reservation>,
     origin: Origin,
     here: Here,
 }
 
-/// The holder of a port that is bound and not listened on: it accepts nothing.
+/// The holder of a bound port without a listener. It accepts no connections.
 pub(in crate::net::sockets) struct Reservation {
     port: Arc<Port>,
     pub(super) addr: SocketAddr,
@@ -134,7 +135,7 @@ impl OfRun {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads an option or the port.
+    /// Reads an option or the bound address.
     fn get<T>(&self, here: Here, get: impl FnOnce(&State) -> T) -> io::Result<T> {
         self.origin.check(here)?;
         Ok(self.mark.act(&OPTION, here, || get(&self.state())))
@@ -152,54 +153,56 @@ impl OfRun {
 }
 
 options! { TcpSocket:
-    /// Returns `true` if its connections find out by themselves that the other machine is gone.
+    /// Returns `true` if the connections of this socket send keepalive probes.
     keepalive;
-    /// Sets if its connections find out by themselves that the other machine is gone or the link is cut, also if
-    /// nothing is written. In a run as with the settings of Linux: after 7200 s, and then every 75 s, the kernel asks;
-    /// after nine questions without an answer all is [`TimedOut`](io::ErrorKind::TimedOut), and a machine that is up
-    /// again answers by a reset.
+    /// Sets whether connections detect by keepalive probes that the other machine is gone or the link is cut, even if
+    /// nothing is written. In a run, the default settings of Linux apply: the kernel sends the first probe after 7200
+    /// s, and then one every 75 s. After nine probes without a reply, all calls return
+    /// [`TimedOut`](io::ErrorKind::TimedOut); a machine that is on again replies with a reset.
     set_keepalive: bool => keepalive;
 
-    /// Returns `true` if a port can be bound whose connections have just ended. In a run it has no effect: they can.
+    /// Returns `true` if a port can be bound directly after its connections have ended. In a run this is always
+    /// possible.
     reuseaddr;
-    /// Sets if a port can be bound whose connections have just ended. In a run it has no effect: they can.
+    /// Sets whether a port can be bound directly after its connections have ended. It has no effect in a run, where
+    /// this is always possible.
     set_reuseaddr: bool => reuseaddr;
 
-    /// Returns `true` if small writes are not delayed.
+    /// Returns `true` if small writes are sent without delay.
     nodelay;
-    /// Sets if small writes are not delayed. In a run none is.
+    /// Sets whether small writes are sent without delay. In a run, writes are never delayed.
     set_nodelay: bool => nodelay;
 
-    /// The size of the buffer of bytes that are sent. In a run it has no effect.
+    /// Returns the size of the send buffer. It has no effect in a run.
     send_buffer_size;
-    /// Sets the size of the buffer of bytes that are sent. In a run it has no effect.
+    /// Sets the size of the send buffer. It has no effect in a run.
     set_send_buffer_size: u32 => send_buffer_size;
 
-    /// The size of the buffer of bytes that have arrived. In a run it has no effect.
+    /// Returns the size of the receive buffer. It has no effect in a run.
     recv_buffer_size;
-    /// Sets the size of the buffer of bytes that have arrived. In a run it has no effect.
+    /// Sets the size of the receive buffer. It has no effect in a run.
     set_recv_buffer_size: u32 => recv_buffer_size;
 
-    /// The type of service. In a run it has no effect.
+    /// Returns the type of service. It has no effect in a run.
     tos_v4, once tos;
-    /// Sets the type of service. In a run it has no effect.
+    /// Sets the type of service. It has no effect in a run.
     set_tos_v4, once set_tos: u32 => tos;
 }
 
 impl TcpSocket {
-    /// A socket for addresses of IPv4.
+    /// Creates a socket for IPv4 addresses.
     ///
     /// # Errors
-    /// Outside of runs, the errors of the system.
+    /// Outside of runs, the errors of the operating system.
     #[track_caller]
     pub fn new_v4() -> io::Result<TcpSocket> {
         TcpSocket::new(tokio::net::TcpSocket::new_v4)
     }
 
-    /// A socket for addresses of IPv6. In a run there is no difference, and addresses of nodes are of IPv4.
+    /// Creates a socket for IPv6 addresses. In a run it behaves like an IPv4 socket, and nodes have IPv4 addresses.
     ///
     /// # Errors
-    /// Outside of runs, the errors of the system.
+    /// Outside of runs, the errors of the operating system.
     #[track_caller]
     pub fn new_v6() -> io::Result<TcpSocket> {
         TcpSocket::new(tokio::net::TcpSocket::new_v6)
@@ -214,20 +217,20 @@ impl TcpSocket {
     }
 
     two_kinds! {
-        /// Makes the drop of its connections reset them.
+        /// Makes dropped connections of this socket reset.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn set_zero_linger(&self) -> io::Result<()> {
             |run, here| run.set_option(here, |options| options.resets = true)
         }
 
-        /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets
-        /// them. In a run other times have no effect.
+        /// Sets the treatment of unsent bytes when a connection of this socket is dropped: with `Some(Duration::ZERO)`,
+        /// the drop resets the connection. Other values have no effect in a run.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[allow(deprecated, reason = "it is what the caller of this one wants")]
         #[deprecated = "a drop that waits for what is sent blocks the thread"]
         #[track_caller]
@@ -237,10 +240,10 @@ impl TcpSocket {
             }
         }
 
-        /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
+        /// Returns `Some(Duration::ZERO)` if dropping a connection of this socket resets it.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn linger(&self) -> io::Result<Option<Duration>> {
             |run, here| {
@@ -249,10 +252,10 @@ impl TcpSocket {
             }
         }
 
-        /// Its address: with port 0 if it is not bound.
+        /// Returns the local address; with port 0 if the socket is not bound.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn local_addr(&self) -> io::Result<SocketAddr> {
             |run, here| {
@@ -261,10 +264,10 @@ impl TcpSocket {
             }
         }
 
-        /// The error that no call has reported yet. In a run there is none before it is connected.
+        /// Returns the unreported error of the socket, if any. In a run, an unconnected socket has no error.
         ///
         /// # Errors
-        /// Outside of runs, the errors of the system.
+        /// Outside of runs, the errors of the operating system.
         pub fn take_error(&self) -> io::Result<Option<io::Error>> {
             |_run, _here| Ok(None)
         }
@@ -273,11 +276,29 @@ impl TcpSocket {
     two_kinds! {
         check_outside;
 
-        /// Binds an address: the local address of the connection, or the address at which the socket
-        /// listens. Not a point in a run.
+        /// Binds the socket to an address. It becomes the local address of the connection, or the address of the
+        /// listener. Not a point in a run.
+        ///
+        /// ```
+        /// use sim::net::{TcpSocket, TcpStream};
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let socket = TcpSocket::new_v4().unwrap();
+        /// socket.bind("127.0.0.1:7000".parse().unwrap()).unwrap();
+        /// // The port is in use, but the socket does not listen yet.
+        /// let error = TcpStream::connect("127.0.0.1:7000").await.unwrap_err();
+        /// assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        /// let listener = socket.listen(16).unwrap();
+        /// assert!(TcpStream::connect("127.0.0.1:7000").await.is_ok());
+        /// # drop(listener);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If the port is in use, the address is of another host, or it is bound.
+        /// If the port is in use, the address belongs to another host, or the socket is already bound.
         #[track_caller]
         pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
             |run, here| {
@@ -296,7 +317,7 @@ impl TcpSocket {
         /// Connects to an address. A point.
         ///
         /// # Errors
-        /// If nobody listens or answers.
+        /// If there is no listener at the address, or the host does not reply.
         #[track_caller]
         pub fn connect(
             self,
@@ -312,10 +333,29 @@ impl TcpSocket {
             async |real| real.connect(addr).await.map(TcpStream::of_system)
         }
 
-        /// Listens, with room for so many connections that are not accepted yet. Not a point in a run.
+        /// Starts to listen. At most `backlog` connections wait to be accepted. Not a point in a run.
+        ///
+        /// ```
+        /// use sim::net::{TcpSocket, TcpStream};
+        /// use sim::time::{Duration, timeout};
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let socket = TcpSocket::new_v4().unwrap();
+        /// socket.bind("127.0.0.1:7000".parse().unwrap()).unwrap();
+        /// let listener = socket.listen(1).unwrap();
+        /// let _first = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let second = TcpStream::connect("127.0.0.1:7000");
+        /// let waited = timeout(Duration::from_millis(500), second).await;
+        /// assert!(waited.is_err(), "the first connection is not accepted yet");
+        /// listener.accept().await.unwrap();
+        /// assert!(TcpStream::connect("127.0.0.1:7000").await.is_ok());
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If another socket has bound the port meanwhile.
+        /// If another socket has bound the port in the meantime.
         #[track_caller]
         pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
             |run, here| {
@@ -324,7 +364,7 @@ impl TcpSocket {
                 let State { options, reserved } = run.into_state();
                 let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
                 let addr = reserved.as_ref().map_or(any, Reserved::addr);
-                // It is bound once more in the same step.
+                // The port is bound again in the same step.
                 drop(reserved);
                 listener::bind(host, addr, (options, backlog as usize), here)
             };
@@ -332,9 +372,9 @@ impl TcpSocket {
         }
     }
 
-    /// The socket of the system. In a run it becomes a socket of the run, with its options, because
-    /// HTTP clients set options of the system's socket before they connect. A run fails if it is
-    /// bound or connected already.
+    /// Creates a socket from a socket of std. In a run, the result is a socket of the run with the same options,
+    /// because HTTP clients set options on a std socket before they connect. A run fails if the std socket is already
+    /// bound or connected.
     #[track_caller]
     pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
         if !seam::in_run() {

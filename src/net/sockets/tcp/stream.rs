@@ -23,25 +23,25 @@ use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::seam::{self, here};
 
-/// A connection. As tokio's type of the name, with the traits of tokio and of futures.
+/// A TCP connection, like `tokio::net::TcpStream`. It implements the traits of tokio and of futures.
 ///
-/// In a run it belongs to the node of the code that connects or accepts it.
+/// In a run, a connection end belongs to the node of the code that connects or accepts it.
 ///
 /// | what | in a run |
 /// |---|---|
-/// | `connect` | a point. The request goes over the link, and is repeated after 1, 3, 7, … s while the machine is off, the link is cut or 128 connections wait; after 127 s it is [`TimedOut`]. If nobody listens it is [`ConnectionRefused`] |
-/// | write | a point, which waits while 64 KiB are not read. The bytes arrive later, in order, joined with those that are there |
-/// | read | a point, which waits while nothing is there. It reads what is there, up to the length of the buffer |
-/// | `shutdown`, drop | the other side reads the end, after what was written |
-/// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |
-/// | write to a side that is gone | succeeds, and a reset comes back; from then on it is [`BrokenPipe`], and reads find the end |
-/// | write after a reset | finds [`ConnectionReset`], unless a read has found it; from then on it is [`BrokenPipe`], and reads find the end |
-/// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop, and refuses others |
-/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset, and what was written before is sent again after 3, 15, 63 and 247 s |
-/// | nothing is written, and the other node is off or the link is cut | nobody finds out, unless [`TcpSocket::set_keepalive`](super::TcpSocket::set_keepalive) has the kernel ask |
-/// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal), for 924 s at most |
+/// | `connect` | A point. The request crosses the link. It is repeated after 1, 3, 7, … s while the machine is off, the link is cut or 128 connections wait; after 127 s `connect` returns [`TimedOut`]. Without a listener it returns [`ConnectionRefused`] |
+/// | write | A point. Waits while 64 KiB are unread. The bytes arrive later, in order, and are joined with unread bytes |
+/// | read | A point. Waits until bytes have arrived. Reads the arrived bytes, up to the length of the buffer |
+/// | `shutdown`, drop | The other side reads all bytes, then the end of the stream |
+/// | drop with unread bytes, or with `set_zero_linger` | The other side reads the arrived bytes, then gets [`ConnectionReset`] |
+/// | write to a side that is gone | Succeeds, but the other side replies with a reset. After the reset, writes return [`BrokenPipe`], and reads return the end of the stream |
+/// | write after a reset | Returns [`ConnectionReset`], unless a read has returned it before. Later writes return [`BrokenPipe`], and reads return the end of the stream |
+/// | [`kill`](crate::Node::kill) of the other node | The kernel of the node closes the connection, like a drop, and refuses new ones |
+/// | [`power_off`](crate::Node::power_off) | This side gets no notification. Writes succeed until 64 KiB are unread, then wait; after 924 s all calls return [`TimedOut`]. Earlier writes are resent after 3, 15, 63 and 247 s. Once the node is on again, it replies to the next bytes with a reset |
+/// | no writes while the other node is off or the link is cut | Not detected, unless [`TcpSocket::set_keepalive`](super::TcpSocket::set_keepalive) enables probes |
+/// | [`cut`](crate::net::cut) | Written bytes wait until [`heal`](crate::net::heal), at most 924 s |
 ///
-/// [`Faults::partial`](crate::net::Faults::partial) has reads and writes end early, and
+/// [`Faults::partial`](crate::net::Faults::partial) makes reads and writes partial, and
 /// [`Faults::resets`](crate::net::Faults::resets) resets connections.
 ///
 /// [`TimedOut`]: io::ErrorKind::TimedOut
@@ -49,7 +49,24 @@ use crate::seam::{self, here};
 /// [`ConnectionReset`]: io::ErrorKind::ConnectionReset
 /// [`BrokenPipe`]: io::ErrorKind::BrokenPipe
 ///
-/// See [`TcpListener`](super::TcpListener) for an example.
+/// ```
+/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use sim::net::{TcpListener, TcpStream};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+/// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+/// let mut client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+/// let (mut server, _) = listener.accept().await.unwrap();
+/// client.write_all(b"question").await.unwrap();
+/// drop(client);
+/// // The server reads all bytes, then the end of the stream.
+/// let mut text = String::new();
+/// server.read_to_string(&mut text).await.unwrap();
+/// assert_eq!(text, "question");
+/// # });
+/// # assert!(report.passed());
+/// ```
 pub struct TcpStream(pub(super) Of<OfRun, tokio::net::TcpStream>);
 
 pub(super) struct OfRun {
@@ -77,10 +94,25 @@ impl TcpStream {
         TcpStream(Of::Real(stream))
     }
 
-    /// Connects to an address or a name with a port: see [`ToSocketAddrs`]. A point.
+    /// Connects to an address, or to a host name with a port: see [`ToSocketAddrs`]. A point.
+    ///
+    /// ```
+    /// use sim::net::{TcpListener, TcpStream};
+    /// use std::io::ErrorKind;
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let db = sim::node("db-1");
+    /// let error = TcpStream::connect("db-1:7000").await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    /// let _listener = db.enter(|| TcpListener::bind("0.0.0.0:7000")).await.unwrap();
+    /// assert!(TcpStream::connect("db-1:7000").await.is_ok());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If nobody listens, nobody answers, or there is no such name.
+    /// If there is no listener, the host does not reply, or the name is unknown.
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpStream>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());
@@ -95,11 +127,11 @@ impl TcpStream {
         })
     }
 
-    /// The connection of the system, outside of runs. In a run: the connection of a stand-in socket
-    /// from [`into_std`](Self::into_std).
+    /// Creates a connection from a connection of std. Only outside of runs. In a run, returns the connection whose
+    /// placeholder [`into_std`](Self::into_std) has created.
     ///
     /// # Errors
-    /// In a run, if it is another one.
+    /// In a run, if the socket is not such a placeholder.
     #[track_caller]
     pub fn from_std(stream: std::net::TcpStream) -> io::Result<TcpStream> {
         if let Some(of_run) = lent::take_back(&stream) {
@@ -110,26 +142,26 @@ impl TcpStream {
     }
 
     two_kinds! {
-        /// The address of this side.
+        /// Returns the local address.
         ///
         /// # Errors
-        /// Outside of runs, the errors of the system.
+        /// Outside of runs, the errors of the operating system.
         pub fn local_addr(&self) -> io::Result<SocketAddr> {
             |run, _here| Ok(run.end.local_addr())
         }
 
-        /// The address of the other side.
+        /// Returns the address of the peer.
         ///
         /// # Errors
-        /// Outside of runs, the errors of the system.
+        /// Outside of runs, the errors of the operating system.
         pub fn peer_addr(&self) -> io::Result<SocketAddr> {
             |run, _here| Ok(run.end.peer_addr())
         }
 
-        /// The error of the connection that no call has reported yet.
+        /// Returns and clears the unreported error of the connection, if any.
         ///
         /// # Errors
-        /// If it is of another run.
+        /// If the connection belongs to another run.
         #[track_caller]
         pub fn take_error(&self) -> io::Result<Option<io::Error>> {
             |run, here| run.end.take_error(here)
@@ -142,7 +174,7 @@ impl TcpStream {
         /// Waits until a read would not wait. A point.
         ///
         /// # Errors
-        /// If the connection is of another run.
+        /// If the connection belongs to another run.
         #[track_caller]
         pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
             async |run, here| readable(&run.end, here).await
@@ -151,31 +183,49 @@ impl TcpStream {
         /// Waits until a write would not wait. A point.
         ///
         /// # Errors
-        /// If the connection is of another run.
+        /// If the connection belongs to another run.
         #[track_caller]
         pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
             async |run, here| writable(&run.end, here).await
         }
 
-        /// Reads what is there. Not a point.
+        /// Reads the bytes that have arrived. Not a point.
+        ///
+        /// ```
+        /// use sim::net::{TcpListener, TcpStream};
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+        /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let (server, _) = listener.accept().await.unwrap();
+        /// let mut buffer = [0; 8];
+        /// assert_eq!(server.try_read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        /// client.try_write(b"hello").unwrap();
+        /// server.readable().await.unwrap();
+        /// assert_eq!(server.try_read(&mut buffer).unwrap(), 5);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no bytes have arrived.
         #[track_caller]
         pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
             |run, here| run.end.try_read(buf, here)
         }
 
-        /// Writes as much as there is room for. Not a point.
+        /// Writes as many bytes as fit into the send window. Not a point.
         ///
         /// # Errors
-        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the window has no room.
         #[track_caller]
         pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
             |run, here| run.end.try_write(buf, here)
         }
 
-        /// Like a read, but the bytes stay. A point.
+        /// Like a read, but leaves the bytes unread. A point.
         ///
         /// # Errors
         /// The errors of a read.
@@ -189,37 +239,55 @@ impl TcpStream {
     }
 
     two_kinds! {
-        /// Returns `true` if small writes are not delayed. In a run none is.
+        /// Returns `true` if small writes are sent without delay. In a run, writes are never delayed.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn nodelay(&self) -> io::Result<bool> {
             |run, here| run.end.no_delay(here)
         }
 
-        /// Sets if small writes are not delayed.
+        /// Sets whether small writes are sent without delay.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
             |run, here| run.end.set_no_delay(nodelay, here)
         }
 
-        /// Makes the drop of the connection reset it.
+        /// Makes dropping the connection reset it.
+        ///
+        /// ```
+        /// use futures::AsyncReadExt;
+        /// use sim::net::{TcpListener, TcpStream};
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+        /// let mut client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+        /// let (server, _) = listener.accept().await.unwrap();
+        /// server.set_zero_linger().unwrap();
+        /// drop(server);
+        /// let error = client.read(&mut [0; 8]).await.unwrap_err();
+        /// assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[track_caller]
         pub fn set_zero_linger(&self) -> io::Result<()> {
             |run, here| run.end.set_resets(true, here)
         }
 
-        /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
+        /// Returns `Some(Duration::ZERO)` if dropping the connection resets it.
         ///
         /// # Errors
-        /// If the socket is of another run; outside of runs, the errors of the system.
+        /// If the socket belongs to another run; outside of runs, the errors of the operating system.
         #[allow(deprecated, reason = "it is what the caller of this one wants")]
         #[track_caller]
         pub fn linger(&self) -> io::Result<Option<Duration>> {
@@ -227,7 +295,30 @@ impl TcpStream {
         }
     }
 
-    /// Its halves, which borrow it.
+    /// Splits the connection into two halves that borrow it.
+    ///
+    /// ```
+    /// use futures::{AsyncReadExt, AsyncWriteExt};
+    /// use sim::net::{TcpListener, TcpStream};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+    /// let mut client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+    /// let (mut server, _) = listener.accept().await.unwrap();
+    /// // Not `client.split()`, which is the method of `AsyncReadExt` here.
+    /// let (mut read, mut write) = TcpStream::split(&mut client);
+    /// write.write_all(b"ping").await.unwrap();
+    /// server.write_all(b"pong").await.unwrap();
+    /// read.read_exact(&mut [0; 4]).await.unwrap();
+    /// // The halves are gone, and the connection is whole again.
+    /// client.write_all(b"more").await.unwrap();
+    /// let mut bytes = [0; 8];
+    /// server.read_exact(&mut bytes).await.unwrap();
+    /// assert_eq!(&bytes, b"pingmore");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         match &mut self.0 {
             Of::Run(OfRun { reader, writer, end, .. }) => {
@@ -240,7 +331,28 @@ impl TcpStream {
         }
     }
 
-    /// Its halves. When the writing half is dropped, the other side reads the end.
+    /// Splits the connection into two owned halves. When the write half is dropped, the other side gets the end of the
+    /// stream.
+    ///
+    /// ```
+    /// use futures::{AsyncReadExt, AsyncWriteExt};
+    /// use sim::net::{TcpListener, TcpStream};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let listener = TcpListener::bind("127.0.0.1:7000").await.unwrap();
+    /// let client = TcpStream::connect("127.0.0.1:7000").await.unwrap();
+    /// let (mut server, _) = listener.accept().await.unwrap();
+    /// let (mut read, write) = client.into_split();
+    /// drop(write);
+    /// assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0, "the end of the stream");
+    /// server.write_all(b"answer").await.unwrap();
+    /// let mut answer = [0; 6];
+    /// read.read_exact(&mut answer).await.unwrap();
+    /// assert_eq!(&answer, b"answer");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         match self.0 {
             Of::Run(OfRun { reader, writer, end, .. }) => {
@@ -291,7 +403,7 @@ pub(super) async fn writable(end: &Endpoint, here: seam::Here) -> io::Result<()>
     poll_fn(|cx| call.poll(cx)).await
 }
 
-/// Reads into a buffer of tokio's.
+/// Reads into a `ReadBuf` of tokio.
 pub(super) fn poll_into(
     reader: &mut Reader,
     end: &Endpoint,
@@ -301,7 +413,7 @@ pub(super) fn poll_into(
     reader.poll(end, cx, buf.initialize_unfilled()).map_ok(|count| buf.advance(count))
 }
 
-/// The traits of tokio and futures, over the polls of a type.
+/// Implements the traits of tokio and futures with the poll methods of a type.
 macro_rules! reads {
     ($type:ty) => {
         impl tokio::io::AsyncRead for $type {

@@ -1,4 +1,4 @@
-//! Further calls of a UDP socket: calls without a wait, polls, and peeks.
+//! Additional calls of a UDP socket: non-blocking calls, poll methods, and peeks.
 
 use std::future::poll_fn;
 use std::io;
@@ -27,7 +27,7 @@ const TAKE_ERROR: [&Op; 2] = [
     &Op::of_kind("take_error", Access::Peek, net::LOOK),
 ];
 
-/// The calls of the methods that poll, one of each.
+/// The pending calls of the poll methods.
 pub(super) struct Calls {
     recv: Mutex<GuardedCall>,
     ready: Mutex<GuardedCall>,
@@ -103,13 +103,13 @@ impl OfRun {
         polled
     }
 
-    /// The address that it is connected to.
+    /// Returns the address of the peer.
     pub(super) fn peer_or_error(&self, here: Here) -> io::Result<SocketAddr> {
         let peer = self.mark().act(&PEER, here, || self.mailbox.peer());
         peer.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Takes the refusal, if any.
+    /// Takes the refusal at the front of the inbox, if any.
     fn take_error(&self, here: Here) -> io::Result<Option<io::Error>> {
         self.origin.check(here)?;
         let take = || {
@@ -128,10 +128,10 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Sends a datagram to the address that it is connected to. Not a point.
+        /// Sends a datagram to the peer. Not a point.
         ///
         /// # Errors
-        /// If it is not connected, or the datagram is too large.
+        /// If the socket is not connected, or the datagram is too large.
         #[track_caller]
         pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
             |run, here| run.try_send(buf, run.peer_or_error(here)?, here)
@@ -140,19 +140,19 @@ impl UdpSocket {
         /// Sends a datagram to an address. Not a point.
         ///
         /// # Errors
-        /// If it is too large.
+        /// If the datagram is too large.
         #[track_caller]
         pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
             |run, here| run.try_send(buf, target, here)
         }
 
-        /// Like [`send`](Self::send), for one task at a time.
+        /// Like [`send`](Self::send), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
             |run, here| run.poll_send(cx, buf, run.peer_or_error(here)?)
         }
 
-        /// Like [`send_to`](Self::send_to), for one task at a time.
+        /// Like [`send_to`](Self::send_to), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_send_to(
             &self,
@@ -165,15 +165,32 @@ impl UdpSocket {
 
         /// Receives a datagram if one has arrived. Not a point.
         ///
+        /// ```
+        /// use sim::net::UdpSocket;
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let server = UdpSocket::bind("127.0.0.1:7000").await.unwrap();
+        /// let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        /// let nothing = server.try_recv_from(&mut [0; 8]).unwrap_err();
+        /// assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        /// client.send_to(b"hello", "127.0.0.1:7000").await.unwrap();
+        /// server.readable().await.unwrap();
+        /// assert_eq!(server.try_recv_from(&mut [0; 8]).unwrap().0, 5);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
+        ///
         /// # Errors
-        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived.
         #[track_caller]
         pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
             |run, here| run.try_take(buf, true, here)
         }
     }
 
-    /// Like [`try_recv_from`](Self::try_recv_from), without the address of the sender.
+    /// Like [`try_recv_from`](Self::try_recv_from), but does not return the address of the sender.
     ///
     /// # Errors
     /// The same as for [`try_recv_from`](Self::try_recv_from).
@@ -185,7 +202,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Like [`try_recv_from`](Self::try_recv_from), but the datagram stays.
+        /// Like [`try_recv_from`](Self::try_recv_from), but leaves the datagram in the buffer of the socket.
         ///
         /// # Errors
         /// The same as for [`try_recv_from`](Self::try_recv_from).
@@ -195,7 +212,7 @@ impl UdpSocket {
         }
     }
 
-    /// Like [`try_peek_from`](Self::try_peek_from), without the address of the sender.
+    /// Like [`try_peek_from`](Self::try_peek_from), but does not return the address of the sender.
     ///
     /// # Errors
     /// The same as for [`try_recv_from`](Self::try_recv_from).
@@ -204,7 +221,7 @@ impl UdpSocket {
         self.try_peek_from(buf).map(|(count, _)| count)
     }
 
-    /// The address of the sender of the next datagram, which stays. Not a point.
+    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. Not a point.
     ///
     /// # Errors
     /// The same as for [`try_recv_from`](Self::try_recv_from).
@@ -213,7 +230,7 @@ impl UdpSocket {
         self.try_peek_from(&mut []).map(|(_, from)| from)
     }
 
-    /// Like [`recv`](Self::recv), but the datagram stays.
+    /// Like [`recv`](Self::recv), but leaves the datagram in the buffer of the socket.
     ///
     /// # Errors
     /// The same as for [`recv_from`](Self::recv_from).
@@ -223,7 +240,22 @@ impl UdpSocket {
         async move { peek.await.map(|(count, _)| count) }
     }
 
-    /// The address of the sender of the next datagram, which stays. A point, which waits while there is none.
+    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. A point. Waits until a
+    /// datagram has arrived.
+    ///
+    /// ```
+    /// use sim::net::UdpSocket;
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let server = UdpSocket::bind("127.0.0.1:7000").await.unwrap();
+    /// let client = UdpSocket::bind("127.0.0.1:7001").await.unwrap();
+    /// client.send_to(b"hello", "127.0.0.1:7000").await.unwrap();
+    /// assert_eq!(server.peek_sender().await.unwrap(), client.local_addr().unwrap());
+    /// assert_eq!(server.try_recv(&mut [0; 8]).unwrap(), 5, "the datagram is still there");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The same as for [`recv_from`](Self::recv_from).
@@ -236,7 +268,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Like [`recv_from`](Self::recv_from), for one task at a time.
+        /// Like [`recv_from`](Self::recv_from), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_recv_from(
             &self,
@@ -247,7 +279,7 @@ impl UdpSocket {
         }
     }
 
-    /// Like [`recv`](Self::recv), for one task at a time.
+    /// Like [`recv`](Self::recv), but only one task at a time may wait.
     #[track_caller]
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_recv_from(cx, buf).map_ok(drop)
@@ -256,7 +288,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Like [`peek_from`](Self::peek_from), for one task at a time.
+        /// Like [`peek_from`](Self::peek_from), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_peek_from(
             &self,
@@ -267,13 +299,13 @@ impl UdpSocket {
         }
     }
 
-    /// Like [`peek`](Self::peek), for one task at a time.
+    /// Like [`peek`](Self::peek), but only one task at a time may wait.
     #[track_caller]
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_peek_from(cx, buf).map_ok(drop)
     }
 
-    /// Like [`peek_sender`](Self::peek_sender), for one task at a time.
+    /// Like [`peek_sender`](Self::peek_sender), but only one task at a time may wait.
     #[track_caller]
     pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
         self.poll_peek_from(cx, &mut ReadBuf::new(&mut []))
@@ -282,10 +314,10 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Waits until a datagram is there. A point.
+        /// Waits until a datagram has arrived. A point.
         ///
         /// # Errors
-        /// If the socket is of another run.
+        /// If the socket belongs to another run.
         #[track_caller]
         pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
             async |run, here| {
@@ -295,20 +327,20 @@ impl UdpSocket {
             }
         }
 
-        /// Waits until a datagram can be sent: in a run always.
+        /// Waits until a datagram can be sent. In a run this is always possible.
         ///
         /// # Errors
-        /// If the socket is of another run.
+        /// If the socket belongs to another run.
         #[track_caller]
         pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
             async |run, here| run.origin.check(here)
         }
 
-        /// Waits until the socket can do one of the things in `interest`: receive a datagram or send
-        /// one. A point if that is to receive alone.
+        /// Waits until the socket is ready for one of the operations in `interest`: receiving or sending. A point only
+        /// if `interest` does not include sending.
         ///
         /// # Errors
-        /// If the socket is of another run.
+        /// If the socket belongs to another run.
         #[track_caller]
         pub fn ready(
             &self,
@@ -325,19 +357,19 @@ impl UdpSocket {
             }
         }
 
-        /// Like [`readable`](Self::readable), for one task at a time.
+        /// Like [`readable`](Self::readable), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
             |run, _here| run.poll_readable(&mut lock(&run.calls.ready), cx)
         }
 
-        /// Like [`writable`](Self::writable), for one task at a time.
+        /// Like [`writable`](Self::writable), but only one task at a time may wait.
         #[track_caller]
         pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
             |run, here| Poll::Ready(run.origin.check(here))
         }
 
-        /// Calls `f`, which does what the socket is ready for. In a run it is called at once.
+        /// Calls `f`, which performs an operation that the socket is ready for. In a run, `f` is called immediately.
         ///
         /// # Errors
         /// The errors of `f`.
@@ -350,7 +382,8 @@ impl UdpSocket {
             |run, here| run.origin.check(here).and_then(|()| f())
         }
 
-        /// Calls `f` when the socket is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+        /// Calls `f` when the socket is ready. Waits and calls `f` again while it returns
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock).
         ///
         /// # Errors
         /// The errors of `f`.
@@ -366,7 +399,7 @@ impl UdpSocket {
                     self.ready(interest).await?;
                     match f() {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            // It could send, and that is not what it wants.
+                            // The socket is always ready to send, so `f` must be waiting for a datagram.
                             self.readable().await?;
                         }
                         result => return result,
@@ -377,19 +410,38 @@ impl UdpSocket {
     }
 
     two_kinds! {
-        /// The error that no call has reported yet.
+        /// Returns and clears the unreported error of the socket, if any.
+        ///
+        /// ```
+        /// use sim::net::UdpSocket;
+        /// use sim::time::{Duration, sleep};
+        /// use std::io::ErrorKind;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let client = UdpSocket::bind("127.0.0.1:7001").await.unwrap();
+        /// // No socket has bound port 7000.
+        /// client.connect("127.0.0.1:7000").await.unwrap();
+        /// client.send(b"hello").await.unwrap();
+        /// sleep(Duration::from_millis(50)).await;
+        /// let error = client.take_error().unwrap().unwrap();
+        /// assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        /// assert!(client.take_error().unwrap().is_none());
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If the socket is of another run.
+        /// If the socket belongs to another run.
         #[track_caller]
         pub fn take_error(&self) -> io::Result<Option<io::Error>> {
             |run, here| run.take_error(here)
         }
 
-        /// The socket as one of std, outside of runs.
+        /// Converts the socket to a socket of std. Only outside of runs.
         ///
         /// # Errors
-        /// In a run.
+        /// Always fails in a run.
         #[track_caller]
         pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
             |_run, here| Err(refuse(OF_RUN, here))

@@ -1,4 +1,4 @@
-//! Datagrams to several sockets: groups, and all hosts.
+//! Multicast and broadcast datagrams.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,21 +18,22 @@ const JOIN: Op = Op::of_kind("join_multicast", Access::Tell, net::CLOSE);
 const LEAVE: Op = Op::of_kind("leave_multicast", Access::Tell, net::CLOSE);
 const MEMBERS: Op = Op::of_kind("members", Access::Peek, net::LOOK).quiet();
 
-/// All hosts of the run: of each network, and of this one.
+/// The broadcast addresses: limited broadcast, and the broadcast address of the run's network. Both
+/// reach all hosts of the run.
 const ALL: [Ipv4Addr; 2] = [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 255, 255, 255)];
 
-/// The sockets that a datagram is for.
+/// The sockets that receive a datagram.
 #[derive(Clone)]
 pub(super) enum Aim {
-    /// The socket that is bound to the address.
+    /// The socket that is bound to the address; if none is bound, the sender is notified.
     One,
-    /// Whichever is bound to the port of a host.
+    /// Any socket that is bound to the port of the host, for broadcasts.
     Any,
-    /// This member of a group.
+    /// This member of a multicast group.
     Member(Arc<Mailbox>, Ipv4Addr),
 }
 
-/// A group of sockets.
+/// A multicast group.
 pub(super) struct Group {
     mark: Wrapped,
     members: Mutex<Vec<Arc<Mailbox>>>,
@@ -55,7 +56,7 @@ impl Group {
 struct Groups(Mutex<Map<Ipv4Addr, Arc<Group>>>);
 
 impl Drop for Groups {
-    /// Groups and their members know each other.
+    /// Breaks the reference cycles between groups and their members.
     fn drop(&mut self) {
         let groups = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         for group in std::mem::take(groups).into_values() {
@@ -66,7 +67,7 @@ impl Drop for Groups {
 }
 
 impl Groups {
-    /// A group, made when it is first named.
+    /// Returns a group. Creates it on first use.
     fn group(ip: Ipv4Addr, here: Here) -> Arc<Group> {
         let groups = seam::kept::<Groups>();
         let mut groups = groups.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,13 +79,13 @@ impl Groups {
     }
 }
 
-/// Returns `true` for an address of several sockets.
+/// Returns `true` for a multicast or broadcast address.
 pub(super) fn is_of_several(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V4(ip) if ip.is_multicast() || ALL.contains(&ip))
 }
 
 impl Mailbox {
-    /// Removes the socket from all groups: it is dropped, or its host has died.
+    /// Removes the socket from all groups, because it is dropped or its host has died.
     pub(super) fn leave_all(self: &Arc<Self>, here: Here) {
         let groups = std::mem::take(&mut *self.groups());
         groups.values().for_each(|group| group.lose(self, here));
@@ -128,7 +129,7 @@ impl OfRun {
         Ok(())
     }
 
-    /// The ways to the sockets that a datagram to this address of several is for.
+    /// Returns the routes to all receivers of a datagram to a multicast or broadcast address.
     pub(super) fn ways(&self, to: SocketAddr, here: Here) -> io::Result<Vec<(Arc<Line>, Aim)>> {
         let own = self.mailbox.port.host;
         let options = self.options.values();

@@ -1,4 +1,4 @@
-//! The ways on which a socket sends its datagrams.
+//! The routes of a UDP socket to its destinations.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
@@ -21,7 +21,7 @@ const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The way from a socket to an address.
+/// The route from a socket to an address.
 pub(super) struct Line {
     pub(super) addr: SocketAddr,
     pub(super) to: SocketAddr,
@@ -29,10 +29,10 @@ pub(super) struct Line {
     pub(super) link: Arc<Link>,
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 pub(in crate::net::sockets) struct Flying {
     pub(super) line: Arc<Line>,
-    /// The address that was named.
+    /// The destination address that the sender used.
     pub(super) to: SocketAddr,
     pub(super) aim: Aim,
     pub(super) bytes: Bytes,
@@ -46,8 +46,9 @@ impl Mailbox {
 }
 
 impl Mailbox {
-    /// The kernel of `port`, which nothing is bound to, answers a datagram. A connected sender gets
-    /// one error, however many refusals arrive before a call reports it.
+    /// Replies to a datagram on behalf of the kernel of `port`, which no socket has bound. A
+    /// connected sender gets only one error, even if several refusals arrive before a call reports
+    /// it.
     fn is_refused(&self, port: &Port, to: SocketAddr, here: Here) {
         let back = Fabric::of_run().link(port.host, self.port.host, here);
         if back.passes(here) {
@@ -110,17 +111,18 @@ impl seam::Transit for Mailbox {
     }
 }
 
-/// The ways from a socket, by the address that was named.
+/// The routes of a socket, by destination address.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// In the order of their keys.
+    /// Sorted by key.
     all: Vec<(Key, Arc<Line>)>,
-    /// The position of the address that was used last.
+    /// The position of the most recently used route.
     last: usize,
 }
 
 impl Lines {
-    /// The position of the way to an address. If there is none, the position at which to insert it.
+    /// Returns the position of the route to an address. If there is no route, the error is the position at which to
+    /// insert one.
     fn find(&self, named: &Key) -> Result<usize, usize> {
         match self.all.get(self.last) {
             Some((known, _)) if known == named => Ok(self.last),
@@ -129,7 +131,8 @@ impl Lines {
     }
 }
 
-/// An address as it is compared fast: a number for one of IPv4, and a number of none beside another one.
+/// An address in a form that is fast to compare: a number for IPv4, or a fixed number and the address
+/// for IPv6.
 type Key = (u64, Option<SocketAddrV6>);
 
 fn key(addr: SocketAddr) -> Key {
@@ -143,19 +146,19 @@ fn key(addr: SocketAddr) -> Key {
 
 /// A port whose socket sends over the link.
 impl Flow for Port {
-    // The datagrams are lost at their arrival.
+    // A cut link loses datagrams at their arrival.
     fn set_cut(&self, _: bool, _: Here) {}
 
     fn was_set(&self, here: Here) {
         self.mark.record(&SET, here);
     }
 
-    // Ports learn of that by themselves.
+    // Ports listen for deaths by themselves.
     fn died(self: Arc<Self>, _: Host, _: Death, _: Here) {}
 }
 
 impl OfRun {
-    /// The way to an address, looked up when it is first named.
+    /// Returns the route to an address. Looks the address up on first use.
     pub(super) fn line(&self, named: SocketAddr, here: Here) -> io::Result<Arc<Line>> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match lines.find(&key(named)) {

@@ -1,5 +1,4 @@
-//! The options of a socket. In a run they are kept; options of groups and broadcasts have their
-//! effect.
+//! The options of a UDP socket. A run stores all options, but only the multicast and broadcast options have an effect.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -22,9 +21,9 @@ pub(super) struct Values {
     pub(super) broadcast: bool,
     pub(super) ttl: u32,
     pub(super) tos: u32,
-    /// A datagram to a group also arrives at members of the host.
+    /// `true` if a multicast datagram also arrives at members on the same host.
     pub(super) multicast_loop: bool,
-    /// 0 for datagrams to groups that stay on the host.
+    /// 0 if multicast datagrams stay on the host.
     pub(super) multicast_ttl: u32,
 }
 
@@ -36,7 +35,7 @@ impl Options {
         Options(Mutex::new(Values { broadcast, ttl, tos, multicast_loop, multicast_ttl }))
     }
 
-    /// Their values, in a step that has an operation of a send or of an option.
+    /// Returns the option values. The current step must record a send operation or an option operation.
     pub(super) fn values(&self) -> Values {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,37 +57,39 @@ impl OfRun {
 }
 
 options! { UdpSocket:
-    /// Returns `true` if it may send to all hosts.
+    /// Returns `true` if the socket may send broadcasts.
     broadcast;
-    /// Sets if it may send to all hosts, at 255.255.255.255: in a run a datagram to each node and the outside.
+    /// Sets whether the socket may send broadcasts to 255.255.255.255. In a run a broadcast sends a datagram to each
+    /// node and to the outside.
     set_broadcast: bool => broadcast;
 
-    /// The number of hops of a datagram. In a run it has no effect.
+    /// Returns the hop limit of datagrams. It has no effect in a run.
     ttl;
-    /// Sets the number of hops of a datagram. In a run it has no effect.
+    /// Sets the hop limit of datagrams. It has no effect in a run.
     set_ttl: u32 => ttl;
 
-    /// Returns `true` if datagrams to a group also arrive at members on the host of the sender.
+    /// Returns `true` if multicast datagrams also arrive at members on the host of the sender.
     multicast_loop_v4;
-    /// Sets if datagrams to a group also arrive at members on the host of the sender.
+    /// Sets whether multicast datagrams also arrive at members on the host of the sender.
     set_multicast_loop_v4: bool => multicast_loop;
 
-    /// The number of hops of a datagram to a group.
+    /// Returns the hop limit of multicast datagrams.
     multicast_ttl_v4;
-    /// Sets the number of hops of a datagram to a group. In a run 0 has it stay on the host, and others have no effect.
+    /// Sets the hop limit of multicast datagrams. In a run, 0 keeps them on the host, and all other values are
+    /// equivalent.
     set_multicast_ttl_v4: u32 => multicast_ttl;
 
-    /// The type of service. In a run it has no effect.
+    /// Returns the type of service. It has no effect in a run.
     tos_v4, once tos;
-    /// Sets the type of service. In a run it has no effect.
+    /// Sets the type of service. It has no effect in a run.
     set_tos_v4, once set_tos: u32 => tos;
 }
 
 impl UdpSocket {
     two_kinds! {
-        /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of
-        /// this socket, arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a
-        /// point in a run.
+        /// Joins a multicast group, an address from 224.0.0.0 to 239.255.255.255. Datagrams to the group and to the
+        /// port of this socket then arrive here and at all other members. `interface` is 0.0.0.0 or an address of the
+        /// host. Not a point in a run.
         ///
         /// ```
         /// use sim::net::UdpSocket;
@@ -112,7 +113,7 @@ impl UdpSocket {
         /// ```
         ///
         /// # Errors
-        /// If that is no address of a group, or the socket is a member.
+        /// If the address is not a multicast address, or the socket is already a member.
         #[track_caller]
         pub fn join_multicast_v4(
             &self,
@@ -122,10 +123,27 @@ impl UdpSocket {
             |run, here| run.join(multiaddr, interface, here)
         }
 
-        /// Leaves a group. Not a point in a run.
+        /// Leaves a multicast group. Not a point in a run.
+        ///
+        /// ```
+        /// use sim::net::UdpSocket;
+        /// use std::io::ErrorKind;
+        /// use std::net::Ipv4Addr;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        /// let socket = UdpSocket::bind("0.0.0.0:9000").await.unwrap();
+        /// let (group, any) = (Ipv4Addr::new(239, 0, 0, 1), Ipv4Addr::UNSPECIFIED);
+        /// socket.join_multicast_v4(group, any).unwrap();
+        /// socket.leave_multicast_v4(group, any).unwrap();
+        /// let error = socket.leave_multicast_v4(group, any).unwrap_err();
+        /// assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
         ///
         /// # Errors
-        /// If the socket is no member.
+        /// If the socket is not a member.
         #[track_caller]
         pub fn leave_multicast_v4(
             &self,

@@ -19,7 +19,7 @@ const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, ring::MISS);
 const RESUBSCRIBE: Op = Op::of_kind("resubscribe", Access::Tell, ring::SUBSCRIBE);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, ring::LOOK);
 
-/// Receives every message that is sent while it is there; made by [`channel`] and [`Sender::subscribe`].
+/// Receives every message that is sent while it exists; created by [`channel`] and [`Sender::subscribe`].
 ///
 /// ```
 /// use sim::tokio::sync::broadcast::{self, error::RecvError};
@@ -37,9 +37,9 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, ring::LOOK);
 /// ```
 pub struct Receiver<T> {
     real: real::Receiver<T>,
-    /// The number of the next message.
+    /// The number of the next message to receive.
     next: AtomicU32,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     end: End,
 }
 
@@ -49,36 +49,49 @@ impl<T> Receiver<T> {
         Receiver { real, next, end: End::new(channel, &DROP_RECEIVER, here) }
     }
 
-    /// The number of messages that it has not received, including missed messages. Not a point.
+    /// Returns the number of messages not yet received, including missed messages. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast::{self, error::RecvError};
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = broadcast::channel(2);
+    /// for n in 0..5 {
+    ///     sender.send(n).unwrap();
+    /// }
+    /// assert_eq!(receiver.len(), 5);
+    /// assert_eq!(receiver.recv().await, Err(RecvError::Lagged(3)));
+    /// assert_eq!(receiver.len(), 2);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn len(&self) -> usize {
         self.end.wrapped().count(&LEN, here(), || self.real.len())
     }
 
-    /// Returns `true` if it has received all messages. Not a point.
+    /// Returns `true` if this receiver has received all messages. Not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
-    /// Returns `true` if both receive from the same channel.
+    /// Returns `true` if both receivers receive from the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.real.same_channel(&other.real)
     }
 
-    /// The number of senders. Not a point.
+    /// Returns the number of senders. Not a point.
     #[track_caller]
     pub fn sender_strong_count(&self) -> usize {
         self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
     }
 
-    /// The number of weak senders. Not a point.
+    /// Returns the number of weak senders. Not a point.
     #[track_caller]
     pub fn sender_weak_count(&self) -> usize {
         self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())
     }
 
-    /// Returns `true` if all senders are gone. Not a point.
+    /// Returns `true` if all senders have been dropped. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
@@ -86,7 +99,19 @@ impl<T> Receiver<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// A receiver of the messages that are sent from now on. Not a point.
+    /// Creates a receiver for messages sent from now on. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = broadcast::channel(4);
+    /// sender.send(1).unwrap();
+    /// let mut late = receiver.resubscribe();
+    /// sender.send(2).unwrap();
+    /// assert_eq!(receiver.recv().await, Ok(1));
+    /// assert_eq!(late.recv().await, Ok(2));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn resubscribe(&self) -> Self {
         let here = here();
@@ -94,11 +119,11 @@ impl<T: Clone> Receiver<T> {
         Receiver::with(real, &self.end.channel, here)
     }
 
-    /// Receives the next message. A point. Cancel safe: a dropped call has taken no message.
+    /// Receives the next message. A point. Cancel safe: a dropped call loses no message.
     ///
     /// # Errors
-    /// If messages were missed, with their number; the next call continues with the oldest kept
-    /// message. Or if all senders are gone and all messages are received.
+    /// If messages were missed: the error has their number, and the next call continues with the oldest kept message.
+    /// Also if all senders have been dropped and all messages are received.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Result<T, RecvError>> + use<'_, T> {
         let Receiver { real, next, end } = self;
@@ -113,10 +138,21 @@ impl<T: Clone> Receiver<T> {
         Call::new(end.wrapped(), &RECV, here(), real.recv(), came)
     }
 
-    /// Receives the next message if it is there. Not a point.
+    /// Receives the next message if it is available. Not a point.
     ///
     /// # Errors
-    /// Like [`recv`](Self::recv), and if there is none yet.
+    /// Like [`recv`](Self::recv), and also if there is no message yet.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast::{self, error::TryRecvError};
+    ///
+    /// let (sender, mut receiver) = broadcast::channel(4);
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert_eq!(receiver.try_recv(), Ok(1));
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let Receiver { real, next, end } = self;
@@ -131,8 +167,8 @@ impl<T: Clone> Receiver<T> {
         end.wrapped().now(here(), || real.try_recv(), op)
     }
 
-    /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
-    /// [`recv`](Self::recv).
+    /// Outside of runs, blocks the thread until a message arrives. In a run, it fails the run: await
+    /// [`recv`](Self::recv) instead.
     ///
     /// # Errors
     /// The same as for [`recv`](Self::recv).
@@ -143,7 +179,7 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-/// A receiver advances by so many messages: it got one, or missed them.
+/// Advances a receiver by `count` messages, which it has received or missed.
 fn passes(end: &End, next: &AtomicU32, count: u64) -> Values {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     end.channel.received_at(next.fetch_add(count, Relaxed))

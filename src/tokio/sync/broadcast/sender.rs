@@ -20,7 +20,7 @@ const UPGRADE: [&Op; 2] = [
 ];
 const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, ring::LOOK);
 
-/// Sends to all receivers; made by [`channel`].
+/// Sends to all receivers; created by [`channel`].
 ///
 /// ```
 /// use sim::tokio::sync::broadcast;
@@ -34,7 +34,7 @@ const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, ring::LOO
 /// ```
 pub struct Sender<T> {
     real: real::Sender<T>,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     end: End,
 }
 
@@ -43,17 +43,26 @@ impl<T> Sender<T> {
         Sender { real, end: End::new(channel, &DROP_SENDER, here) }
     }
 
-    /// The sender of a channel without receivers, as [`channel`].
+    /// Creates a channel like [`channel`], without receivers, and returns its sender.
     #[track_caller]
     pub fn new(capacity: usize) -> Self {
         let here = here();
         Sender::with(real::Sender::new(capacity), &made(capacity, here), here)
     }
 
-    /// Sends a message to all receivers. Returns their number. Not a point.
+    /// Sends a message to all receivers. Returns the number of receivers. Not a point.
     ///
     /// # Errors
-    /// The message, if there is no receiver.
+    /// Returns the message if there is no receiver.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast;
+    ///
+    /// let (sender, receiver) = broadcast::channel(4);
+    /// assert_eq!(sender.send(1).unwrap(), 1);
+    /// drop(receiver);
+    /// assert_eq!(sender.send(2).unwrap_err().0, 2);
+    /// ```
     #[track_caller]
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
         let op = |sent: &Result<usize, _>| match sent {
@@ -63,7 +72,18 @@ impl<T> Sender<T> {
         self.end.wrapped().now(here(), || self.real.send(value), op)
     }
 
-    /// A receiver of the messages that are sent from now on. Not a point.
+    /// Creates a receiver for messages sent from now on. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast;
+    /// # sim::block_on(async {
+    /// let (sender, _first) = broadcast::channel(4);
+    /// sender.send(1).unwrap();
+    /// let mut second = sender.subscribe();
+    /// sender.send(2).unwrap();
+    /// assert_eq!(second.recv().await, Ok(2));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
         let here = here();
@@ -71,7 +91,18 @@ impl<T> Sender<T> {
         Receiver::with(real, &self.end.channel, here)
     }
 
-    /// The number of messages that some receiver has not received. Not a point.
+    /// Returns the number of messages that at least one receiver has not received. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast;
+    /// # sim::block_on(async {
+    /// let (sender, mut fast) = broadcast::channel(4);
+    /// let _slow = sender.subscribe();
+    /// sender.send(1).unwrap();
+    /// fast.recv().await.unwrap();
+    /// assert_eq!((fast.len(), sender.len()), (0, 1));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn len(&self) -> usize {
         self.end.wrapped().count(&LEN, here(), || self.real.len())
@@ -83,25 +114,35 @@ impl<T> Sender<T> {
         self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
-    /// The number of receivers. Not a point.
+    /// Returns the number of receivers. Not a point.
     #[track_caller]
     pub fn receiver_count(&self) -> usize {
         self.end.wrapped().count(&RECEIVER_COUNT, here(), || self.real.receiver_count())
     }
 
-    /// Returns `true` if both send to the same channel.
+    /// Returns `true` if both senders send to the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.real.same_channel(&other.real)
     }
 
     /// Waits until there is no receiver. A point. Cancel safe.
+    ///
+    /// ```
+    /// use sim::tokio::sync::broadcast;
+    /// # sim::block_on(async {
+    /// let (sender, receiver) = broadcast::channel::<u8>(4);
+    /// sim::spawn(async move { drop(receiver) }).detach();
+    /// sender.closed().await;
+    /// assert_eq!(sender.receiver_count(), 0);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn closed(&self) -> impl Future<Output = ()> + use<'_, T> {
         Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
     }
 }
 
-/// A sender that does not keep receivers from finding the end; made by [`Sender::downgrade`].
+/// A weak sender, which does not keep the channel open; created by [`Sender::downgrade`].
 ///
 /// ```
 /// use sim::tokio::sync::broadcast::{self, error::RecvError};
@@ -117,7 +158,7 @@ impl<T> Sender<T> {
 /// ```
 pub struct WeakSender<T> {
     real: real::WeakSender<T>,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     end: End,
 }
 

@@ -1,4 +1,4 @@
-//! The channel with a bound.
+//! The bounded channel.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,14 +19,15 @@ const SEND: CallOps = CallOps::acting(
     [mail::PUSH, mail::SEE_CLOSED, mail::ASK, mail::GO_AND_PUSH],
     CallOps::leave_the_queue(mail::LEAVE),
 );
-/// In vain, after a wait. Nothing was got: a sender of one message has no part of its room.
+/// A send that failed after a wait. It acquired nothing, because a sender of one message cannot hold a part of its
+/// room.
 const SEND_FAILED: Op = Op::of_kind("send", Access::Wait, mail::LEAVE);
 const RESERVE: CallOps = CallOps::acting(
     ("reserve", "queue_to_reserve"),
     [mail::ASK, mail::SEE_CLOSED, mail::ASK, mail::GO],
     CallOps::leave_the_queue(mail::LEAVE),
 );
-/// Room for some of the messages may have been got in the queue.
+/// In the queue, the call may have acquired room for some of the messages.
 const RESERVE_FAILED: Op = Op::of_kind("reserve", Access::Wait, mail::LEAVE);
 const TRY_SEND: [&Op; 2] = [
     &Op::of_kind("try_send", Access::Tell, mail::PUSH),
@@ -40,8 +41,7 @@ const CAPACITY: Op = Op::of_kind("capacity", Access::Peek, mail::LOOK);
 
 /// tokio's [`mpsc::channel`](::tokio::sync::mpsc::channel): a channel with room for `buffer` messages.
 ///
-/// To send is a point and waits for room, in the order of the requests; to receive is a point.
-/// Panics if `buffer` is 0.
+/// Sending is a point and waits for room, in the order of the requests. Receiving is a point. Panics if `buffer` is 0.
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;
@@ -72,7 +72,7 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 sender! {
-    /// Sends to a bounded channel; made by [`channel`].
+    /// Sends to a bounded channel; created by [`channel`].
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -85,7 +85,7 @@ sender! {
     /// # });
     /// ```
     Sender,
-    /// A sender of a bounded channel that does not keep the receiver from finding the end.
+    /// A weak sender of a bounded channel, which does not keep the channel open.
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -102,7 +102,7 @@ sender! {
 }
 
 receiver! {
-    /// Receives from a bounded channel; made by [`channel`].
+    /// Receives from a bounded channel; created by [`channel`].
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -120,25 +120,34 @@ receiver! {
 }
 
 impl<T> Receiver<T> {
-    /// The number of messages that there is room for now. Not a point.
+    /// Returns the number of messages for which there is room now. Not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
         self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())
     }
 
-    /// The number of messages that there is room for when it is empty.
+    /// Returns the number of messages for which there is room in an empty channel.
     pub fn max_capacity(&self) -> usize {
         self.real.max_capacity()
     }
 }
 
 impl<T> Sender<T> {
-    /// Waits for room and sends a message. A point, and one step more if it waits.
+    /// Waits for room and sends a message. A point, plus one more step if it waits.
     ///
-    /// A dropped call loses its place in the queue and the message: [`reserve`](Self::reserve) does not.
+    /// A dropped call loses its place in the queue and the message. Use [`reserve`](Self::reserve) to keep the message.
     ///
     /// # Errors
-    /// The message, if the receiver is or becomes closed.
+    /// Returns the message if the receiver is or becomes closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, receiver) = mpsc::channel(1);
+    /// drop(receiver);
+    /// assert_eq!(sender.send(7).await.unwrap_err().0, 7);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn send(&self, value: T) -> impl Future<Output = Result<(), SendError<T>>> + use<'_, T> {
         self.send_at(value, here())
@@ -156,19 +165,29 @@ impl<T> Sender<T> {
     /// Sends a message if there is room. Not a point.
     ///
     /// # Errors
-    /// The message, if there is no room or the receiver is closed.
+    /// Returns the message if there is no room or the receiver is closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc::{self, error::TrySendError};
+    ///
+    /// let (sender, receiver) = mpsc::channel(1);
+    /// assert_eq!(sender.try_send(1), Ok(()));
+    /// assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+    /// drop(receiver);
+    /// assert_eq!(sender.try_send(3), Err(TrySendError::Closed(3)));
+    /// ```
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let room = Room::new(&self.end.channel, 1);
         attempt(&room, TRY_SEND, here(), || self.real.try_send(message), Room::sent)
     }
 
-    /// Waits for room for at most `timeout`, and sends a message. A point, and one step more if it waits.
+    /// Waits for room for at most `timeout`, and sends a message. A point, plus one more step if it waits.
     ///
     /// A dropped call loses its place in the queue and the message.
     ///
     /// # Errors
-    /// The message, if there was no room in time, or the receiver is or becomes closed.
+    /// Returns the message if there was no room in time, or the receiver is or becomes closed.
     ///
     /// ```
     /// use sim::time::Duration;
@@ -209,22 +228,42 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Blocks the thread until the message is sent, outside of runs. In a run it fails the run: await
-    /// [`send`](Self::send).
+    /// Outside of runs, blocks the thread until the message is sent. In a run, it fails the run: await
+    /// [`send`](Self::send) instead.
     ///
     /// # Errors
-    /// The message, if the receiver is or becomes closed.
+    /// Returns the message if the receiver is or becomes closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    ///
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// let thread = std::thread::spawn(move || sender.blocking_send(7));
+    /// assert_eq!(receiver.blocking_recv(), Some(7));
+    /// assert!(thread.join().unwrap().is_ok());
+    /// ```
     #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         self.end.wrapped().blocks("blocking_send", "send(value).await", here());
         self.real.blocking_send(value)
     }
 
-    /// Waits for room for one message. A point, and one step more if it waits. Cancel safe: a dropped call loses its
+    /// Waits for room for one message. A point, plus one more step if it waits. Cancel safe: a dropped call loses its
     /// place in the queue.
     ///
     /// # Errors
     /// If the receiver is or becomes closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, _receiver) = mpsc::channel::<u8>(1);
+    /// let permit = sender.reserve().await.unwrap();
+    /// assert_eq!(sender.capacity(), 0);
+    /// drop(permit);
+    /// assert_eq!(sender.capacity(), 1);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn reserve(
         &self,
@@ -243,6 +282,18 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// If the receiver is or becomes closed, or `n` is more than [`max_capacity`](Self::max_capacity).
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, _receiver) = mpsc::channel(2);
+    /// let mut permits = sender.reserve_many(2).await.unwrap();
+    /// permits.next().unwrap().send(1);
+    /// drop(permits);
+    /// assert_eq!(sender.capacity(), 1);
+    /// assert!(sender.reserve_many(3).await.is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn reserve_many(
         &self,
@@ -262,10 +313,20 @@ impl<T> Sender<T> {
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
-    /// Like [`reserve`](Self::reserve); the permit keeps the sender.
+    /// Like [`reserve`](Self::reserve); the permit owns the sender.
     ///
     /// # Errors
-    /// If the receiver is or becomes closed. The sender is dropped then.
+    /// If the receiver is or becomes closed. The call then drops the sender.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// let permit = sender.reserve_owned().await.unwrap();
+    /// sim::spawn(async move { drop(permit.send(7)) }).detach();
+    /// assert_eq!(receiver.recv().await, Some(7));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn reserve_owned(
         self,
@@ -274,7 +335,7 @@ impl<T> Sender<T> {
     }
 
     async fn reserve_owned_at(self, here: Here) -> Result<OwnedPermit<T>, SendError<()>> {
-        // The end is dropped last: tokio's call drops its sender when it is dropped, or if it fails.
+        // The end is dropped last: tokio's future drops its sender if it fails or is dropped.
         let Sender { real, end } = self;
         let real = {
             let room = Room::new(&end.channel, 1);
@@ -284,10 +345,20 @@ impl<T> Sender<T> {
         Ok(OwnedPermit::new(real, end, here))
     }
 
-    /// Takes room for one message, if any. Not a point.
+    /// Reserves room for one message, if there is room. Not a point.
     ///
     /// # Errors
-    /// If there is none, or the receiver is closed.
+    /// If there is no room, or the receiver is closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc::{self, error::TrySendError};
+    ///
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// let permit = sender.try_reserve().unwrap();
+    /// assert_eq!(sender.try_reserve().unwrap_err(), TrySendError::Full(()));
+    /// permit.send(7);
+    /// assert_eq!(receiver.try_recv(), Ok(7));
+    /// ```
     #[track_caller]
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
         let here = here();
@@ -299,7 +370,7 @@ impl<T> Sender<T> {
     /// Like [`try_reserve`](Self::try_reserve), for `n` messages.
     ///
     /// # Errors
-    /// If there is less room, or the receiver is closed.
+    /// If there is room for fewer messages, or the receiver is closed.
     #[track_caller]
     pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
         let here = here();
@@ -309,10 +380,21 @@ impl<T> Sender<T> {
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
-    /// Like [`try_reserve`](Self::try_reserve); the permit keeps the sender.
+    /// Like [`try_reserve`](Self::try_reserve); the permit owns the sender.
     ///
     /// # Errors
-    /// The sender, if there is no room or the receiver is closed.
+    /// Returns the sender if there is no room or the receiver is closed.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc::{self, error::TrySendError};
+    ///
+    /// let (sender, _receiver) = mpsc::channel::<u8>(1);
+    /// let permit = sender.clone().try_reserve_owned().unwrap();
+    /// let failed = sender.try_reserve_owned();
+    /// let Err(TrySendError::Full(sender)) = failed else { panic!("there is room") };
+    /// drop(permit);
+    /// assert_eq!(sender.capacity(), 1);
+    /// ```
     #[track_caller]
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
         let here = here();
@@ -325,13 +407,13 @@ impl<T> Sender<T> {
         }
     }
 
-    /// The number of messages that there is room for now. Not a point.
+    /// Returns the number of messages for which there is room now. Not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
         self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())
     }
 
-    /// The number of messages that there is room for when it is empty.
+    /// Returns the number of messages for which there is room in an empty channel.
     pub fn max_capacity(&self) -> usize {
         self.real.max_capacity()
     }
@@ -344,13 +426,14 @@ fn reserves<P>(room: &Room<'_>, reserved: &Result<P, SendError<()>>) -> Came {
     }
 }
 
-/// A call that found the channel closed. After a wait it gives up the room that it had got, as `op`.
+/// Returns the result of a call that found the channel closed. After a wait, the call gives its acquired room back, as
+/// `op`.
 fn given_up(room: &Room<'_>, op: &'static Op) -> Came {
     room.left();
     Came::GivesBack(op)
 }
 
-/// Takes room without a point. `took` counts what that did.
+/// Reserves room without a point. `took` counts the reserved room.
 fn attempt<'a, R, E>(
     room: &Room<'a>,
     [done, failed]: [&'static Op; 2],

@@ -13,7 +13,7 @@ use crate::seam::{Here, Owner, here};
 const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
 const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
 
-/// Room for one message, given back when it is dropped; made by [`Sender::reserve`].
+/// Room for one message, given back when the permit is dropped; created by [`Sender::reserve`].
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;
@@ -27,7 +27,7 @@ const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct Permit<'a, T> {
-    /// Taken when it has sent.
+    /// `None` once it has sent.
     real: Option<real::Permit<'a, T>>,
     channel: &'a Numbers,
     here: Here,
@@ -46,7 +46,7 @@ impl<'a, T> Permit<'a, T> {
         Permit { real: Some(real), channel, here }
     }
 
-    /// Sends a message. Not a point. It comes even if the receiver was closed since.
+    /// Sends a message. Not a point. The message arrives even if the receiver was closed in the meantime.
     #[track_caller]
     pub fn send(mut self, value: T) {
         let real = self.real.take().expect(UNSENT);
@@ -70,8 +70,8 @@ impl<T> fmt::Debug for Permit<'_, T> {
     }
 }
 
-/// Room for several messages, a permit for each; made by [`Sender::reserve_many`]. Gives back what is left when it is
-/// dropped.
+/// Room for several messages, one permit each; created by [`Sender::reserve_many`]. Dropping it gives the remaining
+/// room back.
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;
@@ -86,7 +86,7 @@ impl<T> fmt::Debug for Permit<'_, T> {
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct PermitIterator<'a, T> {
-    /// Taken when it is dropped.
+    /// `None` once it is dropped.
     real: Option<real::PermitIterator<'a, T>>,
     channel: &'a Numbers,
     here: Here,
@@ -134,7 +134,8 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
     }
 }
 
-/// Room for one message, with the sender, given back when it is dropped; made by [`Sender::reserve_owned`].
+/// Room for one message, together with the sender. Dropping it gives the room back. Created by
+/// [`Sender::reserve_owned`].
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;
@@ -149,9 +150,9 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct OwnedPermit<T> {
-    /// Taken when it has sent.
+    /// `None` once it has sent.
     real: Option<real::OwnedPermit<T>>,
-    /// Taken with it. Below tokio's: dropped after it.
+    /// Taken together with `real`. Declared below tokio's object, so it is dropped after it.
     end: Option<End>,
     here: Here,
 }
@@ -161,7 +162,7 @@ impl<T> OwnedPermit<T> {
         OwnedPermit { real: Some(real), end: Some(end), here }
     }
 
-    /// Sends a message. Not a point. It comes even if the receiver was closed since.
+    /// Sends a message. Not a point. The message arrives even if the receiver was closed in the meantime.
     #[track_caller]
     pub fn send(self, value: T) -> Sender<T> {
         self.leave(&SEND, here(), |real| real.send(value), Numbers::sent)
@@ -177,12 +178,12 @@ impl<T> OwnedPermit<T> {
         self.leave(&RELEASE, here(), real::OwnedPermit::release, gave)
     }
 
-    /// Returns `true` if both are of the same channel.
+    /// Returns `true` if both permits belong to the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.real().same_channel(other.real())
     }
 
-    /// Returns `true` if both are of the same channel.
+    /// Returns `true` if the permit and `sender` belong to the same channel.
     pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
         self.real().same_channel_as_sender(&sender.real)
     }

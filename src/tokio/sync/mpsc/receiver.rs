@@ -1,13 +1,13 @@
-//! The receivers: what the bounded and the unbounded one have in common.
+//! Receivers: the code common to the bounded and the unbounded receiver.
 
-/// Writes a receiver over one of tokio's.
+/// Writes a receiver on top of tokio's receiver.
 macro_rules! receiver {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         pub struct $name<T> {
             real: real::$name<T>,
             recv: Turn,
-            // Below tokio's: dropped after it.
+            // Declared below tokio's object, so it is dropped after it.
             end: End,
         }
 
@@ -19,22 +19,47 @@ macro_rules! receiver {
 
             /// Receives the next message. A point.
             ///
-            /// `None` if there will be none: all senders are gone, or the channel is closed and all messages are
-            /// received for which there was room. Cancel safe: a dropped call has taken no message.
+            /// Returns `None` if no message can follow: all senders have been dropped, or the channel is closed and
+            /// every message with reserved room has been received. Cancel safe: a dropped call loses no message.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc;
+            /// # sim::block_on(async {
+            /// let (sender, mut receiver) = mpsc::channel(1);
+            /// sender.send(7).await.unwrap();
+            /// drop(sender);
+            /// assert_eq!(receiver.recv().await, Some(7));
+            /// assert_eq!(receiver.recv().await, None);
+            /// # });
+            /// ```
             #[track_caller]
             pub fn recv(&mut self) -> impl Future<Output = Option<T>> + use<'_, T> {
                 self.recv_at(here())
             }
 
             async fn recv_at(&mut self, here: Here) -> Option<T> {
-                // From the first poll on: a call that is not polled leaves a poll of `poll_recv` as it is.
+                // Renewed only at the first poll, because an unpolled call must not disturb a pending `poll_recv`.
                 self.recv.renew(here);
                 let receiving = Receiving(self);
                 poll_fn(|cx| receiving.0.poll_next(cx)).await
             }
 
-            /// Appends at most `limit` messages to `buffer`, waiting for the first. A point. Returns their number: 0 if
-            /// there will be none, or `limit` is 0. Cancel safe.
+            /// Waits for a message, and appends up to `limit` available messages to `buffer`. A point. Returns the
+            /// number of appended messages: 0 if no message can follow, or `limit` is 0. Cancel safe.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc;
+            /// # sim::block_on(async {
+            /// let (sender, mut receiver) = mpsc::channel(3);
+            /// for n in 0..3 {
+            ///     sender.send(n).await.unwrap();
+            /// }
+            /// let mut buffer = Vec::new();
+            /// assert_eq!(receiver.recv_many(&mut buffer, 2).await, 2);
+            /// assert_eq!(receiver.recv_many(&mut buffer, 2).await, 1);
+            /// assert_eq!(buffer, [0, 1, 2]);
+            /// # });
+            /// ```
             #[track_caller]
             pub fn recv_many<'a>(
                 &'a mut self,
@@ -50,10 +75,21 @@ macro_rules! receiver {
                 poll_fn(|cx| receiving.0.poll_many(cx, buffer, limit)).await
             }
 
-            /// Receives the next message if it is there. Not a point.
+            /// Receives the next message if it is available. Not a point.
             ///
             /// # Errors
-            /// If there is none yet, or there will be none.
+            /// If there is no message yet, or no message can follow.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc::{self, error::TryRecvError};
+            ///
+            /// let (sender, mut receiver) = mpsc::channel(1);
+            /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            /// sender.try_send(7).unwrap();
+            /// drop(sender);
+            /// assert_eq!(receiver.try_recv(), Ok(7));
+            /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+            /// ```
             #[track_caller]
             pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
                 let (real, channel) = (&mut self.real, &self.end.channel);
@@ -64,8 +100,8 @@ macro_rules! receiver {
                 self.end.wrapped().now(here(), || real.try_recv(), op)
             }
 
-            /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
-            /// [`recv`](Self::recv).
+            /// Outside of runs, blocks the thread until a message arrives. In a run, it fails the run: await
+            /// [`recv`](Self::recv) instead.
             #[track_caller]
             pub fn blocking_recv(&mut self) -> Option<T> {
                 self.end.wrapped().blocks("blocking_recv", "recv().await", here());
@@ -80,33 +116,56 @@ macro_rules! receiver {
             }
 
             /// Refuses further messages. Messages already sent can still be received. Not a point.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc;
+            /// # sim::block_on(async {
+            /// let (sender, mut receiver) = mpsc::channel(2);
+            /// sender.send(1).await.unwrap();
+            /// receiver.close();
+            /// assert!(sender.send(2).await.is_err());
+            /// assert_eq!(receiver.recv().await, Some(1));
+            /// assert_eq!(receiver.recv().await, None);
+            /// # });
+            /// ```
             #[track_caller]
             pub fn close(&mut self) {
-                // A poll that waits would not be woken by it. The next one asks anew.
+                // Closing would not wake a pending poll. The next poll announces its operation again.
                 self.recv.leave(self.end.wrapped());
                 let real = &mut self.real;
                 self.end.wrapped().act(&CLOSE, here(), || real.close());
             }
 
-            /// Returns `true` if it was closed, or all senders are gone. Not a point.
+            /// Returns `true` if the receiver was closed, or all senders have been dropped. Not a point.
             #[track_caller]
             pub fn is_closed(&self) -> bool {
                 self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
             }
 
-            /// Returns `true` if no message is there. Not a point.
+            /// Returns `true` if no message is available. Not a point.
             #[track_caller]
             pub fn is_empty(&self) -> bool {
                 self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
             }
 
-            /// The number of messages that are there. Not a point.
+            /// Returns the number of available messages. Not a point.
             #[track_caller]
             pub fn len(&self) -> usize {
                 self.end.wrapped().count(&LEN, here(), || self.real.len())
             }
 
-            /// Polls for the next message. When it is pending, the task is woken for it. The first poll is a point.
+            /// Polls for the next message. If it is pending, the task is woken when a message arrives. The first poll
+            /// is a point.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc;
+            /// # sim::block_on(async {
+            /// let (sender, mut receiver) = mpsc::channel(1);
+            /// sender.send(7).await.unwrap();
+            /// let received = std::future::poll_fn(|cx| receiver.poll_recv(cx));
+            /// assert_eq!(received.await, Some(7));
+            /// # });
+            /// ```
             #[track_caller]
             pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
                 self.begin(here());
@@ -125,13 +184,13 @@ macro_rules! receiver {
                 self.poll_many(cx, buffer, limit)
             }
 
-            /// The number of senders. Not a point.
+            /// Returns the number of senders. Not a point.
             #[track_caller]
             pub fn sender_strong_count(&self) -> usize {
                 self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
             }
 
-            /// The number of weak senders. Not a point.
+            /// Returns the number of weak senders. Not a point.
             #[track_caller]
             pub fn sender_weak_count(&self) -> usize {
                 self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())
@@ -184,7 +243,7 @@ macro_rules! receiver {
             }
         }
 
-        /// A call that receives. Its announcement ends with it.
+        /// A receiving call in progress. Dropping it ends its announcement.
         struct Receiving<'a, T>(&'a mut $name<T>);
 
         impl<T> Drop for Receiving<'_, T> {

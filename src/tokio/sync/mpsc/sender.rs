@@ -1,19 +1,19 @@
-//! The senders: what the bounded and the unbounded one have in common.
+//! Senders: the code common to the bounded and the unbounded sender.
 
-/// Writes a sender and its weak form over tokio's sender.
+/// Writes a sender and its weak form on top of tokio's sender.
 macro_rules! sender {
     ($(#[$doc:meta])* $name:ident, $(#[$weak_doc:meta])* $weak:ident) => {
         $(#[$doc])*
         pub struct $name<T> {
             pub(super) real: real::$name<T>,
-            // Below tokio's: dropped after it.
+            // Declared below tokio's object, so it is dropped after it.
             pub(super) end: End,
         }
 
         $(#[$weak_doc])*
         pub struct $weak<T> {
             real: real::$weak<T>,
-            // Below tokio's: dropped after it.
+            // Declared below tokio's object, so it is dropped after it.
             end: End,
         }
 
@@ -23,6 +23,16 @@ macro_rules! sender {
             }
 
             /// Waits until the receiver is closed or dropped. A point. Cancel safe.
+            ///
+            /// ```
+            /// use sim::tokio::sync::mpsc;
+            /// # sim::block_on(async {
+            /// let (sender, receiver) = mpsc::channel::<u8>(1);
+            /// sim::spawn(async move { drop(receiver) }).detach();
+            /// sender.closed().await;
+            /// assert!(sender.is_closed());
+            /// # });
+            /// ```
             #[track_caller]
             pub fn closed(&self) -> impl Future<Output = ()> + use<'_, T> {
                 Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
@@ -34,7 +44,7 @@ macro_rules! sender {
                 self.end.wrapped().check(&SENDER_IS_CLOSED, here(), || self.real.is_closed())
             }
 
-            /// Returns `true` if both send to the same receiver.
+            /// Returns `true` if both senders send to the same receiver.
             pub fn same_channel(&self, other: &Self) -> bool {
                 self.real.same_channel(&other.real)
             }

@@ -1,4 +1,4 @@
-//! The channel without a bound.
+//! The unbounded channel.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,7 +18,7 @@ const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, mail::SEE_CLOSED);
 
 /// tokio's [`mpsc::unbounded_channel`](::tokio::sync::mpsc::unbounded_channel): a channel for any number of messages.
 ///
-/// To receive is a point; to send is not.
+/// Receiving is a point; sending is not.
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;
@@ -41,7 +41,7 @@ pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
 }
 
 sender! {
-    /// Sends to an unbounded channel; made by [`unbounded_channel`].
+    /// Sends to an unbounded channel; created by [`unbounded_channel`].
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -55,7 +55,7 @@ sender! {
     /// # });
     /// ```
     UnboundedSender,
-    /// A sender of an unbounded channel that does not keep the receiver from finding the end.
+    /// A weak sender of an unbounded channel, which does not keep the channel open.
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -72,7 +72,7 @@ sender! {
 }
 
 receiver! {
-    /// Receives from an unbounded channel; made by [`unbounded_channel`].
+    /// Receives from an unbounded channel; created by [`unbounded_channel`].
     ///
     /// ```
     /// use sim::tokio::sync::mpsc;
@@ -93,7 +93,15 @@ impl<T> UnboundedSender<T> {
     /// Sends a message. Not a point.
     ///
     /// # Errors
-    /// The message, if the receiver is closed or dropped.
+    /// Returns the message if the receiver is closed or dropped.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    ///
+    /// let (sender, receiver) = mpsc::unbounded_channel();
+    /// drop(receiver);
+    /// assert_eq!(sender.send(7).unwrap_err().0, 7);
+    /// ```
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         let op = |sent: &Result<(), _>| match sent {

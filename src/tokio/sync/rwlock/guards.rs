@@ -12,22 +12,22 @@ use super::{Ops, RwLock};
 use crate::seam::{Wrapped, here};
 use crate::tokio::sync::held::{Held, guards, writers};
 
-/// The guard of a [`RwLock`] that is read.
+/// The guard of a [`RwLock`] acquired for reading.
 #[must_use = "if unused, the lock is given up at once"]
 pub struct RwLockReadGuard<'a, U: ?Sized> {
-    // Dropped in this order: the run learns the release after it.
+    // Dropped in this order, so that the run records the release after the real release.
     pub(super) real: RealRead<'a, U>,
     pub(super) held: Held<&'a Wrapped>,
 }
 
-/// The guard of a [`RwLock`] that is read, with the lock.
+/// An owned guard of a [`RwLock`] acquired for reading: it keeps a reference to the lock.
 #[must_use = "if unused, the lock is given up at once"]
 pub struct OwnedRwLockReadGuard<T, U: ?Sized = T> {
     pub(super) real: RealOwnedRead<T, U>,
     pub(super) held: Held<Arc<RwLock<T>>>,
 }
 
-/// The guard of a [`RwLock`] that is written.
+/// The guard of a [`RwLock`] acquired for writing.
 #[must_use = "if unused, the lock is given up at once"]
 pub struct RwLockWriteGuard<'a, T> {
     pub(super) real: RealWrite<'a, T>,
@@ -35,21 +35,34 @@ pub struct RwLockWriteGuard<'a, T> {
     pub(super) ops: &'static Ops,
 }
 
-/// The guard of a [`RwLock`] that is written, with the lock.
+/// An owned guard of a [`RwLock`] acquired for writing: it keeps a reference to the lock.
 #[must_use = "if unused, the lock is given up at once"]
 pub struct OwnedRwLockWriteGuard<T> {
     pub(super) real: RealOwnedWrite<T>,
     pub(super) held: Held<Arc<RwLock<T>>>,
 }
 
-/// The guard of a [`RwLock`] that is written, for a part of its value.
+/// The guard of a [`RwLock`] acquired for writing, for a part of its value.
+///
+/// ```
+/// use sim::tokio::sync::{RwLock, RwLockWriteGuard};
+/// # sim::block_on(async {
+/// let pair = RwLock::new((1, 2));
+/// let mut first = RwLockWriteGuard::map(pair.write().await, |pair| &mut pair.0);
+/// *first = 7;
+/// assert!(pair.try_read().is_err());
+/// drop(first);
+/// assert_eq!(pair.into_inner(), (7, 2));
+/// # });
+/// ```
 #[must_use = "if unused, the lock is given up at once"]
 pub struct RwLockMappedWriteGuard<'a, U: ?Sized> {
     pub(super) real: RealMapped<'a, U>,
     pub(super) held: Held<&'a Wrapped>,
 }
 
-/// The guard of a [`RwLock`] that is written, for a part of its value, with the lock.
+/// An owned guard of a [`RwLock`] acquired for writing, for a part of its value: it keeps a
+/// reference to the lock.
 #[must_use = "if unused, the lock is given up at once"]
 pub struct OwnedRwLockMappedWriteGuard<T, U: ?Sized = T> {
     pub(super) real: RealOwnedMapped<T, U>,
@@ -57,7 +70,16 @@ pub struct OwnedRwLockMappedWriteGuard<T, U: ?Sized = T> {
 }
 
 impl<'a, U: ?Sized> RwLockReadGuard<'a, U> {
-    /// A guard for a part of the value.
+    /// Returns a guard for a part of the value.
+    ///
+    /// ```
+    /// use sim::tokio::sync::{RwLock, RwLockReadGuard};
+    /// # sim::block_on(async {
+    /// let pair = RwLock::new((1, 2));
+    /// let first = RwLockReadGuard::map(pair.read().await, |pair| &pair.0);
+    /// assert_eq!(*first, 1);
+    /// # });
+    /// ```
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockReadGuard<'a, P>
     where
         F: FnOnce(&U) -> &P,
@@ -65,10 +87,19 @@ impl<'a, U: ?Sized> RwLockReadGuard<'a, U> {
         RwLockReadGuard { real: RealRead::map(this.real, f), held: this.held }
     }
 
-    /// A guard for a part of the value, if there is that part.
+    /// Returns a guard for a part of the value, if `f` returns that part.
     ///
     /// # Errors
-    /// The guard, if there is not.
+    /// Returns the original guard if `f` returns `None`.
+    ///
+    /// ```
+    /// use sim::tokio::sync::{RwLock, RwLockReadGuard};
+    /// # sim::block_on(async {
+    /// let list = RwLock::new(vec![1]);
+    /// let sixth = RwLockReadGuard::try_map(list.read().await, |list| list.get(5));
+    /// assert_eq!(*sixth.unwrap_err(), [1]);
+    /// # });
+    /// ```
     pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, P>, Self>
     where
         F: FnOnce(&U) -> Option<&P>,
@@ -82,7 +113,7 @@ impl<'a, U: ?Sized> RwLockReadGuard<'a, U> {
 }
 
 impl<T, U: ?Sized> OwnedRwLockReadGuard<T, U> {
-    /// A guard for a part of the value.
+    /// Returns a guard for a part of the value.
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockReadGuard<T, P>
     where
         F: FnOnce(&U) -> &P,
@@ -90,10 +121,10 @@ impl<T, U: ?Sized> OwnedRwLockReadGuard<T, U> {
         OwnedRwLockReadGuard { real: RealOwnedRead::map(this.real, f), held: this.held }
     }
 
-    /// A guard for a part of the value, if there is that part.
+    /// Returns a guard for a part of the value, if `f` returns that part.
     ///
     /// # Errors
-    /// The guard, if there is not.
+    /// Returns the original guard if `f` returns `None`.
     pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<OwnedRwLockReadGuard<T, P>, Self>
     where
         F: FnOnce(&U) -> Option<&P>,
@@ -105,14 +136,14 @@ impl<T, U: ?Sized> OwnedRwLockReadGuard<T, U> {
         }
     }
 
-    /// The lock that it holds.
+    /// Returns the lock that the guard holds.
     pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
         &this.held.owner
     }
 }
 
 impl<'a, T> RwLockWriteGuard<'a, T> {
-    /// A guard for a part of the value.
+    /// Returns a guard for a part of the value.
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockMappedWriteGuard<'a, P>
     where
         F: FnOnce(&mut T) -> &mut P,
@@ -120,10 +151,10 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         RwLockMappedWriteGuard { real: RealWrite::map(this.real, f), held: this.held }
     }
 
-    /// A guard for a part of the value, if there is that part.
+    /// Returns a guard for a part of the value, if `f` returns that part.
     ///
     /// # Errors
-    /// The guard, if there is not.
+    /// Returns the original guard if `f` returns `None`.
     pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockMappedWriteGuard<'a, P>, Self>
     where
         F: FnOnce(&mut T) -> Option<&mut P>,
@@ -135,12 +166,24 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// A guard that a function may also get from [`map`](Self::map).
+    /// Returns a guard of the same type as the result of [`map`](Self::map), for the whole value.
     pub fn into_mapped(this: Self) -> RwLockMappedWriteGuard<'a, T> {
         RwLockMappedWriteGuard { real: RealWrite::into_mapped(this.real), held: this.held }
     }
 
-    /// Lets others read, too, without giving the lock up in between. Not a point.
+    /// Admits other readers without releasing the lock in between. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::RwLock;
+    /// # sim::block_on(async {
+    /// let lock = RwLock::new(1);
+    /// let mut writer = lock.write().await;
+    /// *writer += 1;
+    /// let reader = writer.downgrade();
+    /// assert!(lock.try_write().is_err());
+    /// assert_eq!((*reader, *lock.read().await), (2, 2));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
         let (wrapped, ops) = (self.held.owner, self.ops);
@@ -148,9 +191,9 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         RwLockReadGuard { real, held: self.held.releasing(&ops.end_reading) }
     }
 
-    /// Lets others read, too, and returns a guard for a part of the value. Not a point.
+    /// Admits other readers, and returns a guard for a part of the value. Not a point.
     ///
-    /// No other task uses the value while `f` is called.
+    /// No other task uses the value during the call of `f`.
     #[track_caller]
     pub fn downgrade_map<F, P: ?Sized>(this: Self, f: F) -> RwLockReadGuard<'a, P>
     where
@@ -162,10 +205,21 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         RwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
-    /// Like [`downgrade_map`](Self::downgrade_map), if the value has that part.
+    /// Like [`downgrade_map`](Self::downgrade_map), if `f` returns a part.
     ///
     /// # Errors
-    /// The guard, if the value does not have the part. The lock is then written as before.
+    /// Returns the original guard if `f` returns `None`. The lock is still held for writing.
+    ///
+    /// ```
+    /// use sim::tokio::sync::{RwLock, RwLockWriteGuard};
+    /// # sim::block_on(async {
+    /// let list = RwLock::new(vec![1]);
+    /// let sixth = RwLockWriteGuard::try_downgrade_map(list.write().await, |list| list.get(5));
+    /// let mut writer = sixth.unwrap_err();
+    /// writer.push(2);
+    /// assert!(list.try_read().is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn try_downgrade_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, P>, Self>
     where
@@ -183,7 +237,7 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
 }
 
 impl<T> OwnedRwLockWriteGuard<T> {
-    /// A guard for a part of the value.
+    /// Returns a guard for a part of the value.
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockMappedWriteGuard<T, P>
     where
         F: FnOnce(&mut T) -> &mut P,
@@ -191,10 +245,10 @@ impl<T> OwnedRwLockWriteGuard<T> {
         OwnedRwLockMappedWriteGuard { real: RealOwnedWrite::map(this.real, f), held: this.held }
     }
 
-    /// A guard for a part of the value, if there is that part.
+    /// Returns a guard for a part of the value, if `f` returns that part.
     ///
     /// # Errors
-    /// The guard, if there is not.
+    /// Returns the original guard if `f` returns `None`.
     pub fn try_map<F, P: ?Sized>(
         this: Self,
         f: F,
@@ -209,7 +263,7 @@ impl<T> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// A guard that a function may also get from [`map`](Self::map).
+    /// Returns a guard of the same type as the result of [`map`](Self::map), for the whole value.
     pub fn into_mapped(this: Self) -> OwnedRwLockMappedWriteGuard<T> {
         OwnedRwLockMappedWriteGuard {
             real: RealOwnedWrite::into_mapped(this.real),
@@ -217,7 +271,7 @@ impl<T> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// Lets others read, too, without giving the lock up in between. Not a point.
+    /// Admits other readers without releasing the lock in between. Not a point.
     #[track_caller]
     pub fn downgrade(self) -> OwnedRwLockReadGuard<T> {
         let OwnedRwLockWriteGuard { real, held } = self;
@@ -226,9 +280,9 @@ impl<T> OwnedRwLockWriteGuard<T> {
         OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
-    /// Lets others read, too, and returns a guard for a part of the value. Not a point.
+    /// Admits other readers, and returns a guard for a part of the value. Not a point.
     ///
-    /// No other task uses the value while `f` is called.
+    /// No other task uses the value during the call of `f`.
     #[track_caller]
     pub fn downgrade_map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockReadGuard<T, P>
     where
@@ -241,10 +295,10 @@ impl<T> OwnedRwLockWriteGuard<T> {
         OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
-    /// Like [`downgrade_map`](Self::downgrade_map), if the value has that part.
+    /// Like [`downgrade_map`](Self::downgrade_map), if `f` returns a part.
     ///
     /// # Errors
-    /// The guard, if the value does not have the part. The lock is then written as before.
+    /// Returns the original guard if `f` returns `None`. The lock is still held for writing.
     #[track_caller]
     pub fn try_downgrade_map<F, P: ?Sized>(
         this: Self,
@@ -264,14 +318,14 @@ impl<T> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// The lock that it holds.
+    /// Returns the lock that the guard holds.
     pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
         &this.held.owner
     }
 }
 
 impl<'a, U: ?Sized> RwLockMappedWriteGuard<'a, U> {
-    /// A guard for a part of the part.
+    /// Returns a guard for a subpart of the part.
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockMappedWriteGuard<'a, P>
     where
         F: FnOnce(&mut U) -> &mut P,
@@ -279,10 +333,10 @@ impl<'a, U: ?Sized> RwLockMappedWriteGuard<'a, U> {
         RwLockMappedWriteGuard { real: RealMapped::map(this.real, f), held: this.held }
     }
 
-    /// A guard for a part of the part, if there is that part.
+    /// Returns a guard for a subpart of the part, if `f` returns that subpart.
     ///
     /// # Errors
-    /// The guard, if there is not.
+    /// Returns the original guard if `f` returns `None`.
     pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockMappedWriteGuard<'a, P>, Self>
     where
         F: FnOnce(&mut U) -> Option<&mut P>,
@@ -296,7 +350,7 @@ impl<'a, U: ?Sized> RwLockMappedWriteGuard<'a, U> {
 }
 
 impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
-    /// A guard for a part of the part.
+    /// Returns a guard for a subpart of the part.
     pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockMappedWriteGuard<T, P>
     where
         F: FnOnce(&mut U) -> &mut P,
@@ -304,10 +358,10 @@ impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
         OwnedRwLockMappedWriteGuard { real: RealOwnedMapped::map(this.real, f), held: this.held }
     }
 
-    /// Returns a guard for a part of the part, if it has that part.
+    /// Returns a guard for a subpart of the part, if `f` returns that subpart.
     ///
     /// # Errors
-    /// The guard, if it does not.
+    /// Returns the original guard if `f` returns `None`.
     pub fn try_map<F, P: ?Sized>(
         this: Self,
         f: F,
@@ -322,7 +376,7 @@ impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
         }
     }
 
-    /// The lock that it holds.
+    /// Returns the lock that the guard holds.
     pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
         &this.held.owner
     }

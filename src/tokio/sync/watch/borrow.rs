@@ -1,6 +1,6 @@
-//! The lock of the value, which tokio's channel holds while the value is borrowed or replaced.
+//! The lock of the value. tokio's channel holds it while the value is borrowed or replaced.
 //!
-//! A task that waits for it blocks its thread. In a run that is the only one, so such a call fails the run.
+//! A task that waits for this lock blocks its thread. A run has only one thread, so such a call fails the run.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::real;
 use crate::seam::{Here, Wrapped};
 
-/// The uses of the value at this moment.
+/// The current uses of the value.
 #[derive(Debug)]
 pub(super) struct Value {
     borrows: AtomicUsize,
@@ -39,13 +39,13 @@ impl Value {
         }
     }
 
-    /// The value is borrowed until the result is dropped.
+    /// Marks the value as borrowed until the result is dropped.
     pub(super) fn borrow(&self) -> Borrow<'_> {
         self.borrows.fetch_add(1, Ordering::Relaxed);
         Borrow(self)
     }
 
-    /// The value is replaced until the result is dropped.
+    /// Marks the value as being replaced until the result is dropped.
     pub(super) fn replace(&self) -> Replace<'_> {
         self.is_replaced.store(true, Ordering::Relaxed);
         Replace(self)
@@ -70,9 +70,9 @@ impl Drop for Replace<'_> {
     }
 }
 
-/// The value of a channel, which cannot be replaced while this exists.
+/// The value of a channel, which cannot be replaced while this guard exists.
 ///
-/// To send beside it blocks the thread in tokio and fails a run here.
+/// Sending while the guard exists blocks the thread in tokio, and fails the run here.
 ///
 /// ```
 /// use sim::tokio::sync::watch;
@@ -86,7 +86,7 @@ impl Drop for Replace<'_> {
 /// ```
 pub struct Ref<'a, T> {
     real: real::Ref<'a, T>,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     _borrow: Borrow<'a>,
 }
 
@@ -95,7 +95,7 @@ impl<'a, T> Ref<'a, T> {
         Ref { real, _borrow: value.borrow() }
     }
 
-    /// Returns `true` if the version was not seen by the receiver before.
+    /// Returns `true` if the receiver had not seen this version before.
     pub fn has_changed(&self) -> bool {
         self.real.has_changed()
     }

@@ -18,7 +18,7 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::LOOK);
 const MARK_UNCHANGED: Op = Op::of_kind("mark_unchanged", Access::Peek, version::LOOK);
 const CLONE: Op = Op::of_kind("clone_receiver", Access::Tell, version::COUNT);
 
-/// Sees the value of a watch channel, and waits for a new version; made by [`channel`] and [`Sender::subscribe`].
+/// Reads the value of a watch channel, and waits for new versions; created by [`channel`] and [`Sender::subscribe`].
 ///
 /// ```
 /// use sim::tokio::sync::watch;
@@ -32,7 +32,7 @@ const CLONE: Op = Op::of_kind("clone_receiver", Access::Tell, version::COUNT);
 pub struct Receiver<T> {
     real: real::Receiver<T>,
     value: Arc<Value>,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     end: End,
 }
 
@@ -46,7 +46,7 @@ impl<T> Receiver<T> {
         Receiver { real, value, end: End::new(&channel, &DROP_RECEIVER, here) }
     }
 
-    /// The value. It counts as seen only if it did before. Not a point.
+    /// Returns the value, without marking it as seen. Not a point.
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
@@ -55,7 +55,18 @@ impl<T> Receiver<T> {
         Ref::new(real, &self.value)
     }
 
-    /// The value, which counts as seen from now on. Not a point.
+    /// Returns the value, and marks it as seen. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    ///
+    /// let (sender, mut receiver) = watch::channel(0);
+    /// sender.send(1).unwrap();
+    /// assert_eq!(*receiver.borrow(), 1);
+    /// assert!(receiver.has_changed().unwrap());
+    /// assert_eq!(*receiver.borrow_and_update(), 1);
+    /// assert!(!receiver.has_changed().unwrap());
+    /// ```
     #[track_caller]
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
@@ -65,10 +76,10 @@ impl<T> Receiver<T> {
         Ref::new(real, &self.value)
     }
 
-    /// Returns `true` if there is a version that it has not seen. Not a point.
+    /// Returns `true` if there is a version that this receiver has not seen. Not a point.
     ///
     /// # Errors
-    /// If all senders are gone.
+    /// If all senders have been dropped.
     #[track_caller]
     pub fn has_changed(&self) -> Result<bool, RecvError> {
         let seen = |changed: &Result<bool, _>| match changed {
@@ -78,13 +89,24 @@ impl<T> Receiver<T> {
         self.end.wrapped().now(here(), || self.real.has_changed(), seen)
     }
 
-    /// Returns `true` if all senders are gone. Not a point.
+    /// Returns `true` if all senders have been dropped. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
-    /// Marks the value as not seen. Affects no other end.
+    /// Marks the value as not seen. Does not affect other receivers or senders.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    /// # sim::block_on(async {
+    /// let (_sender, mut receiver) = watch::channel(7);
+    /// // The first turn of the loop handles the initial value.
+    /// receiver.mark_changed();
+    /// receiver.changed().await.unwrap();
+    /// assert_eq!(*receiver.borrow_and_update(), 7);
+    /// # });
+    /// ```
     pub fn mark_changed(&mut self) {
         self.real.mark_changed();
     }
@@ -96,11 +118,22 @@ impl<T> Receiver<T> {
         self.end.wrapped().act(&MARK_UNCHANGED, here(), || real.mark_unchanged());
     }
 
-    /// Waits for a version that it has not seen, which counts as seen then. A point. Cancel safe: a dropped call has
-    /// seen none.
+    /// Waits for a version that this receiver has not seen, and marks it as seen. A point. Cancel safe: a dropped call
+    /// marks no version as seen.
     ///
     /// # Errors
-    /// If there is none and all senders are gone.
+    /// If there is no unseen version and all senders have been dropped.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = watch::channel(0);
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert!(receiver.changed().await.is_ok());
+    /// assert!(receiver.changed().await.is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn changed(&mut self) -> impl Future<Output = Result<(), RecvError>> + use<'_, T> {
         let came = |changed: &Result<(), _>| match changed {
@@ -110,11 +143,22 @@ impl<T> Receiver<T> {
         Call::new(self.end.wrapped(), &CHANGED, here(), self.real.changed(), came)
     }
 
-    /// Waits for a value that `f` accepts; the last value passed to `f` counts as seen. A point,
-    /// and a step for each version. Cancel safe.
+    /// Waits for a value that `f` accepts; the last value passed to `f` counts as seen. A point, plus one more step for
+    /// each version. Cancel safe.
     ///
     /// # Errors
-    /// If the value is not accepted and all senders are gone.
+    /// If `f` does not accept the value and all senders have been dropped.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = watch::channel(0);
+    /// sender.send(5).unwrap();
+    /// assert_eq!(*receiver.wait_for(|value| *value > 3).await.unwrap(), 5);
+    /// drop(sender);
+    /// assert!(receiver.wait_for(|value| *value > 9).await.is_err());
+    /// # });
+    /// ```
     #[track_caller]
     pub fn wait_for<F>(
         &mut self,
@@ -144,7 +188,7 @@ impl<T> Receiver<T> {
         Ok(Ref::new(real, value))
     }
 
-    /// Returns `true` if both receive from the same channel.
+    /// Returns `true` if both receivers receive from the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.real.same_channel(&other.real)
     }

@@ -22,7 +22,7 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::SEE_CLOSED
 const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, version::TALLY);
 const SENDER_COUNT: Op = Op::of_kind("sender_count", Access::Peek, version::TALLY);
 
-/// Sends values to a watch channel; made by [`channel`].
+/// Sends values to a watch channel; created by [`channel`].
 ///
 /// ```
 /// use sim::tokio::sync::watch;
@@ -38,7 +38,7 @@ const SENDER_COUNT: Op = Op::of_kind("sender_count", Access::Peek, version::TALL
 pub struct Sender<T> {
     real: real::Sender<T>,
     value: Arc<Value>,
-    // Below tokio's: dropped after it.
+    // Declared below tokio's object, so it is dropped after it.
     end: End,
 }
 
@@ -52,7 +52,7 @@ impl<T> Sender<T> {
         Sender { real, value: value.clone(), end: End::new(channel, &DROP_SENDER, here) }
     }
 
-    /// The sender of a channel without receivers.
+    /// Creates a channel without receivers, and returns its sender.
     #[track_caller]
     pub fn new(init: T) -> Self {
         let here = here();
@@ -60,10 +60,19 @@ impl<T> Sender<T> {
         Sender::with(real::Sender::new(init), &channel, &Value::new(), here)
     }
 
-    /// Replaces the value and lets all receivers see that. Not a point.
+    /// Replaces the value and notifies all receivers. Not a point.
     ///
     /// # Errors
-    /// The value, if there is no receiver.
+    /// Returns the value if there is no receiver.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    ///
+    /// let (sender, receiver) = watch::channel(0);
+    /// drop(receiver);
+    /// assert_eq!(sender.send(1).unwrap_err().0, 1);
+    /// assert_eq!(*sender.borrow(), 0);
+    /// ```
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let op = |sent: &Result<(), _>| match sent {
@@ -83,8 +92,23 @@ impl<T> Sender<T> {
         self.replace("send_modify", here(), modified, |()| (&SEND_MODIFY, Values::None));
     }
 
-    /// Like [`send_modify`](Self::send_modify), but receivers see it only if `modify` returns
-    /// `true`. Returns that. Not a point.
+    /// Like [`send_modify`](Self::send_modify), but notifies receivers only if `modify` returns
+    /// `true`. Returns the result of `modify`. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    ///
+    /// let (sender, receiver) = watch::channel(3);
+    /// let raise_to = |new: i32| {
+    ///     sender.send_if_modified(|value| {
+    ///         let is_higher = new > *value;
+    ///         *value = new.max(*value);
+    ///         is_higher
+    ///     })
+    /// };
+    /// assert!(!raise_to(2) && !receiver.has_changed().unwrap());
+    /// assert!(raise_to(5) && receiver.has_changed().unwrap());
+    /// ```
     #[track_caller]
     pub fn send_if_modified<F>(&self, modify: F) -> bool
     where
@@ -94,7 +118,16 @@ impl<T> Sender<T> {
         self.replace("send_if_modified", here(), || self.real.send_if_modified(modify), op)
     }
 
-    /// Replaces the value and notifies all receivers, if any. Returns the old one. Not a point.
+    /// Replaces the value and notifies all receivers, if any. Returns the old value. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    ///
+    /// let sender = watch::Sender::new(1);
+    /// // There is no receiver.
+    /// assert_eq!(sender.send_replace(2), 1);
+    /// assert_eq!(*sender.subscribe().borrow(), 2);
+    /// ```
     #[track_caller]
     pub fn send_replace(&self, value: T) -> T {
         let replaced = || self.real.send_replace(value);
@@ -117,7 +150,7 @@ impl<T> Sender<T> {
         wrapped.now(here, replace, op)
     }
 
-    /// The value. Not a point.
+    /// Returns the value. Not a point.
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
@@ -133,12 +166,32 @@ impl<T> Sender<T> {
     }
 
     /// Waits until there is no receiver. A point. Cancel safe.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    /// # sim::block_on(async {
+    /// let (sender, receiver) = watch::channel(0);
+    /// sim::spawn(async move { drop(receiver) }).detach();
+    /// sender.closed().await;
+    /// assert_eq!(sender.receiver_count(), 0);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn closed(&self) -> impl Future<Output = ()> + use<'_, T> {
         Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
     }
 
-    /// A receiver that has seen the value. Not a point.
+    /// Creates a receiver that has already seen the current value. Not a point.
+    ///
+    /// ```
+    /// use sim::tokio::sync::watch;
+    ///
+    /// let sender = watch::Sender::new(1);
+    /// let receiver = sender.subscribe();
+    /// assert!(!receiver.has_changed().unwrap());
+    /// sender.send(2).unwrap();
+    /// assert!(receiver.has_changed().unwrap());
+    /// ```
     #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
         let here = here();
@@ -146,19 +199,19 @@ impl<T> Sender<T> {
         Receiver::with(real, self.end.channel.clone(), self.value.clone(), here)
     }
 
-    /// The number of receivers. Not a point.
+    /// Returns the number of receivers. Not a point.
     #[track_caller]
     pub fn receiver_count(&self) -> usize {
         self.end.wrapped().count(&RECEIVER_COUNT, here(), || self.real.receiver_count())
     }
 
-    /// The number of senders. Not a point.
+    /// Returns the number of senders. Not a point.
     #[track_caller]
     pub fn sender_count(&self) -> usize {
         self.end.wrapped().count(&SENDER_COUNT, here(), || self.real.sender_count())
     }
 
-    /// Returns `true` if both send to the same channel.
+    /// Returns `true` if both senders send to the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.real.same_channel(&other.real)
     }

@@ -1,4 +1,4 @@
-//! The possible sources of a call: clusters that take part in a plan, and writers that do not yet.
+//! The possible sources of a call: clusters that take part in a plan, and writers that do not take part yet.
 
 use super::plan::{NONE, SourceCluster, SourcePlan};
 use super::pool::Pool;
@@ -7,9 +7,9 @@ use super::{Needs, SourceCall};
 use crate::model::{Key, Model};
 
 impl<M: Model> SourceSearch<'_, M> {
-    /// The possible sources of a call, likely ones first, at most `most` of them. `others` is the number of remaining
-    /// calls. Equal optional writers that were invoked before all calls that need a source are represented by the first
-    /// one.
+    /// Returns at most `most` possible sources of a call, likely sources first. `others` is the number of remaining
+    /// calls. Equal optional writers are represented by the first of them, if they were invoked before all calls that
+    /// need a source.
     pub(super) fn candidates(
         &mut self,
         plan: &SourcePlan,
@@ -23,6 +23,7 @@ impl<M: Model> SourceSearch<'_, M> {
         let seeker = Seeker { search: self, plan, call: it, own };
         let mut found = Candidates { most, sources: Vec::new(), tried: 1 };
         seeker.add_clusters(&mut found);
+        // The pool of spent writers, if any, is the last, so spent writers are tried last.
         for pool in self.pools {
             match it.needs {
                 Needs::Nothing => {}
@@ -31,17 +32,17 @@ impl<M: Model> SourceSearch<'_, M> {
                 Needs::Other(_) => seeker.add_writers_of_others(pool, others, &mut found),
             }
         }
-        // The budget counts candidates, because each costs time linear in the clusters.
+        // The budget counts candidates, because each of them costs time linear in the number of clusters.
         self.left = self.left.checked_sub(found.tried).ok_or(AttemptsExhausted)?;
         Ok(found.sources)
     }
 }
 
-/// The candidates that were found.
+/// The candidates found so far.
 struct Candidates {
     most: usize,
     sources: Vec<Source>,
-    /// The number of clusters and writers that were tried.
+    /// The number of clusters and writers tried.
     tried: u64,
 }
 
@@ -50,7 +51,7 @@ impl Candidates {
         self.sources.len() >= self.most
     }
 
-    /// Adds a source that was tried, if it fits.
+    /// Counts a tried source, and adds it if it fits.
     fn add(&mut self, source: Source, fits: bool) {
         self.tried += 1;
         if fits {
@@ -59,17 +60,17 @@ impl Candidates {
     }
 }
 
-/// A call whose candidates are sought.
+/// A call that needs candidates for its source.
 struct Seeker<'a, 's, M: Model> {
     search: &'a SourceSearch<'s, M>,
     plan: &'a SourcePlan,
     call: &'a SourceCall<M>,
-    /// The cluster of a swap.
+    /// The cluster of the call, if it is a swap.
     own: Option<u32>,
 }
 
 impl<M: Model> Seeker<'_, '_, M> {
-    /// Adds the clusters that take part. They come first, because they add no writer to the plan.
+    /// Adds the clusters that take part. They come first, because they require no new writer in the plan.
     fn add_clusters(&self, found: &mut Candidates) {
         let (plan, span) = (self.plan, self.call.span());
         for (at, cluster) in plan.active() {
@@ -94,12 +95,12 @@ impl<M: Model> Seeker<'_, '_, M> {
         self.add_all(plain.chain(swaps), found);
     }
 
-    /// Adds writers of values that a failed swap can see. `others` other calls remain.
+    /// Adds writers of values that a failed swap can see. `others` is the number of other remaining calls.
     fn add_writers_of_others(&self, pool: &Pool, others: usize, found: &mut Candidates) {
         let from = self.replaceable(pool);
         let needs = self.call.needs;
-        // Other remaining calls need one value each, and swaps need some that they replace. So one of this many values
-        // is not needed for anything else, and can represent all others.
+        // Each other remaining call needs one value, and swaps also need the values that they replace. So among this
+        // many values, at least one is not needed by any other call, and it can represent the remaining values.
         let plain = self.representatives(pool, others + 2 + from.len());
         let swaps = from.into_iter().flat_map(|from| pool.replacing(from));
         let swaps = swaps.filter(|(value, _)| needs.allows(*value));
@@ -107,9 +108,11 @@ impl<M: Model> Seeker<'_, '_, M> {
         self.add_all(plain.into_iter().chain(swaps), found);
     }
 
-    /// The values that swaps of the pool could replace in this plan, each once, in order.
+    /// Returns the values that swaps of the pool could replace in this plan, sorted and without duplicates.
     fn replaceable(&self, pool: &Pool) -> Vec<Key> {
         let mut from: Vec<Key> = match self.search.pools {
+            // With one pool, `inner` lists the values that one writer writes and another replaces. It does not relate
+            // two pools.
             [_] => {
                 let ends = self.plan.active().filter(|(_, it)| it.after == NONE);
                 ends.map(|(_, it)| it.value).chain(pool.inner().iter().copied()).collect()
@@ -121,11 +124,12 @@ impl<M: Model> Seeker<'_, '_, M> {
         from
     }
 
-    /// Plain writers that the call could observe, of `enough` values if there are so many.
+    /// Returns plain writers that the call could observe, with `enough` different values if possible.
     fn representatives(&self, pool: &Pool, enough: usize) -> Vec<u32> {
         let needs = self.call.needs;
         let mut seen: Vec<(u32, Key)> = Vec::new();
         if pool.number_of_values() > enough {
+            // A writer invoked before the call adds nothing to the zone, so such writers differ only in their values.
             let before = pool.by_time().take_while(|(time, ..)| *time < self.call.invoked);
             for (_, optional, value) in before {
                 let is_new = seen.iter().all(|(_, other)| *other != value);
@@ -144,7 +148,7 @@ impl<M: Model> Seeker<'_, '_, M> {
         seen.into_iter().map(|(optional, _)| optional).collect()
     }
 
-    /// Adds writers that take no part yet, if they fit.
+    /// Adds writers that do not take part yet, if they fit.
     fn add_all(&self, writers: impl Iterator<Item = u32>, found: &mut Candidates) {
         for writer in writers {
             if found.is_full() {
@@ -163,9 +167,10 @@ impl<M: Model> Seeker<'_, '_, M> {
         self.search.cluster(self.plan, call).is_none()
     }
 
-    /// Of equal writers the ones to try. Equal writers that were invoked before all that needs a source are
-    /// interchangeable. A later one restricts more, and leaves more to other calls.
+    /// Returns the writers to try among equal writers. Equal writers that were invoked before all calls that need a
+    /// source are interchangeable. A later writer is more restricted, and leaves an earlier writer to other calls.
     fn usable(&self, equal: &[(u64, u32)]) -> Vec<u32> {
+        // A source must have been invoked before the first return of the calls that depend on it.
         let until = match self.own {
             Some(own) => self.plan.zone_of_block(own).first,
             None => self.call.span().first,
@@ -178,7 +183,7 @@ impl<M: Model> Seeker<'_, '_, M> {
         before.into_iter().chain(during).collect()
     }
 
-    /// Returns `true` if the value that a swap replaces may be there, in a cluster or by an optional call.
+    /// Returns `true` if the value that a swap replaces may be available, in a cluster or from an optional call.
     fn is_there(&self, from: Key) -> bool {
         let has = |(_, it): (u32, &SourceCluster)| it.value == from && it.after == NONE;
         self.search.pools.iter().any(|pool| pool.has(from)) || self.plan.active().any(has)

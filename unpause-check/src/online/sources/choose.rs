@@ -1,4 +1,4 @@
-//! The choice of sources: by a small step if possible, or else by a new search.
+//! The choice of sources: a small extension of the plan if possible, otherwise a new search.
 
 use super::plan::{NONE, SourcePlan};
 use super::pool::Pool;
@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::online::closure::moves_max;
 
 impl<M: Model> Sources<M> {
-    /// Finds the source of a swap that has just returned.
+    /// Chooses the source of a swap that has just returned.
     pub(super) fn replaced(
         &mut self,
         call: u32,
@@ -27,7 +27,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Finds the source of an observer that returns.
+    /// Chooses the source of an observer that returns.
     pub(super) fn observed(
         &mut self,
         call: u32,
@@ -52,7 +52,7 @@ impl<M: Model> Sources<M> {
             Err(SourcesRefusal::Violated) => self.choose(vec![call], resources),
             other => other,
         };
-        // The call is as before, so that the evidence is about the history without this return.
+        // Restore the call, so that the evidence describes the history without this return.
         if matches!(found, Err(SourcesRefusal::Violated)) {
             self.observers.pop();
             let it = &mut self.calls[call];
@@ -62,7 +62,7 @@ impl<M: Model> Sources<M> {
         found
     }
 
-    /// Extends the chosen plan by an observer that returns. `Violated` means that this plan cannot be extended.
+    /// Extends the chosen plan with an observer that returns. `Violated` means that this plan cannot be extended.
     fn extend(&mut self, call: u32, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         let pools = [&self.pool];
         let search = self.search(&pools, resources);
@@ -82,8 +82,7 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Returns a source that keeps the chosen plan consistent, if there is a source that needs no
-    /// other one.
+    /// Returns a source that keeps the chosen plan consistent, if a source exists that itself needs no source.
     fn choice(
         &mut self,
         call: u32,
@@ -100,7 +99,7 @@ impl<M: Model> Sources<M> {
         Ok(choices.into_iter().find(is_simple))
     }
 
-    /// Gives a call a source in the chosen plan.
+    /// Assigns a source to a call in the chosen plan.
     fn take(&mut self, call: u32, source: Source) {
         let at = match source {
             Source::Cluster(at) => at,
@@ -125,13 +124,13 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Chooses all uncertain sources again, and the sources of `more` calls.
+    /// Chooses all uncertain sources again, including the sources of the `more` calls.
     pub(super) fn choose(
         &mut self,
         more: Vec<u32>,
         resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
-        // A choice without spent writers stays valid. With them it is valid only if others can
+        // A choice without spent writers remains valid. A choice with spent writers is valid only if other writers can
         // replace them.
         for with_spent in [false, true] {
             if with_spent && self.debts.is_empty() {
@@ -150,8 +149,7 @@ impl<M: Model> Sources<M> {
             if with_spent && !self.exchange(&solution.plan) {
                 return Err(SourcesRefusal::TooMany);
             }
-            // Both plans number the clusters alike, also clusters that take part in one of them
-            // only.
+            // Both plans number the clusters in the same way, even clusters that take part in only one plan.
             for at in self.certain.clusters.len()..solution.plan.clusters.len() {
                 let it = &solution.plan.clusters[at];
                 self.calls[it.call].node = self.certain.add(it.call, it.value, it.invoked);
@@ -166,7 +164,7 @@ impl<M: Model> Sources<M> {
         Err(SourcesRefusal::Violated)
     }
 
-    /// Replaces the spent writers that a plan uses by others for their purposes. Returns `true` if that is
+    /// Replaces the spent writers that a plan uses by other writers for their purposes. Returns `true` if that is
     /// possible.
     fn exchange(&mut self, plan: &SourcePlan) -> bool {
         for debt in &mut self.debts {
@@ -190,6 +188,7 @@ impl<M: Model> Sources<M> {
                     equal.iter().find(|(time, call)| is_fit(*time, *call)).map(|(_, call)| *call)
                 }
             };
+            // The earlier exchanges are not undone, because the check then gives up.
             let Some(other) = other else { return false };
             let own = std::mem::replace(&mut debt.call, other);
             let Sources { calls, pool, spent, .. } = self;
@@ -220,7 +219,7 @@ impl<M: Model> Sources<M> {
 }
 
 impl<M: Model> SourceCall<M> {
-    /// Moves the writer with the index `own` from one pool to another.
+    /// Moves the writer with the index `own` from one pool to the other.
     pub(super) fn moves(&self, own: u32, from: &mut Pool, to: &mut Pool) {
         let value = self.writes.expect("it is a writer");
         from.remove(own, self.invoked, value, self.needs.value());

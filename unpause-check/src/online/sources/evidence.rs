@@ -1,4 +1,4 @@
-//! The evidence against a history: the chosen plan before the event that leaves no choice.
+//! The evidence against a history: the chosen plan before the event that left no choice.
 
 use super::Sources;
 use crate::model::Model;
@@ -7,12 +7,12 @@ use crate::online::{ENGINE, aborted_read};
 use crate::verdict::Evidence;
 
 impl<M: Model> Sources<M> {
-    /// The evidence that `call` cannot have its result.
+    /// Returns the evidence that `call` cannot have its result.
     pub(super) fn misfit(&self, call: u32) -> Box<Evidence> {
         self.evidence(call, true)
     }
 
-    /// The evidence that `call` happened.
+    /// Returns the evidence that `call` took effect.
     pub(super) fn aborted(&self, call: u32) -> Box<Evidence> {
         let mut evidence = self.evidence(call, false);
         evidence.expected.clear();
@@ -22,7 +22,7 @@ impl<M: Model> Sources<M> {
 
     fn evidence(&self, misfit: u32, returned: bool) -> Box<Evidence> {
         let clusters = self.chosen.in_order();
-        // A swap that returned and replaced nothing has a cluster but no place.
+        // A swap that returned but replaced nothing has a cluster but no position.
         let is_placed = |at: &u32| {
             let it = &self.chosen.clusters[*at as usize];
             !(returned && it.call == misfit && it.before == super::NONE)
@@ -50,7 +50,8 @@ impl<M: Model> Sources<M> {
             next.clear();
             order.push(it.number as usize);
         }
-        // Only some observers of a large cluster are kept.
+        // Only some observers of a large cluster are kept, so the order before such a gap is
+        // dropped.
         if let Some(gap) =
             clusters.iter().rposition(|at| self.chosen.clusters[*at as usize].gap > 0)
         {
@@ -84,7 +85,7 @@ impl<M: Model> Sources<M> {
     }
 }
 
-/// Returns `true` if the order has a cluster of the misfit.
+/// Returns `true` if the order contains a cluster of the misfit.
 fn has_misfit<M: Model>(clusters: &[u32], sources: &Sources<M>, misfit: u32) -> bool {
     clusters.iter().any(|at| sources.chosen.clusters[*at as usize].call == misfit)
 }

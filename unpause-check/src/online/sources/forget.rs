@@ -1,24 +1,20 @@
-//! Decides what becomes certain and what can be forgotten.
+//! Decides which facts become certain, and which calls can be forgotten.
 //!
-//! *Certain.* Zones only grow, and a call that returned gets no new possible sources. So an
-//! observer never needs another source if it has only one left, or if a source holds it without any
-//! change of zones in the certain plan.
+//! *Certain.* Zones only grow, and a returned call gets no new possible sources. So the source of an observer is
+//! certain in two cases. Either only one possible source is left, or the observer fits a source in the certain plan
+//! without any change of zones.
 //!
-//! *Forgotten.* The chosen plan is cut in two, in the order of its linearization. The old part can
-//! be forgotten if no call of the new part, and no open or later call, can observe one of its
-//! values, whatever is chosen. The condition: for each old cluster D the certain plan has a block
-//! that must come after D and returned before the earliest invocation among these calls. For then
-//! any choice for the whole stays one if the old calls take their sources from the chosen plan: new
-//! blocks only lose calls by it, and no new block has to come before an old one, by the order of
-//! the cut. If the cut falls within a block, then that block must certainly come before all others
-//! that are new.
+//! *Forgotten.* The chosen plan is cut in two, in the order of its linearization. The old part can be forgotten if no
+//! call of the new part, and no pending or later call, can observe an old value, whatever is chosen. The condition: for
+//! each old cluster D, the certain plan has a block that must come after D and that returned before the earliest
+//! invocation among these calls. Under this condition, any choice for the whole remains valid if the old calls take
+//! their sources from the chosen plan. New blocks only lose calls, and by the order of the cut no new block must come
+//! before an old block. If the cut falls within a block, this block must certainly come before all other new blocks.
 //!
-//! Lost writers are the only thing that the old part can take from the new part. While little is
-//! kept, a part with a writer that is not certain is not forgotten. After that the writer is
-//! *spent*: no other call may have it as its source, unless another lost writer can replace it in
-//! the old part. If no choice is left, except with spent writers that nothing can replace,
-//! linearizability is unknown. If no choice is left even with them, the history is not
-//! linearizable.
+//! Only lost writers can move from the new part to the old part. As long as few calls are kept, a part with an
+//! uncertain writer is not forgotten. After that the writer is *spent*: no other call may have it as its source, unless
+//! another lost writer can replace it in the old part. If only choices with irreplaceable spent writers are left,
+//! linearizability is unknown. If no choice is left even with spent writers, the history is not linearizable.
 
 use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::solve::Source;
@@ -26,14 +22,14 @@ use super::{Debt, Needs, Resources, Sources, SourcesRefusal};
 use crate::model::Model;
 use crate::online::orders::WINDOW;
 
-/// The number of entries kept before the first search for forgettable ones.
+/// The number of kept entries before the first search for entries to forget.
 pub(super) const FEW: usize = 32;
 
-/// The number of entries kept above which writers may be spent.
+/// The number of kept entries above which writers may be spent.
 const MANY: usize = 96;
 
 impl<M: Model> Sources<M> {
-    /// Decides what is certain, and forgets what is over.
+    /// Decides which sources are certain, and forgets calls that no longer matter.
     pub(super) fn tidy(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         self.decide(resources)?;
         let order = self.chosen.in_order();
@@ -41,7 +37,7 @@ impl<M: Model> Sources<M> {
         if let Some(old) = self.cut(&order, false) {
             self.forget(&order, old)?;
         }
-        // Spending a writer may cost a later answer, so it is done only if much is kept.
+        // Spending a writer may make a later answer unknown, so it happens only if many calls are kept.
         if size > MANY && self.observers.len() + self.chosen.clusters.len() > MANY / 2 {
             let order = self.chosen.in_order();
             if let Some(old) = self.cut(&order, true) {
@@ -54,7 +50,7 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Makes observers with one source left certain.
+    /// Makes the source of an observer certain if only one source is left.
     fn decide(&mut self, resources: &mut Resources<M>) -> Result<(), SourcesRefusal> {
         loop {
             let before = self.open_ended.len();
@@ -97,7 +93,7 @@ impl<M: Model> Sources<M> {
                 };
                 let has_equals = equal.len() > 1;
                 let node = it.node;
-                // Another call that is equal may be the chosen source.
+                // An equal call may be the chosen source.
                 if has_equals || !self.chosen.takes_part(node) {
                     return Ok(false);
                 }
@@ -119,10 +115,10 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// The longest beginning of the order that can be forgotten.
+    /// Returns the length of the longest beginning of the order that can be forgotten.
     fn cut(&self, order: &[u32], may_spend: bool) -> Option<usize> {
-        // By place in the order: the earliest invocation among calls at or behind it whose source
-        // may change, and calls in flight. Such a call must not reach back over the cut.
+        // For each position in the order: the earliest invocation among the calls in flight and the calls at or behind
+        // this position whose source may change. Such calls must not observe a value before the cut.
         let in_flight = self.slots.iter().flatten().map(|call| self.calls[*call].invoked).min();
         let mut earliest = vec![in_flight.unwrap_or(u64::MAX); order.len() + 1];
         let mut places = vec![NONE; self.chosen.clusters.len()];
@@ -133,7 +129,7 @@ impl<M: Model> Sources<M> {
             let place = places[at as usize] as usize;
             earliest[place] = earliest[place].min(it.invoked);
         }
-        // A cut at a place affects all calls behind it.
+        // A cut at a position affects all calls behind it.
         for place in (0..order.len()).rev() {
             earliest[place] = earliest[place].min(earliest[place + 1]);
         }
@@ -159,7 +155,7 @@ impl<M: Model> Sources<M> {
         best
     }
 
-    /// The earliest first return of a block that must come after a cluster.
+    /// Returns the earliest first return among the blocks that must come after a cluster.
     fn first_return_after(&self, at: u32) -> u64 {
         if !self.certain.takes_part(at) {
             return 0;
@@ -195,9 +191,9 @@ impl<M: Model> Sources<M> {
             && new.iter().all(is_later)
     }
 
-    /// Forgets the first clusters of the order.
+    /// Forgets the first `old` clusters of the order.
     fn forget(&mut self, order: &[u32], old: usize) -> Result<(), SourcesRefusal> {
-        // The old calls are executed once more, because the rest starts from their state.
+        // The old calls are executed once more, because the remaining calls start from the resulting state.
         let (calls, has_gap) = self.linearization(&order[..old]);
         let mut state = self.start.clone();
         let mut next = Vec::new();
@@ -209,7 +205,7 @@ impl<M: Model> Sources<M> {
             next.clear();
         }
         self.start = state;
-        // Calls before these are missing, so the earlier ones are no longer shown beside them.
+        // The calls before these calls are missing, so earlier operations can no longer be shown next to them.
         if has_gap {
             self.forgotten.clear();
         }
@@ -222,7 +218,7 @@ impl<M: Model> Sources<M> {
             self.certain.cut_before(*after);
             self.chosen.cut_before(*after);
         }
-        // Names from 0 for the clusters that stay, in their old order.
+        // Assign names from 0 to the clusters that remain, in their old order.
         let mut names = vec![NONE; self.chosen.clusters.len()];
         order[old..].iter().for_each(|at| names[*at as usize] = 0);
         let mut count = 0;
@@ -245,8 +241,7 @@ impl<M: Model> Sources<M> {
                 self.calls.remove(call);
                 continue;
             }
-            // The writer takes effect in the old part, although it is not certain: from now on it
-            // is spent.
+            // The writer takes effect in the old part although it is not certain, so it is spent from now on.
             it.moves(call, &mut self.pool, &mut self.spent);
             let is_plain = matches!(it.needs, Needs::Nothing) && after == NONE;
             let observers = self.observers.iter().map(|call| &self.calls[*call]);
@@ -274,8 +269,8 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Drops observers of a cluster with many observers, except the observer with the first return
-    /// and the observer with the last invocation.
+    /// Drops observers of clusters with many observers. Keeps the observers with the first return and with the last
+    /// invocation.
     fn drop_observers(&mut self) {
         if self.observers.len() < 4 * WINDOW {
             return;
@@ -284,7 +279,7 @@ impl<M: Model> Sources<M> {
         self.observers.iter().for_each(|call| counts[self.calls[*call].at as usize] += 1);
         let is_open = |call: &u32| self.open_ended.contains(call);
         let (mut dropped, mut gaps) = (Vec::new(), Vec::new());
-        // By their returns.
+        // The observers are in the order of their returns.
         for call in &self.observers {
             let it = &self.calls[*call];
             let at = it.at as usize;
@@ -309,7 +304,7 @@ impl<M: Model> Sources<M> {
         self.observers.retain(|call| calls.get(*call).is_some());
     }
 
-    /// The calls of some clusters, each writer before its observers; `true` if some calls before them are
+    /// Returns the calls of some clusters, each writer before its observers, and `true` if some calls before them are
     /// missing.
     pub(super) fn linearization(&self, order: &[u32]) -> (Vec<u32>, bool) {
         let mut by_cluster: Vec<(u32, u64, u32)> = Vec::with_capacity(self.observers.len());
@@ -332,7 +327,7 @@ impl<M: Model> Sources<M> {
 }
 
 impl SourcePlan {
-    /// Cuts a block before a cluster, which then comes before all others.
+    /// Cuts a block before a cluster. The cluster then comes before all others.
     fn cut_before(&mut self, at: u32) {
         self.clusters[at as usize].before = NONE;
         self.clusters[at as usize].zone.first = 0;

@@ -1,20 +1,20 @@
-//! Clusters joined to blocks, with the zones that order blocks.
+//! Plans: clusters joined into blocks, with the zones that order the blocks.
 //!
 //! A cluster is a writer with the calls that observe its value. A block is a chain of clusters joined by swaps. The
-//! zone of a block is (`first`, `last`): its earliest return (`u64::MAX` before there is one) and its latest
-//! invocation. Block P has to come before block Q if `P.first < Q.last`, and a plan is consistent if no two blocks
-//! each have to come before the other (Gibbons and Korach 1997, theorem 4.2). Everything here takes time linear in
-//! the number of clusters. A cluster that does not take part has the zone (`u64::MAX`, 0), which contradicts none.
+//! zone of a block is (`first`, `last`): its earliest return (`u64::MAX` without a return) and its latest invocation.
+//! Block P must come before block Q if `P.first < Q.last`. A plan is consistent if no two blocks must each come before
+//! the other (Gibbons and Korach 1997, theorem 4.2). Each function takes time linear in the number of clusters. A
+//! cluster that does not take part has the zone (`u64::MAX`, 0), which contradicts no other zone.
 
 use crate::model::Key;
 use unpause_ordered::sort;
 
-/// The index of nothing.
+/// The index for "no call" or "no cluster".
 pub(super) const NONE: u32 = u32::MAX;
 
 const EMPTY: Zone = Zone { first: u64::MAX, last: 0 };
 
-/// Earliest return and latest invocation.
+/// The earliest return and the latest invocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Zone {
     pub(super) first: u64,
@@ -33,25 +33,25 @@ impl Zone {
 
 #[derive(Clone, Copy)]
 pub(super) struct SourceCluster {
-    /// Its writer.
+    /// The writer.
     pub(super) call: u32,
     pub(super) value: Key,
-    /// The invocation of its writer.
+    /// The time of the writer's invocation.
     pub(super) invoked: u64,
     pub(super) zone: Zone,
-    /// The neighbours in its block.
+    /// The neighbours in the block.
     pub(super) before: u32,
     pub(super) after: u32,
-    /// The first cluster of its block.
+    /// The first cluster of the block.
     pub(super) block: u32,
-    /// The latest return of an observer that is not kept; 0 if all are.
+    /// The latest return of an observer that was dropped; 0 if all observers are kept.
     pub(super) gap: u64,
 }
 
 #[derive(Clone, Default)]
 pub(super) struct SourcePlan {
     pub(super) clusters: Vec<SourceCluster>,
-    /// The zone of each block, by its first cluster. Empty for the other clusters.
+    /// The zone of each block, at the index of its first cluster. Empty for all other clusters.
     pub(super) zones: Vec<Zone>,
 }
 
@@ -82,22 +82,23 @@ impl SourcePlan {
         self.zones[self.clusters[at as usize].block as usize]
     }
 
-    /// The cluster of a writer, if it takes part.
+    /// Returns the cluster of a writer, if it takes part.
     pub(super) fn of(&self, call: u32) -> Option<u32> {
         let at = self.clusters.iter().position(|it| it.call == call && it.zone != EMPTY)?;
         Some(at as u32)
     }
 
-    /// Clusters that take part, the latest first.
+    /// Returns the clusters that take part, latest first.
     pub(super) fn active(&self) -> impl Iterator<Item = (u32, &SourceCluster)> {
         let all = self.clusters.iter().enumerate().rev();
         all.filter(|(_, it)| it.zone != EMPTY).map(|(at, it)| (at as u32, it))
     }
 
-    /// Returns `true` if a call with this span can observe the cluster without any change of zones, so that it
+    /// Returns `true` if a call with this span can observe the cluster without any change of zones. Such a choice
     /// restricts nothing.
     pub(super) fn is_free(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
+        // A cut sets `first` to 0, so the first condition does not imply the third.
         cluster.zone.first <= span.first
             && cluster.zone.last >= span.last
             && cluster.invoked < span.first
@@ -106,7 +107,7 @@ impl SourcePlan {
     /// Returns `true` if a call with this span can observe the cluster.
     pub(super) fn fits(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
-        // A call cannot observe a write that is invoked after its return.
+        // A call cannot observe a write that was invoked after the call returned.
         if span.first < cluster.invoked {
             return false;
         }
@@ -114,8 +115,7 @@ impl SourcePlan {
         if zone == cluster.zone {
             return true;
         }
-        // The order within a block is fixed by its swaps, so no later cluster may have to come
-        // first.
+        // The order within a block is fixed by its swaps, so no later cluster may be required to come first.
         let mut place = cluster.before;
         while let Some(earlier) = self.clusters.get(place as usize) {
             if span.first < earlier.zone.last {
@@ -136,24 +136,24 @@ impl SourcePlan {
         zone == before || self.is_clear(zone, cluster.block, NONE)
     }
 
-    /// Returns `true` if a writer that does not take part yet could, observed by a call with this span.
+    /// Returns `true` if a call with this span can observe a writer that does not take part yet.
     pub(super) fn fits_new(&self, invoked: u64, span: Zone) -> bool {
         let zone = Zone { first: span.first, last: span.last.max(invoked) };
         invoked < span.first && self.is_clear(zone, NONE, NONE)
     }
 
-    /// Returns `true` if the swap of cluster `swap`, which begins its block, can replace the value of cluster
-    /// `at`.
+    /// Returns `true` if the swap of cluster `swap`, which begins its block, can replace the value of the cluster `at`.
     pub(super) fn fits_link(&self, at: u32, swap: u32) -> bool {
         let (from, to) = (&self.clusters[at as usize], &self.clusters[swap as usize]);
         if from.after != NONE || to.before != NONE || from.block == to.block {
             return false;
         }
         let (own, next) = (self.zones[from.block as usize], self.zones[to.block as usize]);
+        // All calls on the replaced values must be invoked before a call on the new values returns.
         own.last < next.first && self.is_clear(own.with(next), from.block, to.block)
     }
 
-    /// The same for the value of a writer that does not take part yet.
+    /// Returns `true` if the swap can replace the value of a writer that does not take part yet.
     pub(super) fn fits_link_new(&self, invoked: u64, swap: u32) -> bool {
         let block = self.clusters[swap as usize].block;
         let next = self.zones[block as usize];
@@ -161,7 +161,7 @@ impl SourcePlan {
         invoked < next.first && self.is_clear(zone, block, NONE)
     }
 
-    /// Adds a call with this span to a cluster, whose writer takes part from then on.
+    /// Adds a call with this span to a cluster. The writer of the cluster takes part from then on.
     pub(super) fn join(&mut self, at: u32, span: Zone) {
         let cluster = &mut self.clusters[at as usize];
         let span = Zone { first: span.first, last: span.last.max(cluster.invoked) };
@@ -170,7 +170,7 @@ impl SourcePlan {
         *zone = zone.with(span);
     }
 
-    /// Makes a writer take part.
+    /// Makes a writer take part in the plan.
     pub(super) fn begin(&mut self, at: u32) {
         self.join(at, Zone { first: u64::MAX, last: 0 });
     }
@@ -179,8 +179,7 @@ impl SourcePlan {
         let block = self.clusters[at as usize].block;
         self.clusters[at as usize].after = swap;
         self.clusters[swap as usize].before = at;
-        // The joined block is known by its first cluster, so its other clusters have no zone of a
-        // block.
+        // The joined block is identified by its first cluster, so its other clusters have no block zone.
         let joined = std::mem::replace(&mut self.zones[swap as usize], EMPTY);
         self.zones[block as usize] = self.zones[block as usize].with(joined);
         let mut place = swap;
@@ -193,16 +192,18 @@ impl SourcePlan {
     /// Returns `true` if a block with this zone contradicts no other block.
     fn is_clear(&self, zone: Zone, own: u32, other: u32) -> bool {
         self.zones.iter().enumerate().all(|(at, it)| {
+            // The zone includes the zones of `own` and `other`, which therefore do not count.
             !(zone.precedes(*it) && it.precedes(zone)) || at as u32 == own || at as u32 == other
         })
     }
 
-    /// The clusters that take part, in the order of a linearization.
+    /// Returns the clusters that take part, in the order of a linearization.
     pub(super) fn in_order(&self) -> Vec<u32> {
         let mut blocks: Vec<(u64, u32)> = Vec::new();
         for (at, zone) in self.zones.iter().enumerate().filter(|(_, zone)| **zone != EMPTY) {
             blocks.push((zone.first.min(zone.last), at as u32));
         }
+        // Blocks that do not contradict each other can follow each other in this order, see `unique/register.rs`.
         sort(&mut blocks);
         let mut order = Vec::with_capacity(self.clusters.len());
         for (_, mut place) in blocks {
@@ -214,7 +215,7 @@ impl SourcePlan {
         order
     }
 
-    /// Keeps only some clusters, with new indices.
+    /// Keeps the clusters that have a new name in `names`, and renumbers them.
     pub(super) fn keep(&mut self, names: &[u32]) {
         let name = |old: u32| names.get(old as usize).copied().unwrap_or(NONE);
         let is_kept = |at: usize| names[at] != NONE;
@@ -228,6 +229,7 @@ impl SourcePlan {
             at += 1;
             is_kept(at - 1)
         });
+        // A block that lost its beginning was cut before, so the first cluster of each block is kept.
         for cluster in &mut self.clusters {
             (cluster.before, cluster.after) = (name(cluster.before), name(cluster.after));
             cluster.block = name(cluster.block);

@@ -1,22 +1,23 @@
-//! Writers that may or may not take effect: open and lost calls, by the value that they write.
+//! The pool of writers that may or may not take effect: pending and lost calls, by the value that
+//! they write.
 
 use crate::model::Key;
 use unpause_ordered::{Map, Set};
 
-/// Equal writers with their invocations, by these.
+/// Equal writers with their invocation times, sorted by time.
 type Equal = Vec<(u64, u32)>;
 
 #[derive(Default)]
 pub(super) struct Pool {
-    /// Plain writers of each value, by invocation.
+    /// The plain writers of each value, sorted by invocation.
     plain: Map<Key, Equal>,
-    /// Plain writers by invocation.
+    /// The plain writers, by invocation time.
     by_time: Map<u64, (u32, Key)>,
-    /// Swaps by the value that they replace and then by their new value, by invocation.
+    /// The swaps by the value that they replace, then by their new value; sorted by invocation.
     swaps: Map<Key, Map<Key, Equal>>,
-    /// The values that swaps to a value replace.
+    /// For each value, the values that swaps to it replace.
     sources: Map<Key, Set<Key>>,
-    /// Values that some writer here writes and some swap here replaces.
+    /// The values that a writer in the pool writes and a swap in the pool replaces.
     inner: Set<Key>,
 }
 
@@ -26,6 +27,7 @@ impl Pool {
         match from {
             None => {
                 put(self.plain.entry(value).or_default(), invoked, call);
+                // Each event has its own time, so the time identifies the writer.
                 self.by_time.insert(invoked, (call, value));
             }
             Some(from) => {
@@ -62,57 +64,58 @@ impl Pool {
                 self.note(from);
             }
         }
+        // The tables must be up to date here, because `note` derives `inner` from them.
         self.note(value);
     }
 
-    /// Equal plain writers of a value, by invocation.
+    /// Returns the equal plain writers of a value, sorted by invocation.
     pub(super) fn plain(&self, value: Key) -> &[(u64, u32)] {
         self.plain.get(&value).map_or(&[], Vec::as_slice)
     }
 
-    /// Equal swaps of one value for another, by invocation.
+    /// Returns the equal swaps from one value to another, sorted by invocation.
     pub(super) fn swaps(&self, from: Key, value: Key) -> &[(u64, u32)] {
         let values = self.swaps.get(&from);
         values.and_then(|values| values.get(&value)).map_or(&[], Vec::as_slice)
     }
 
-    /// The values that swaps to a value replace.
+    /// Returns the values that swaps to this value replace.
     pub(super) fn sources(&self, value: Key) -> impl Iterator<Item = Key> {
         self.sources.get(&value).into_iter().flatten().copied()
     }
 
-    /// Swaps that replace a value, equal ones together.
+    /// Returns the swaps that replace a value, grouped by equality.
     pub(super) fn replacing(&self, from: Key) -> impl Iterator<Item = (Key, &[(u64, u32)])> {
         let values = self.swaps.get(&from).into_iter().flatten();
         values.map(|(value, calls)| (*value, calls.as_slice()))
     }
 
-    /// The values that swaps replace.
+    /// Returns the values that swaps replace.
     pub(super) fn replaced(&self) -> impl Iterator<Item = Key> {
         self.swaps.keys().copied()
     }
 
-    /// Plain writers by value, equal ones together.
+    /// Returns the plain writers by value, grouped by equality.
     pub(super) fn values(&self) -> impl Iterator<Item = (Key, &[(u64, u32)])> {
         self.plain.iter().map(|(value, calls)| (*value, calls.as_slice()))
     }
 
-    /// How many [`values`](Pool::values) there are.
+    /// Returns the number of entries in [`values`](Pool::values).
     pub(super) fn number_of_values(&self) -> usize {
         self.plain.len()
     }
 
-    /// Plain writers by invocation, with their values.
+    /// Returns the plain writers in the order of their invocation, with their values.
     pub(super) fn by_time(&self) -> impl Iterator<Item = (u64, u32, Key)> {
         self.by_time.iter().map(|(invoked, (call, value))| (*invoked, *call, *value))
     }
 
-    /// Values that some writer here writes and some swap here replaces.
+    /// Returns the values that a writer in the pool writes and a swap in the pool replaces.
     pub(super) fn inner(&self) -> &Set<Key> {
         &self.inner
     }
 
-    /// Returns `true` if the register may hold a value without a cluster.
+    /// Returns `true` if a writer in the pool could make the register hold this value.
     pub(super) fn has(&self, value: Key) -> bool {
         self.plain.contains_key(&value) || self.sources.contains_key(&value)
     }
@@ -127,12 +130,12 @@ impl Pool {
 }
 
 fn put(list: &mut Equal, invoked: u64, call: u32) {
-    // Most were invoked after all others.
+    // Most writers were invoked after all others.
     let place = list.iter().rposition(|(other, _)| *other < invoked).map_or(0, |place| place + 1);
     list.insert(place, (invoked, call));
 }
 
-/// Removes a call from a list. Returns `true` if the list is empty then.
+/// Removes a call from a list. Returns `true` if the list is then empty.
 fn take(list: &mut Equal, call: u32) -> bool {
     // Most calls end soon after they begin.
     let place = list.iter().rposition(|(_, other)| *other == call).expect("it was added");

@@ -1,11 +1,10 @@
 //! The search for sources: the cluster that each observer saw, and the value that each swap replaced.
 //!
-//! Depth first from the certain plan. Before it tries anything, it places every observer with one
-//! cluster left, and every observer that some cluster holds without any change of zones. Such a
-//! cluster restricts nothing. Then it tries the clusters of one remaining call, starting with the
-//! cluster of the last plan. Failed swaps come last: by then it is known for each optional writer
-//! if its value is needed. Writers of unneeded values are interchangeable, so a failed swap needs
-//! to try only a few.
+//! The search is depth-first and starts from the certain plan. First it places every observer with one cluster left,
+//! and every observer that some cluster holds without any change of zones, because such a cluster restricts nothing.
+//! Then it tries the clusters of one remaining call, starting with the cluster in the last plan. Failed swaps come
+//! last, when it is known for each optional writer if its value is needed. Writers of unneeded values are
+//! interchangeable, so a failed swap needs to try only a few.
 
 use super::plan::{NONE, SourcePlan, Zone};
 use super::pool::Pool;
@@ -13,7 +12,7 @@ use super::{Needs, SourceCall};
 use crate::model::{Key, Model};
 use crate::online::slab::Slab;
 
-/// The maximum number of choices that depend on each other.
+/// The maximum number of nested choices.
 const DEPTH: usize = 400;
 
 pub(super) struct SourceSearch<'a, M: Model> {
@@ -24,25 +23,25 @@ pub(super) struct SourceSearch<'a, M: Model> {
     pub(super) since: u64,
     /// The remaining number of attempts to place a call.
     pub(super) left: u64,
-    /// Plans tried.
+    /// The number of plans tried.
     pub(super) visited: u64,
 }
 
 /// A plan in which every observer has its source.
 pub(super) struct Solution {
     pub(super) plan: SourcePlan,
-    /// Calls that are no swaps, each with the cluster that it observes.
+    /// The calls other than swaps, each with the cluster that it observes.
     pub(super) sources: Vec<(u32, u32)>,
 }
 
-/// The search ended before it was done.
+/// The error of a search that used up its attempts.
 pub(super) struct AttemptsExhausted;
 
 /// The source of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Cluster(u32),
-    /// A writer that takes no part yet.
+    /// A writer that does not take part yet.
     Optional(u32),
 }
 
@@ -63,8 +62,7 @@ impl<M: Model> SourceSearch<'_, M> {
     ) -> Result<Option<Solution>, AttemptsExhausted> {
         self.visited += 1;
         loop {
-            // Each forced placement may force another one, so the pass repeats until nothing
-            // changes.
+            // Each forced placement may force another placement, so the pass repeats until nothing changes.
             let others = todo.len();
             let (mut changed, mut rest) = (false, Vec::with_capacity(others));
             for call in std::mem::take(&mut todo) {
@@ -83,20 +81,19 @@ impl<M: Model> SourceSearch<'_, M> {
                 break;
             }
         }
-        // No remaining call is forced any more. Failed swaps are tried last, because by then it is known which
-        // writers are needed.
+        // No remaining call is forced. Failed swaps are tried last, because it is then known which writers are needed.
         let is_last = |call: &u32| matches!(self.calls[*call].needs, Needs::Other(_));
         let next = todo.iter().position(|call| !is_last(call)).unwrap_or(0);
         if todo.is_empty() {
             return Ok(Some(Solution { plan, sources }));
         }
-        // The stack is bounded: each level has a copy of the plan.
+        // The stack must be bounded, because each level has a copy of the plan.
         if depth == DEPTH {
             return Err(AttemptsExhausted);
         }
         let call = todo.remove(next);
         let mut choices = self.candidates(&plan, call, todo.len(), usize::MAX)?;
-        // The source in the last plan comes first, because most of that plan still holds.
+        // The source in the last plan comes first, because most of that plan is usually still valid.
         let known = Source::Cluster(self.calls[call].at);
         if let Some(place) = choices.iter().position(|source| *source == known) {
             choices[..=place].rotate_right(1);
@@ -128,7 +125,7 @@ impl<M: Model> SourceSearch<'_, M> {
         })
     }
 
-    /// A cluster that a call can observe so that it restricts nothing.
+    /// Returns a cluster that the call can observe without restricting other choices.
     pub(super) fn free(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         let it = &self.calls[call];
         if it.writes.is_some() {
@@ -138,14 +135,14 @@ impl<M: Model> SourceSearch<'_, M> {
         let fits = |at: u32| {
             it.needs.allows(plan.clusters[at as usize].value) && plan.is_free(at, it.span())
         };
-        // The source in the last plan mostly still fits, and costs no scan.
+        // The source in the last plan usually still fits, and needs no scan.
         if plan.takes_part(known) && fits(known) {
             return Some(known);
         }
         plan.active().map(|(at, _)| at).find(|at| fits(*at))
     }
 
-    /// The cluster of a writer that takes part.
+    /// Returns the cluster of a writer that takes part.
     pub(super) fn cluster(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         match self.calls[call].node {
             NONE => plan.of(call),
@@ -153,7 +150,7 @@ impl<M: Model> SourceSearch<'_, M> {
         }
     }
 
-    /// Gives a call its source.
+    /// Assigns a source to a call.
     pub(super) fn place(
         &self,
         plan: &mut SourcePlan,
@@ -167,6 +164,7 @@ impl<M: Model> SourceSearch<'_, M> {
             Source::Optional(writer) => {
                 let it = &self.calls[writer];
                 let value = it.writes.expect("it is a writer");
+                // A writer without a cluster has the node `NONE`, which is out of range.
                 let at = match plan.clusters.get(it.node as usize) {
                     Some(_) => it.node,
                     None => plan.add(writer, value, it.invoked),
@@ -179,6 +177,7 @@ impl<M: Model> SourceSearch<'_, M> {
             }
         };
         if self.calls[call].writes.is_some() {
+            // A swap needs a source only after it was added to the plan.
             let own = self.cluster(plan, call).expect("a swap that takes part");
             plan.link(at, own);
         } else {
@@ -189,7 +188,7 @@ impl<M: Model> SourceSearch<'_, M> {
 }
 
 impl<M: Model> SourceCall<M> {
-    /// The change of the zone of the cluster that the call observes.
+    /// Returns the zone that the call adds to the cluster that it observes.
     pub(super) fn span(&self) -> Zone {
         Zone { first: self.returned, last: self.invoked }
     }

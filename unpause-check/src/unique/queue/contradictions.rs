@@ -1,11 +1,12 @@
-//! The contradictions of queues in words, each with the few operations in it. Decides nothing.
+//! Explains the contradictions of queues, each with the few operations in it. This file decides
+//! nothing.
 
 use super::{NEVER, QueueCheck, QueueItem};
 use crate::unique::Ruling;
 use crate::unique::values::{Contradiction, NONE, RETURNED, START};
 
 impl QueueCheck {
-    /// There are fewer removals that never returned than items that had to leave in time.
+    /// Explains that fewer removals never returned than items had to leave in time.
     pub(super) fn never_left(&self, deadlines: &[(u64, u32, u32)]) -> Ruling {
         let (deadline, item, second) = deadlines[deadlines.len() - 1];
         let first = QueueItem { take: NEVER, taken: NONE, ..self.items[item as usize] };
@@ -25,12 +26,14 @@ impl QueueCheck {
             story.edge(first.added, second.added, RETURNED);
             story.edge(second.added, second.taken, "adds what it takes");
         }
+        // Each earlier deadline uses up one removal, so the contradiction includes its operations.
         for (_, item, second) in &deadlines[..deadlines.len() - 1] {
             let second = &self.items[*second as usize];
             for operation in [self.items[*item as usize].added, second.added, second.taken] {
                 story.with(operation);
             }
         }
+        // A removal that was invoked after the deadline cannot have taken an item in time.
         let early = |removal: &&u32| self.times[**removal as usize].0 < deadline;
         let removals: Vec<u32> = self.removals.iter().take_while(early).copied().collect();
         let text = if removals.is_empty() {
@@ -48,7 +51,7 @@ impl QueueCheck {
         story.ruling("lost item", text)
     }
 
-    /// Items were inside all the while that the operation was open.
+    /// Explains that items were inside during the whole time that the operation was open.
     pub(super) fn covered(&self, operation: u32) -> Ruling {
         let (call, end) = self.times[operation as usize];
         let mut chain = Vec::new();
@@ -56,8 +59,8 @@ impl QueueCheck {
         let mut candidates = self.by_add_end.iter().map(|item| &self.items[*item as usize]);
         let mut furthest: Option<&QueueItem> = None;
         let mut next = candidates.next();
-        // The fewest items: of the items added before the last item left, always the item that stays
-        // longest.
+        // Choose the fewest items: among the items added before the previous item left, always the
+        // item that stays longest.
         while reached < end {
             while let Some(item) = next.filter(|item| item.add.1 < reached) {
                 let stays = |other: &QueueItem| other.take.0 < item.take.0;
@@ -123,7 +126,7 @@ impl QueueItem {
     }
 }
 
-/// The first item was added before the second and taken after it.
+/// Explains that the first item was added before the second but taken after it.
 pub(super) fn out_of_order(first: &QueueItem, second: &QueueItem) -> Ruling {
     let mut story = Contradiction::default();
     let (early, late) = (story.name(second.taken), story.name(first.taken));

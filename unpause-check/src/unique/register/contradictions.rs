@@ -1,13 +1,13 @@
-//! The contradictions of registers in words, each with the few operations that it takes.
+//! Explains the contradictions of registers, each with the few operations that it needs.
 //!
-//! Each includes the operations that prove the effect of an operation without a return, and the
-//! swaps that led to a value if they are few. Decides nothing.
+//! Each contradiction includes the operations that prove the effect of an operation without a return, and the swaps
+//! that led to a value if there are only a few. This file decides nothing.
 
 use super::{Block, First, Last, RegisterCheck};
 use crate::unique::values::{Contradiction, NONE, RETURNED, START};
 use crate::unique::{Action, Ruling};
 
-/// Longer chains of swaps are not shown from their beginning.
+/// The maximum length of a chain of swaps that is shown from its beginning.
 const CHAIN_SHOWN_MAX: usize = 8;
 
 impl RegisterCheck<'_> {
@@ -52,9 +52,10 @@ impl RegisterCheck<'_> {
         story.ruling("lost update", text)
     }
 
-    /// `first` returned before an operation on an earlier value of its block was invoked.
+    /// Explains that `first` returned before an operation on an earlier value of its block was invoked.
     pub(super) fn out_of_line(&self, first: First) -> Ruling {
         let mut earlier = self.before[first.value as usize];
+        // `blocks` found a later invocation on some earlier value, so the walk stays within the block.
         while self.clusters[earlier as usize].last.call < first.end {
             earlier = self.before[earlier as usize];
         }
@@ -71,7 +72,7 @@ impl RegisterCheck<'_> {
         story.ruling(self.stale(last.operation), text)
     }
 
-    /// No block contains these values: each was swapped for the next in a circle.
+    /// Explains a circle of swaps: no block contains these values, because each was swapped for the next.
     pub(super) fn circle(&self, blocks: &[Block]) -> Ruling {
         let mut reached = vec![false; self.intro.len()];
         for block in blocks {
@@ -86,6 +87,7 @@ impl RegisterCheck<'_> {
         let mut story = Contradiction::default();
         let it = story.name(self.intro[start as usize]);
         let mut value = start;
+        // Two swaps never replace the same value here (see `find_links`), so each value that is left is in a circle.
         loop {
             let next = self.after[value as usize];
             let (from, to) = (self.intro[value as usize], self.intro[next as usize]);
@@ -104,9 +106,9 @@ impl RegisterCheck<'_> {
         story.ruling("circle of swaps", text)
     }
 
-    /// Each of two blocks must come before the other.
+    /// Explains that two blocks must each come before the other.
     pub(super) fn crossed(&self, one: &Block, other: &Block) -> Ruling {
-        // The text is about `late`, which found the value of `p` after the value of `q`.
+        // The text describes `late`, which found the value of `p` after the value of `q`.
         let rank = |block: &Block| {
             let looks = match self.plain.actions.get(block.last.operation as usize) {
                 Some(Action::Peek(_)) => 2,
@@ -118,7 +120,7 @@ impl RegisterCheck<'_> {
         let (p, q) = if rank(one) < rank(other) { (other, one) } else { (one, other) };
         let late = p.last;
         let overtaken = self.finished(q, late.call);
-        // Prefer fewer operations: the overtaken one may itself come after some operations of `p`.
+        // Prefer fewer operations: the overtaken operation may itself come after some operations of `p`.
         let call = self.times(overtaken.operation).0;
         let next = if p.first.end < call {
             Last { call, operation: overtaken.operation, value: overtaken.value }
@@ -147,8 +149,8 @@ impl RegisterCheck<'_> {
         story.ruling(self.stale(late.operation), text)
     }
 
-    /// An operation of the block that returned before `time`: the last one or the writer of its value if one of
-    /// these did, so that there are fewer to show, otherwise the first.
+    /// Returns an operation of the block that returned before `time`. Prefers the writer of the last operation's value,
+    /// then the last operation itself, because fewer operations must then be shown; otherwise the first operation.
     fn finished(&self, block: &Block, time: u64) -> First {
         let value = block.last.value;
         let preferred = [self.intro[value as usize], block.last.operation];
@@ -165,7 +167,7 @@ impl RegisterCheck<'_> {
         }
     }
 
-    /// Adds the operations that show that an operation without a return happened.
+    /// Adds the operations that prove that an operation without a return happened.
     fn with_proof(&self, story: &mut Contradiction, mut operation: u32) {
         while self.pending(operation) {
             let (Action::Add(value) | Action::Swap(_, value)) =
@@ -177,12 +179,13 @@ impl RegisterCheck<'_> {
             if story.named().iter().any(shows) {
                 return;
             }
+            // The proof can be another swap without a return, which then needs a proof too.
             operation = self.seen[value as usize];
             story.with(operation);
         }
     }
 
-    /// Adds the writer of the value, and if it was a swap, the swaps before it.
+    /// Adds the writer of the value and, if the writer is a swap, the swaps before it.
     fn with_past(&self, story: &mut Contradiction, value: u32) {
         let intro = self.intro[value as usize];
         story.with(intro);
@@ -210,7 +213,7 @@ impl RegisterCheck<'_> {
         }
     }
 
-    /// Adds the swaps that lead from one value to a later one, and the history of the first.
+    /// Adds the swaps that lead from one value to a later value, and the history of the first value.
     fn with_path(&self, story: &mut Contradiction, from: u32, to: u32) {
         let mut value = to;
         while value != from {

@@ -1,14 +1,15 @@
-//! Finds places for failed swaps in a linearization of everything else.
+//! Finds positions for failed swaps in a linearization of all other operations.
 
 use super::RegisterCheck;
 use crate::unique::Action;
 use unpause_ordered::sort_by_number;
 
 impl RegisterCheck<'_> {
-    /// The order with all failed swaps, each as early as possible, which leaves most room to later
-    /// ones. `None` if one has no place, although it might have a place in another order.
+    /// Inserts all failed swaps into the order. Each swap is inserted as early as possible, because this leaves the
+    /// most room for later swaps. Returns `None` if a swap has no position, although it might have a position in
+    /// another order.
     ///
-    /// Gap g is that before the g-th operation of `order`. O(n log n).
+    /// Gap g is the gap before the g-th operation of `order`. O(n log n).
     pub(super) fn with_failed_swaps(&self, order: Vec<u32>) -> Option<Vec<u32>> {
         let mut failed: Vec<(u64, u32, u32)> = Vec::new();
         for (index, action) in self.plain.actions.iter().enumerate() {
@@ -23,12 +24,14 @@ impl RegisterCheck<'_> {
         let other_value = self.other_value(&order);
         let mut by_return = Ends::new(&order, |op| self.spans[op as usize].returned);
         let limits = self.limits(&order);
-        // The swaps placed so far by their return, the order in which they constrain others.
+        // The swaps placed so far, sorted by return, because they constrain other swaps in this order.
         let mut placed: Vec<(u64, u32)> = Vec::new();
         let mut gaps: Vec<(u32, u32)> = Vec::with_capacity(failed.len());
         let mut floor = 0;
         for (invoked, index, value) in failed {
             let returned = self.spans[index as usize].returned;
+            // The earliest return is last in `placed`. Invocations ascend, so a swap that is removed here constrains
+            // all later swaps.
             while let Some(&(end, gap)) = placed.last().filter(|(end, _)| *end < invoked) {
                 debug_assert!(end < invoked);
                 floor = gap.max(floor);
@@ -36,9 +39,11 @@ impl RegisterCheck<'_> {
             }
             let mut gap = by_return.gap_after(invoked).max(floor);
             let (held, next) = other_value[gap as usize];
+            // If the register holds this value until the end, the next gap is past every limit.
             if held == value {
                 gap = next;
             }
+            // The swap must come before every operation that was invoked after its return.
             let limit = limits.partition_point(|(later, _)| *later < returned);
             let limit = limits.get(limit).map_or(order.len() as u32, |(_, place)| *place);
             if gap > limit {
@@ -48,7 +53,7 @@ impl RegisterCheck<'_> {
             placed.insert(place, (returned, gap));
             gaps.push((gap, index));
         }
-        // Stable: of two in one gap, the swap invoked first comes first.
+        // The sort is stable: in one gap, the swap invoked first comes first.
         sort_by_number(&mut gaps, |(gap, _)| (*gap).into());
         let mut gaps = gaps.into_iter().peekable();
         let mut full = Vec::with_capacity(self.plain.actions.len());
@@ -62,8 +67,8 @@ impl RegisterCheck<'_> {
         Some(full)
     }
 
-    /// For each gap the value held there, and the next gap with another value; past the last gap if there is
-    /// none.
+    /// Returns, for each gap, the value held in it and the next gap with another value; past the last gap if the value
+    /// remains.
     fn other_value(&self, order: &[u32]) -> Vec<(u32, u32)> {
         let mut held = Vec::with_capacity(order.len() + 1);
         held.push((self.plain.initial[0], 0));
@@ -84,8 +89,8 @@ impl RegisterCheck<'_> {
         held
     }
 
-    /// Invocations by time, each with the place of the first operation of `order` among those
-    /// invoked then or later.
+    /// Returns the invocations sorted by time. Each has the position of the first operation in `order` that was invoked
+    /// at this time or later.
     fn limits(&self, order: &[u32]) -> Vec<(u64, u32)> {
         let invoked = |op: &u32| self.spans[*op as usize].invoked;
         let mut limits: Vec<(u64, u32)> = order.iter().map(invoked).zip(0..).collect();
@@ -113,7 +118,7 @@ impl Ends {
         Ends { ends, at: 0, gap: 0 }
     }
 
-    /// The first gap after all operations that returned before `time`. Times must not decrease.
+    /// Returns the first gap after all operations that returned before `time`. Times must not decrease between calls.
     fn gap_after(&mut self, time: u64) -> u32 {
         while let Some((_, gap)) = self.ends.get(self.at).filter(|(end, _)| *end < time) {
             self.gap = self.gap.max(*gap);

@@ -10,9 +10,9 @@ use crate::linux::signals;
 
 /// The number of times that a process without progress is interrupted before it is killed.
 const TRIES: u32 = 2;
-/// The time between them.
+/// The time between two such interruptions.
 const AGAIN: Duration = Duration::from_millis(100);
-/// The longest time between two looks at the progress.
+/// The longest time between two checks of the progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The two processes after a fork.
@@ -21,14 +21,14 @@ pub(crate) enum Forked {
     Parent(Child),
 }
 
-/// A process that makes a run.
+/// A process that executes a run.
 pub(crate) struct Child(libc::pid_t);
 
-/// Gives memory that was freed back to the system, once: the cost of a fork grows with the memory in use.
+/// Returns freed memory to the system, once, because the cost of a fork grows with the memory in use.
 pub(crate) fn shrink() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: a call without arguments but a number.
+        // SAFETY: the only argument is a number.
         unsafe { libc::malloc_trim(0) };
     });
 }
@@ -36,7 +36,7 @@ pub(crate) fn shrink() {
 /// Forks the process for one run.
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error if the system refuses.
 pub(crate) fn fork() -> Result<Forked, String> {
     let forked = fork_thread()?;
     if matches!(forked, Forked::Child) {
@@ -46,21 +46,22 @@ pub(crate) fn fork() -> Result<Forked, String> {
     Ok(forked)
 }
 
-/// Forks the process. The child has the calling thread only, and ends with it.
+/// Forks the process. The child contains only the calling thread, and ends with it.
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error if the system refuses.
 pub(super) fn fork_thread() -> Result<Forked, String> {
-    // Another thread may print just now. Its lock would stay locked in the child, which has this thread only.
+    // Another thread may be printing now. Its lock would stay locked in the child, which contains only this thread.
     let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
-    // SAFETY: a system call. The child has this thread only. Other threads may have locked three things that it
-    // uses: the allocator and the dynamic linker (libc frees their locks in the child), and the standard streams
-    // (locked here). It uses nothing else of std or of this library that outlives a run.
+    // SAFETY: a system call. The child contains only this thread. Other threads may have locked three things that the
+    // child uses: the allocator, the dynamic linker and the standard streams. The locks of the first two are released
+    // by libc in the child, and the streams are locked here. The child uses nothing else of std or of this library that
+    // outlives a run.
     let process = unsafe { libc::fork() };
     drop((out, error));
     match process {
         0 => {
-            // SAFETY: a system call with numbers: the child ends with its parent.
+            // SAFETY: the system call takes numbers. It makes the child end with its parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             Ok(Forked::Child)
         }
@@ -72,22 +73,22 @@ pub(super) fn fork_thread() -> Result<Forked, String> {
     }
 }
 
-/// Ends the child. Nothing of the copied process is cleaned up: it is the parent's.
+/// Ends the child. Does not clean up the copied process, because the cleanup is the task of the parent.
 pub(crate) fn leave() -> ! {
-    // SAFETY: libc's own.
+    // SAFETY: the function is libc's, with its own signature.
     unsafe { real!(c"_exit", unsafe extern "C" fn(c_int) -> !)(0) }
 }
 
 impl Child {
-    /// Waits for the end of the process. Interrupts it if it makes no progress, and kills it if that does not help.
-    /// Returns its end, if it was none of its own.
+    /// Waits for the end of the process. Interrupts the process if it makes no progress, and kills it if that does not
+    /// help. Returns the reason of its end, or `None` if it ended itself in the normal way.
     pub(crate) fn wait(self, watch: &Watch<'_>) -> Option<ProcessEnd> {
         let interval = watch.hang.map_or(LOOK, |hang| (hang / 10).max(Duration::from_millis(1)));
         let interval = interval.min(LOOK);
         let handle = Handle::of(self.0);
         let (mut progress, mut still, mut tries) = (tape::progress(), Duration::ZERO, 0);
         let mut killed = false;
-        // Intervals are counted, not time: the clock of a stopped process does not advance.
+        // The loop counts intervals and not time, because the clock of a stopped process does not advance.
         while !handle.has_ended_within(self.0, interval) {
             (watch.beat)();
             let now = tape::progress();
@@ -115,39 +116,39 @@ impl Child {
         }
     }
 
-    /// Ends the process, whatever it does, and waits for its end.
+    /// Kills the process and waits for its end.
     pub(super) fn end(&self) {
         self.kill();
         self.status();
     }
 
     fn kill(&self) {
-        // SAFETY: a system call with numbers, for a child that was not waited for yet.
+        // SAFETY: a system call with numbers, for a child that was not yet waited for.
         unsafe { real!(c"kill", unsafe extern "C" fn(i32, c_int) -> c_int)(self.0, libc::SIGKILL) };
     }
 
-    /// Waits for the end of the process. Returns the status that it leaves.
+    /// Waits for the end of the process. Returns its exit status.
     fn status(&self) -> c_int {
         let mut status = 0;
-        // SAFETY: a child of this process, and room for its status.
+        // SAFETY: the child belongs to this process, and there is room for its status.
         while unsafe { libc::waitpid(self.0, &mut status, 0) } == -1
             && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
         {}
         status
     }
 
-    /// Makes the process record its stack some times, and then ends the thread that runs in it.
+    /// Makes the process record its stack several times, and then ends the thread that runs in it.
     fn interrupt(&self) {
         for sample in 0..SAMPLES {
             let value = libc::sigval { sival_ptr: sample as *mut c_void };
-            // SAFETY: a system call with numbers. The signal is the interruption, for which the child has a handler.
+            // SAFETY: a system call with numbers. The child has a handler for this signal.
             unsafe { libc::sigqueue(self.0, signals::interruption(), value) };
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// A file that can be read when a process has ended; negative if the system has none.
+/// A file descriptor that becomes readable when a process has ended; negative if the system does not support this.
 struct Handle(c_int);
 
 impl Handle {
@@ -156,18 +157,18 @@ impl Handle {
         Handle(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) } as c_int)
     }
 
-    /// Waits for the end of the process, not longer than `time`. Returns `true` if it has ended.
+    /// Waits for the end of the process, for at most `time`. Returns `true` if it has ended.
     fn has_ended_within(&self, process: libc::pid_t, time: Duration) -> bool {
         if self.0 >= 0 {
             let mut file = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
-            // SAFETY: one file.
+            // SAFETY: the array has one element.
             return unsafe { libc::poll(&mut file, 1, time.as_millis().max(1) as c_int) } == 1;
         }
-        // SAFETY: all bytes zero are a value of the type.
+        // SAFETY: the type allows all bytes to be zero.
         let mut ended: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         std::thread::sleep(time.min(Duration::from_millis(1)));
-        // SAFETY: a child of this process, which stays to be waited for; and room for its end.
+        // SAFETY: the child belongs to this process and remains waitable; there is room for its end.
         unsafe {
             libc::waitid(libc::P_PID, process as libc::id_t, &mut ended, options) == 0
                 && ended.si_pid() != 0
@@ -178,7 +179,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.0 >= 0 {
-            // SAFETY: opened above, and not used any more.
+            // SAFETY: the descriptor was opened above, and is not used any more.
             unsafe { libc::close(self.0) };
         }
     }

@@ -1,7 +1,7 @@
-//! The run of a child as the parent has it: answers from the tape, in their order.
+//! The run of a child from the parent's view: replies from the tape, in their order.
 //!
-//! An answer that is not there, because the child has died, is `None`; from then on all are. The next request of any
-//! thread is then the death of the process.
+//! A reply that is missing, because the child has died, is `None`. All later replies are then `None`, too. The next
+//! request of any thread is then the death of the process.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,15 +12,15 @@ use crate::linux::local::Workers;
 use crate::linux::request::Request;
 use crate::linux::{compiled, output};
 
-/// The number of a question on the tape.
+/// The number of a kind of reply on the tape.
 pub(crate) type Question = u8;
 
-/// A note of the child: see [`Request::Noted`].
+/// The child has written a note: see [`Request::Noted`].
 pub(crate) const NOTE: Question = 0;
-/// A thread is resumed.
+/// A thread was resumed.
 pub(crate) const RESUME: Question = 1;
 
-/// Writes the answer to a question. In the child.
+/// Writes the reply to a question. Called in the child.
 pub(crate) fn write<T: Written>(question: Question, answer: &T) {
     thread_local! {
         static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -33,11 +33,11 @@ pub(crate) fn write<T: Written>(question: Question, answer: &T) {
     });
 }
 
-/// The record that the child writes at the end of its run: the functions of std entered, the
-/// output, and the data left by the engine.
+/// The record that the child writes at the end of its run: the entered std functions, the output, and the data left by
+/// the engine.
 type Last = (Vec<&'static str>, Vec<u8>, Vec<u8>);
 
-/// Ends the child, whose run is over, and hands the data left by its engine to the parent's engine.
+/// Ends the child, whose run is over, and passes the data left by its engine to the parent's engine.
 pub(crate) fn end(left: Vec<u8>) -> ! {
     let last: Last = (compiled::take_entered(), output::take_bytes(), left);
     let mut bytes = Vec::new();
@@ -49,29 +49,30 @@ pub(crate) fn end(left: Vec<u8>) -> ! {
 /// The run of a child that has ended.
 pub(crate) struct Recorded {
     answers: Vec<u8>,
-    /// The position of the next one.
+    /// The position of the next reply.
     at: Cell<usize>,
-    /// True when an answer was not there.
+    /// True after a reply was missing.
     lost: Cell<bool>,
-    /// The end of the process, for the death when an answer is not there.
+    /// The end of the process, reported as the death of a thread if a reply is missing.
     end: ProcessEnd,
     last: Option<Last>,
     /// The last note.
     note: Vec<u8>,
-    /// By thread: the place of its last request, as [`Execution::caller`](crate::Execution::caller) has it.
+    /// For each thread, the place of its last request, in the format of
+    /// [`Execution::caller`](crate::Execution::caller).
     callers: RefCell<Vec<u64>>,
-    /// No other run is on.
+    /// The guard that excludes other runs.
     _workers: Workers,
 }
 
 impl Recorded {
-    /// The run on the tape, whose process has ended so.
+    /// Returns the run on the tape. `end` is the end of its process.
     pub(crate) fn of(end: Option<ProcessEnd>, workers: Workers) -> Recorded {
         let content = tape::read();
         let last = content.last.and_then(|last| Last::read(&mut &last[..]));
         let end = match end {
             _ if content.full => ProcessEnd::Full,
-            // It has called `_exit` by itself, or its engine has panicked.
+            // The process has called `_exit` itself, or its engine has panicked.
             None if last.is_none() => ProcessEnd::Exit(0),
             None => ProcessEnd::Strayed,
             Some(end) => end,
@@ -88,7 +89,7 @@ impl Recorded {
         }
     }
 
-    /// The answer to the next question, if it is this one.
+    /// Returns the next reply, if it answers this question.
     pub(crate) fn answer<T: Written>(&self, question: Question) -> Option<T> {
         if self.lost.get() {
             return None;
@@ -103,7 +104,7 @@ impl Recorded {
         answer
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub(crate) fn resume(&mut self) -> Request {
         let is_note = !self.lost.get() && self.answers.get(self.at.get()) == Some(&NOTE);
         if is_note && let Some(note) = self.answer(NOTE) {
@@ -113,23 +114,23 @@ impl Recorded {
         self.answer(RESUME).unwrap_or(Request::Died(Death::Process(self.end)))
     }
 
-    /// The end of the process, if it did not reach the end of the run.
+    /// Returns the end of the process, if the process did not complete the run.
     pub(crate) fn died(&self) -> Option<ProcessEnd> {
         self.last.is_none().then_some(self.end)
     }
 
-    /// The note of the last request.
+    /// Returns the note of the last request.
     pub(crate) fn take_note(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.note)
     }
 
-    /// The data left by the engine of the child; empty if the child did not get so far.
+    /// Returns the data left by the engine of the child; empty if the child did not reach the end of its run.
     pub(crate) fn take_left(&mut self) -> Vec<u8> {
         self.last.as_mut().map(|(.., left)| std::mem::take(left)).unwrap_or_default()
     }
 
-    /// Keeps the answer of `caller`. If there is none, keeps the answer of the last request of the
-    /// thread.
+    /// Stores and returns the reply to `caller`. If it is missing, returns the stored reply of the thread's last
+    /// request.
     pub(crate) fn caller(&self, question: Question, thread: usize) -> u64 {
         let mut callers = self.callers.borrow_mut();
         match self.answer(question) {

@@ -1,26 +1,26 @@
-//! The tape: memory that the child writes and the parent reads after the end of the child.
+//! The tape: memory that the child writes, and that the parent reads after the end of the child.
 
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// The size of the tape. The system gives memory only to the part that is written.
+/// The size of the tape. The system allocates memory only for the part that is written.
 const SIZE: usize = 256 << 20;
 
-/// The size of the part before the bytes.
+/// The size of the head, which precedes the bytes.
 const HEAD: usize = 4096;
 
-/// More than this is given back to the system when the tape is read.
+/// The number of bytes that keep their memory when the tape is read. The rest is returned to the system.
 const KEPT: usize = 16 << 20;
 
-/// The beginning of the tape.
+/// The head of the tape.
 #[repr(C)]
 struct Head {
     /// The number of bytes written.
     written: AtomicUsize,
-    /// Where the part begins that is written at the end of the run.
+    /// The start of the part that is written at the end of the run.
     last: AtomicUsize,
-    /// Signs of life between two answers.
+    /// The number of progress signals between replies.
     beats: AtomicUsize,
     /// One of [`GOES_ON`], [`DONE`] and [`FULL`].
     state: AtomicU32,
@@ -30,39 +30,39 @@ const GOES_ON: u32 = 0;
 const DONE: u32 = 1;
 const FULL: u32 = 2;
 
-/// The bytes of a run, and whether it came to its end.
+/// The bytes of a run, and information about its end.
 pub(crate) struct Content {
-    /// The answers.
+    /// The replies.
     pub(crate) answers: Vec<u8>,
-    /// The part written at the end; `None` if the run did not reach it.
+    /// The last part; `None` if the run did not complete.
     pub(crate) last: Option<Vec<u8>>,
-    /// True if there was no more room.
+    /// True if the tape had no more room.
     pub(crate) full: bool,
 }
 
-/// The address of the tape; 0 if the system refuses it.
+/// Returns the address of the tape, or 0 if the system refuses the memory.
 fn tape() -> usize {
     static TAPE: OnceLock<usize> = OnceLock::new();
     *TAPE.get_or_init(|| {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping, which is never unmapped.
+        // SAFETY: the mapping is new, and is never unmapped.
         let address = unsafe { libc::mmap(null_mut(), SIZE, protection, flags, -1, 0) };
         if address == libc::MAP_FAILED { 0 } else { address as usize }
     })
 }
 
-/// The head of the tape. Only after [`begin`] has returned `true`.
+/// Returns the head of the tape. Must be called only after [`begin`] has returned `true`.
 fn head() -> &'static Head {
-    // SAFETY: the mapping is aligned, larger than the head and never unmapped, all bit patterns are valid, and both
-    // processes access it by atomic operations.
+    // SAFETY: the mapping is aligned, larger than the head and never unmapped. All bit patterns are valid, and both
+    // processes access it with atomic operations.
     unsafe { &*(tape() as *const Head) }
 }
 
-/// True in a child.
+/// True in a child process.
 static WRITES: AtomicBool = AtomicBool::new(false);
 
-/// Makes the tape empty, before the fork. Returns `false` if the system has no memory for it.
+/// Empties the tape before the fork. Returns `false` if the system has no memory for it.
 pub(crate) fn begin() -> bool {
     if tape() == 0 {
         return false;
@@ -73,35 +73,34 @@ pub(crate) fn begin() -> bool {
     true
 }
 
-/// This process is the child.
+/// Marks this process as the child.
 pub(crate) fn write_here() {
     WRITES.store(true, Ordering::Relaxed);
 }
 
-/// Returns `true` in a child, which writes the tape.
+/// Returns `true` in a child process, which writes the tape.
 pub(crate) fn is_written() -> bool {
     WRITES.load(Ordering::Relaxed)
 }
 
-/// The number of bytes written so far.
+/// Returns the number of bytes written so far.
 fn written() -> usize {
     head().written.load(Ordering::Acquire)
 }
 
-/// Two numbers that change while the child makes progress.
+/// Returns two numbers that change while the child makes progress.
 pub(crate) fn progress() -> (usize, usize) {
     (written(), head().beats.load(Ordering::Relaxed))
 }
 
-/// Notifies the parent that the run continues, although it makes no request. Does nothing in other
-/// processes.
+/// Signals progress to the parent although the run makes no request. Does nothing in other processes.
 pub fn alive() {
     if is_written() {
         head().beats.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Appends bytes. In the child.
+/// Appends bytes. Called in the child.
 pub(crate) fn append(bytes: &[u8]) {
     let at = written();
     let end = at.saturating_add(bytes.len());
@@ -109,13 +108,13 @@ pub(crate) fn append(bytes: &[u8]) {
         head().state.store(FULL, Ordering::Release);
         super::process::leave();
     }
-    // SAFETY: within the mapping, whose bytes from here on this process alone writes; the parent reads them after the
-    // end of this process.
+    // SAFETY: the range is within the mapping. Only this process writes the bytes from here on, and the parent reads
+    // them after the end of this process.
     unsafe { copy_nonoverlapping(bytes.as_ptr(), (tape() + HEAD + at) as *mut u8, bytes.len()) };
     head().written.store(end, Ordering::Release);
 }
 
-/// Appends the last part and ends the tape. In the child.
+/// Appends the last part and completes the tape. Called in the child.
 pub(crate) fn end(last: &[u8]) {
     let begins = written();
     append(last);
@@ -123,16 +122,16 @@ pub(crate) fn end(last: &[u8]) {
     head().state.store(DONE, Ordering::Release);
 }
 
-/// The bytes, copied. In the parent, after the end of the child. Nothing on the tape is trusted: the child may have
-/// destroyed it.
+/// Returns a copy of the bytes. Called in the parent, after the end of the child. Trusts nothing on the tape, because
+/// the child may have destroyed it.
 pub(crate) fn read() -> Content {
     let written = written().min(SIZE - HEAD);
     let mut answers = vec![0u8; written];
-    // SAFETY: within the mapping. The child that wrote it has ended. A process that the tested program has forked in
-    // turn has a copy of the mapping, and does not write there: it makes no run.
+    // SAFETY: the range is within the mapping, and the child that wrote it has ended. A process that the tested program
+    // has forked has a copy of the mapping, but does not write to it, because it executes no run.
     unsafe { copy_nonoverlapping((tape() + HEAD) as *const u8, answers.as_mut_ptr(), written) };
     if written > KEPT {
-        // SAFETY: memory of the tape beyond the part that is kept, which nobody uses now.
+        // SAFETY: the memory of the tape beyond the kept part is not in use now.
         unsafe {
             libc::madvise((tape() + HEAD + KEPT) as *mut _, SIZE - HEAD - KEPT, libc::MADV_REMOVE)
         };
@@ -184,7 +183,7 @@ mod tests {
     fn what_was_written_before_a_death_is_there() {
         let (ended, content) = apart(|| {
             append(b"one");
-            // SAFETY: ends this process.
+            // SAFETY: this call ends this process.
             unsafe { libc::syscall(libc::SYS_kill, libc::getpid(), libc::SIGKILL) };
         });
         assert_eq!(ended, Some(ProcessEnd::Signal(libc::SIGKILL)));

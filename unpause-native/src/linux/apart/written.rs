@@ -1,5 +1,5 @@
-//! Answers as bytes, and back. Nothing that is read is trusted: a number without a meaning is no
-//! answer.
+//! Replies as bytes, and their decoding. The decoder trusts nothing: an invalid number is not a
+//! reply.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +13,11 @@ use crate::linux::request::{Access, Call, Operation, Request};
 
 /// A value that can be written as bytes.
 pub trait Written: Sized {
-    /// Appends it.
+    /// Appends the value.
     fn write(&self, to: &mut Vec<u8>);
 
-    /// Reads it, and moves `from` behind it. `None` if there is no such value.
+    /// Reads a value and advances `from` past it. Returns `None` if the bytes are not a valid
+    /// value.
     fn read(from: &mut &[u8]) -> Option<Self>;
 }
 
@@ -33,7 +34,8 @@ impl Written for u8 {
 }
 
 impl Written for u64 {
-    /// Seven bits in each byte, the lowest first; the highest bit says that there are more.
+    /// Writes seven bits per byte, the lowest bits first. The highest bit of a byte is set if more
+    /// bytes follow.
     fn write(&self, to: &mut Vec<u8>) {
         let mut left = *self;
         while left >= 0x80 {
@@ -56,7 +58,7 @@ impl Written for u64 {
     }
 }
 
-/// Numbers that are written as another type.
+/// Numbers that are written like another type.
 macro_rules! numbers {
     ($($number:ty)*) => {$(
         impl Written for $number {
@@ -104,7 +106,8 @@ impl Written for &'static str {
         to.extend_from_slice(self.as_bytes());
     }
 
-    /// Each text is kept once: names of operations and of functions, of which a program has few.
+    /// Each text is stored once. Texts are names of operations and of functions, and a program has
+    /// few of them.
     fn read(from: &mut &[u8]) -> Option<&'static str> {
         static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         let text = String::read(from)?;
@@ -141,7 +144,7 @@ impl<T: Written> Written for Vec<T> {
     }
 
     fn read(from: &mut &[u8]) -> Option<Vec<T>> {
-        // One by one: the number may be any.
+        // The items are read one by one, because the number is not trusted.
         (0..usize::read(from)?).map(|_| T::read(from)).collect()
     }
 }
@@ -157,7 +160,7 @@ impl Written for std::ops::Range<usize> {
     }
 }
 
-/// Tuples, part by part.
+/// Tuples are written part by part.
 macro_rules! tuples {
     ($(($($part:ident $number:tt),*))*) => {$(
         impl<$($part: Written),*> Written for ($($part,)*) {
@@ -177,7 +180,7 @@ tuples! {
     (A 0, B 1, C 2, D 3)
 }
 
-/// Structures as bytes, field by field.
+/// Implements `Written` for structures, field by field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! written_structures {
@@ -199,7 +202,7 @@ written_structures! {
     Fault { problem, size, offset, steps, missing }
 }
 
-/// Enumerations as bytes: a number for each variant, then its fields.
+/// Implements `Written` for enumerations: a number for the variant, and then its fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! written_enumerations {
@@ -347,7 +350,7 @@ mod tests {
         for end in 0..written.len() {
             assert!(Request::read(&mut &written[..end]).is_none());
         }
-        // Any byte anywhere: a value or none.
+        // Each byte is replaced by each value. Reading must return a value or `None`.
         for (at, byte) in (0..written.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
             let mut other = written.clone();
             other[at] = byte;

@@ -1,9 +1,9 @@
-//! AArch64, with its procedure call standard (AAPCS64). UNTESTED: the assembly was run in an emulator, called by a
-//! program in C; the Rust code was written and not run. See `docs/native-limits.md`, section Platforms.
+//! AArch64, with its procedure call standard (AAPCS64). UNTESTED: the assembly was run in an emulator, called by a C
+//! program. The Rust code has never been run. See `docs/native-limits.md`, section Platforms.
 //!
 //! The thread pointer is the register `tpidr_el0`, which user code may write. The variables of the program are above it
-//! (variant 1 of thread-local storage), and not below as on x86-64: `Image::offset` is positive. The return address is
-//! in the register `x30`. `d8` to `d15` and `fpcr` are switched.
+//! (variant 1 of thread-local storage), and not below as on x86-64, so `Image::offset` is positive. The return address
+//! is in the register `x30`. The registers `d8` to `d15` and `fpcr` are switched.
 
 use std::arch::{asm, naked_asm};
 use std::ffi::c_void;
@@ -13,15 +13,15 @@ use std::sync::atomic::AtomicU32;
 use crate::linux::switch::Context;
 use crate::linux::thread::Thread;
 
-/// The bytes of the registers of a suspended thread on its stack: `x29`, `x30`, `x19` to `x28`, `d8` to `d15`, `fpcr`,
-/// and eight that are not used.
+/// The number of bytes for the registers of a suspended thread on its stack: `x29`, `x30`, `x19` to `x28`, `d8` to
+/// `d15`, `fpcr`, and eight unused bytes.
 const SAVED: usize = 176;
 
 /// Suspends the current thread in `from` and continues the thread suspended in `to`.
 ///
 /// # Safety
-/// `to` has the state of a suspended thread that runs nowhere, its stack and its thread-local block exist, and `from`
-/// is valid until the thread is continued.
+/// `to` must be the state of a suspended thread that no OS thread runs. Its stack and its thread-local block must
+/// exist. `from` must be valid until the thread is continued.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: *const Context) {
     naked_asm!(
@@ -62,30 +62,30 @@ pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: *const Context) {
     )
 }
 
-/// Makes the stack of a thread that begins with `entry` when it is continued. Returns its stack pointer.
+/// Prepares the stack of a thread that begins with `entry` when it is continued. Returns its stack pointer.
 ///
 /// # Safety
-/// Nothing uses the 176 bytes below `top`, which is a multiple of 16.
+/// The 176 bytes below `top` must be unused, and `top` must be a multiple of 16.
 pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
     let control: usize;
-    // SAFETY: reads a register.
+    // SAFETY: the instruction only reads a register.
     unsafe { asm!("mrs {}, fpcr", out(reg) control, options(nostack, nomem, preserves_flags)) };
     let frame = (top - SAVED) as *mut usize;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is unused.
     unsafe {
         std::ptr::write_bytes(frame, 0, SAVED / 8);
-        // x29 is 0, which ends the chain of frames; x30 is where the switch returns to.
+        // x29 is 0, which ends the chain of frames. x30 is the return address of the switch.
         *frame.add(1) = entry as usize;
         *frame.add(20) = control;
     }
     frame as usize
 }
 
-/// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever without touching the stack
-/// again: the stack below the saved pointer is free for a simulated thread.
+/// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever. It does not touch the stack
+/// again, so a simulated thread can use the stack below the saved pointer.
 ///
 /// # Safety
-/// Both pointers are valid for the rest of the process.
+/// Both pointers must be valid for the rest of the process.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const AtomicU32) -> ! {
     naked_asm!(
@@ -101,7 +101,7 @@ pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const A
         "mov x3, #0",
         "mov x8, #98",
         "svc #0",
-        // futex(parked, FUTEX_WAIT, 1), again and again: nobody changes the word
+        // futex(parked, FUTEX_WAIT, 1), in a loop, because no thread changes the word
         "2:",
         "mov x0, x19",
         "mov x1, #0",
@@ -113,35 +113,35 @@ pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const A
     )
 }
 
-/// The thread pointer of the current thread.
+/// Returns the thread pointer of the current thread.
 #[inline]
 pub(crate) fn thread_pointer() -> usize {
     let base;
-    // SAFETY: reads a register.
+    // SAFETY: the instruction only reads a register.
     unsafe { asm!("mrs {}, tpidr_el0", out(reg) base, options(nostack, nomem, preserves_flags)) };
     base
 }
 
-/// The frame pointer of the caller. It is one if this crate is compiled with frame pointers.
+/// Returns the frame pointer of the caller, if this crate is compiled with frame pointers.
 #[inline(always)]
 pub(crate) fn frame_pointer() -> usize {
     let frame;
-    // SAFETY: reads a register.
+    // SAFETY: the instruction only reads a register.
     unsafe { asm!("mov {}, x29", out(reg) frame, options(nostack, nomem, preserves_flags)) };
     frame
 }
 
-/// The instruction and the frame pointer at which a signal came.
+/// Returns the instruction pointer and the frame pointer at which a signal arrived.
 ///
 /// # Safety
-/// The context of a handler.
+/// `context` must be the context of a signal handler.
 pub(crate) unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     let context = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
     (context.pc as usize, context.regs[29] as usize)
 }
 
-/// The code that is written in the place of an instruction.
+/// The code that replaces an instruction.
 pub(crate) type Code = u32;
 
 /// A breakpoint: `brk #0`.
@@ -150,34 +150,36 @@ pub(crate) const BREAKPOINT: Code = 0xD420_0000;
 /// Replaces code. Other threads may execute it: they see the old code or the new one.
 ///
 /// # Safety
-/// Code in memory that can be written.
+/// The address must be code in writable memory.
 pub(crate) unsafe fn write_code(address: usize, code: Code) {
-    // SAFETY: the caller's. The caches of data and of instructions are made the same for the address.
+    // SAFETY: the caller guarantees that the code is writable. The instructions make the data and instruction caches
+    // consistent for the address.
     unsafe {
         (*(address as *const AtomicU32)).store(code, Ordering::SeqCst);
         asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) address, options(nostack, preserves_flags));
     }
 }
 
-/// The address of the breakpoint at which a trap came, if it was one.
+/// Returns the address of the breakpoint at which a trap arrived, if the trap was a breakpoint.
 ///
 /// # Safety
-/// The context of a handler.
+/// `context` must be the context of a signal handler.
 pub(crate) unsafe fn trapped_at(context: *const c_void) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     unsafe { interrupted(context).0 }
 }
 
 /// Makes the thread continue at an address when the handler returns.
 ///
 /// # Safety
-/// The context of a handler, and an address at which the thread may continue.
+/// `context` must be the context of a signal handler, and the thread must be able to continue at the address.
 pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc = address as u64 };
 }
 
-/// The address of the symbol that is linked with the replacements of std's functions; 0 if they are not linked.
+/// Returns the address of the symbol that is linked with the replacements of std functions, or 0 if they are not
+/// linked.
 #[unsafe(naked)]
 pub(crate) extern "C" fn marker() -> usize {
     naked_asm!(
@@ -188,7 +190,8 @@ pub(crate) extern "C" fn marker() -> usize {
     )
 }
 
-/// The address of the list of the toolchain's variables, which is linked with the replacements; 0 if it is not linked.
+/// Returns the address of the list of the toolchain's variables, which is linked with the replacements. Returns 0 if it
+/// is not linked.
 #[unsafe(naked)]
 pub(crate) extern "C" fn variables_of_toolchain() -> usize {
     naked_asm!(
@@ -199,24 +202,25 @@ pub(crate) extern "C" fn variables_of_toolchain() -> usize {
     )
 }
 
-/// Where a compare-exchange returns to if it fails although it sees the expected value.
+/// The return address of a compare-exchange that fails although it sees the expected value.
 #[derive(Clone, Copy)]
 pub(crate) struct Return(std::convert::Infallible);
 
 impl Return {
-    /// As one number.
+    /// Returns the address as one number.
     pub(crate) fn packed(self) -> usize {
         match self.0 {}
     }
 }
 
-/// None: no compare-exchange can be made to fail here. A search with the chance `weak` names it.
+/// Returns `None`, because no compare-exchange can be made to fail on this platform. A search with the chance `weak`
+/// reports this.
 pub(crate) fn failure(_: &Thread) -> Option<Return> {
     None
 }
 
-/// A function by the name that the compiler calls, with so many arguments: passes the address of the return address,
-/// which it saves, and the frame pointer of the caller on, as two more.
+/// Defines a function with the name that the compiler calls, for this number of arguments. It passes two additional
+/// arguments: the address of the saved return address, and the frame pointer of the caller.
 macro_rules! entry {
     ($name:ident, 1, $to:ident) => { $crate::linux::arch::entry!($name, "x1", "x2", $to); };
     ($name:ident, 2, $to:ident) => { $crate::linux::arch::entry!($name, "x2", "x3", $to); };
@@ -238,7 +242,7 @@ macro_rules! entry {
     };
 }
 
-/// The same for a compare-exchange, with its two memory orders as one number.
+/// Like `entry`, but for a compare-exchange, whose two memory orders are passed as one number.
 macro_rules! entry_of_strong {
     ($name:ident, $to:ident) => {
         #[unsafe(no_mangle)]

@@ -1,5 +1,6 @@
-//! Code for one processor, a file for each: the change of stacks, the entries of the functions of
-//! instrumentation, the registers of an interrupted thread, the code for a spurious failure.
+//! Processor-specific code, one file per architecture: the stack switch, the entries of the
+//! functions of instrumentation, the registers of an interrupted thread, and the code for a
+//! spurious failure.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

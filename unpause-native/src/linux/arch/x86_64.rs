@@ -1,7 +1,7 @@
 //! x86-64, with the calling convention of System V.
 //!
-//! The thread pointer is the register `fs`: written by `wrfsbase` where the kernel allows it (Linux 5.9), by the system
-//! call `arch_prctl` elsewhere. The control registers of vectors and floating point are not switched.
+//! The thread pointer is the register `fs`. It is written by `wrfsbase` where the kernel allows it (Linux 5.9), and by
+//! the system call `arch_prctl` elsewhere. The control registers for vectors and floating point are not switched.
 
 use std::arch::{asm, naked_asm};
 use std::ffi::c_void;
@@ -12,17 +12,17 @@ use crate::linux::switch::Context;
 
 pub(crate) use crate::linux::weak::failure;
 
-/// The bit of `AT_HWCAP2` that tells that user code may write `fs`.
+/// The bit of `AT_HWCAP2` that is set if user code may write `fs`.
 const FSGSBASE: u64 = 1 << 1;
 
 /// Suspends the current thread in `from` and continues the thread suspended in `to`.
 ///
 /// # Safety
-/// `to` has the state of a suspended thread that runs nowhere, its stack and its thread-local block exist, and `from`
-/// is valid until the thread is continued.
+/// `to` must be the state of a suspended thread that no OS thread runs. Its stack and its thread-local block must
+/// exist. `from` must be valid until the thread is continued.
 #[inline]
 pub(crate) unsafe fn switch(from: *mut Context, to: *const Context) {
-    // SAFETY: the caller promises it; the kernel allows `wrfsbase` if it says so.
+    // SAFETY: the caller guarantees the requirements, and the kernel reports if it allows `wrfsbase`.
     unsafe {
         match may_write_fs() {
             true => switch_by_register(from, to),
@@ -31,7 +31,7 @@ pub(crate) unsafe fn switch(from: *mut Context, to: *const Context) {
     }
 }
 
-/// The permission of user code to write `fs`: 0 no, 1 yes, 2 not known yet.
+/// The permission of user code to write `fs`: 0 no, 1 yes, 2 unknown.
 pub(crate) static MAY_WRITE_FS: AtomicU32 = AtomicU32::new(2);
 
 /// Returns `true` if user code may write `fs`.
@@ -39,7 +39,7 @@ pub(crate) static MAY_WRITE_FS: AtomicU32 = AtomicU32::new(2);
 fn may_write_fs() -> bool {
     match MAY_WRITE_FS.load(Ordering::Relaxed) {
         2 => {
-            // SAFETY: the call reads a value that the kernel gave to the process.
+            // SAFETY: the call reads a value that the kernel has passed to the process.
             let may = unsafe { libc::getauxval(libc::AT_HWCAP2) } & FSGSBASE != 0;
             MAY_WRITE_FS.store(u32::from(may), Ordering::Relaxed);
             may
@@ -48,8 +48,9 @@ fn may_write_fs() -> bool {
     }
 }
 
-/// A function that saves the registers in `from`, takes the stack of `to`, writes `fs` as the instructions say, and
-/// takes the registers of `to`. The instructions must keep `rsp`; `rsi` is the address of `to`.
+/// Defines a function that saves the registers in `from`, switches to the stack of `to`, writes `fs` by the given
+/// instructions, and restores the registers of `to`. The instructions must preserve `rsp`; `rsi` is the address of
+/// `to`.
 macro_rules! switch_by {
     ($name:ident: $($write_fs:literal),*) => {
         #[unsafe(naked)]
@@ -82,14 +83,14 @@ switch_by!(switch_by_register: "mov rax, [rsi + {fs}]", "wrfsbase rax");
 // arch_prctl(ARCH_SET_FS, to.fs)
 switch_by!(switch_by_call: "mov rsi, [rsi + {fs}]", "mov edi, 0x1002", "mov eax, 158", "syscall");
 
-/// Makes the stack of a thread that begins with `entry` when it is continued. Returns its stack pointer.
+/// Prepares the stack of a thread that begins with `entry` when it is continued. Returns its stack pointer.
 ///
 /// # Safety
-/// Nothing uses the 64 bytes below `top`, which is a multiple of 16.
+/// The 64 bytes below `top` must be unused, and `top` must be a multiple of 16.
 pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
-    // Six registers, the function that it returns to, and no return address there.
+    // The frame contains six registers, the function to which the switch returns, and a zero as its return address.
     let frame = (top - 64) as *mut usize;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is unused.
     unsafe {
         std::ptr::write_bytes(frame, 0, 8);
         *frame.add(6) = entry as usize;
@@ -97,11 +98,11 @@ pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
     frame as usize
 }
 
-/// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever without touching the stack
-/// again: the stack below the saved pointer is free for a simulated thread.
+/// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever. It does not touch the stack
+/// again, so a simulated thread can use the stack below the saved pointer.
 ///
 /// # Safety
-/// Both pointers are valid for the rest of the process.
+/// Both pointers must be valid for the rest of the process.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const AtomicU32) -> ! {
     naked_asm!(
@@ -115,7 +116,7 @@ pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const A
         "xor r10d, r10d",
         "mov eax, 202",
         "syscall",
-        // futex(parked, FUTEX_WAIT, 1), again and again: nobody changes the word
+        // futex(parked, FUTEX_WAIT, 1), in a loop, because no thread changes the word
         "2:",
         "mov rdi, rbx",
         "xor esi, esi",
@@ -127,7 +128,7 @@ pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const A
     )
 }
 
-/// The thread pointer: the base of the thread-local block of the current thread.
+/// Returns the thread pointer: the base of the thread-local block of the current thread.
 #[inline]
 pub(crate) fn thread_pointer() -> usize {
     let base;
@@ -136,26 +137,26 @@ pub(crate) fn thread_pointer() -> usize {
     base
 }
 
-/// The frame pointer of the caller. It is one if this crate is compiled with frame pointers.
+/// Returns the frame pointer of the caller, if this crate is compiled with frame pointers.
 #[inline(always)]
 pub(crate) fn frame_pointer() -> usize {
     let frame;
-    // SAFETY: reads a register.
+    // SAFETY: the instruction only reads a register.
     unsafe { asm!("mov {}, rbp", out(reg) frame, options(nostack, nomem, preserves_flags)) };
     frame
 }
 
-/// The instruction and the frame pointer at which a signal came.
+/// Returns the instruction pointer and the frame pointer at which a signal arrived.
 ///
 /// # Safety
-/// The context of a handler.
+/// `context` must be the context of a signal handler.
 pub(crate) unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RBP as usize] as usize)
 }
 
-/// The code that is written in the place of the first byte of an instruction.
+/// The code that replaces the first byte of an instruction.
 pub(crate) type Code = u8;
 
 /// A breakpoint: `int3`.
@@ -164,32 +165,33 @@ pub(crate) const BREAKPOINT: Code = 0xCC;
 /// Replaces code. Other threads may execute it: they see the old code or the new one.
 ///
 /// # Safety
-/// Code in memory that can be written.
+/// The address must be code in writable memory.
 pub(crate) unsafe fn write_code(address: usize, code: Code) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the code is writable.
     unsafe { (*(address as *const AtomicU8)).store(code, Ordering::SeqCst) };
 }
 
-/// The address of the breakpoint at which a trap came, if it was one.
+/// Returns the address of the breakpoint at which a trap arrived, if the trap was a breakpoint.
 ///
 /// # Safety
-/// The context of a handler.
+/// `context` must be the context of a signal handler.
 pub(crate) unsafe fn trapped_at(context: *const c_void) -> usize {
-    // SAFETY: the caller's. The trap comes behind the byte.
+    // SAFETY: the caller passes the context of a handler. The trap arrives after the byte.
     unsafe { interrupted(context).0.wrapping_sub(1) }
 }
 
 /// Makes the thread continue at an address when the handler returns.
 ///
 /// # Safety
-/// The context of a handler, and an address at which the thread may continue.
+/// `context` must be the context of a signal handler, and the thread must be able to continue at the address.
 pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes the context of a handler.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     registers[libc::REG_RIP as usize] = address as i64;
 }
 
-/// The address of the symbol that is linked with the replacements of std's functions; 0 if they are not linked.
+/// Returns the address of the symbol that is linked with the replacements of std functions, or 0 if they are not
+/// linked.
 #[unsafe(naked)]
 pub(crate) extern "C" fn marker() -> usize {
     naked_asm!(
@@ -199,7 +201,8 @@ pub(crate) extern "C" fn marker() -> usize {
     )
 }
 
-/// The address of the list of the toolchain's variables, which is linked with the replacements; 0 if it is not linked.
+/// Returns the address of the list of the toolchain's variables, which is linked with the replacements. Returns 0 if it
+/// is not linked.
 #[unsafe(naked)]
 pub(crate) extern "C" fn variables_of_toolchain() -> usize {
     naked_asm!(
@@ -209,8 +212,8 @@ pub(crate) extern "C" fn variables_of_toolchain() -> usize {
     )
 }
 
-/// A function by the name that the compiler calls, with so many arguments: passes the address of the return address and
-/// the frame pointer of the caller on, as two more.
+/// Defines a function with the name that the compiler calls, for this number of arguments. It passes two additional
+/// arguments: the address of the return address, and the frame pointer of the caller.
 macro_rules! entry {
     ($name:ident, 1, $to:ident) => { $crate::linux::arch::entry!($name, "rsi", "rdx", $to); };
     ($name:ident, 2, $to:ident) => { $crate::linux::arch::entry!($name, "rdx", "rcx", $to); };
@@ -229,9 +232,10 @@ macro_rules! entry {
     };
 }
 
-/// The same for a compare-exchange, whose six registers are not enough: two memory orders become one number.
+/// Like `entry`, but for a compare-exchange. Six registers are not enough for its arguments, so the two memory orders
+/// become one number.
 ///
-/// It returns to the code for a failure if the carrier has it fail.
+/// The function returns to the code for a failure if the carrier makes the operation fail.
 macro_rules! entry_of_strong {
     ($name:ident, $to:ident) => {
         #[unsafe(no_mangle)]
@@ -242,11 +246,12 @@ macro_rules! entry_of_strong {
                 "or ecx, r8d",
                 "mov r8, rsp",
                 "mov r9, rbp",
-                // For the alignment. Not what was there: see `Thread::registers`.
+                // This push is for the alignment. The value is fixed, because an old one would count as a register: see
+                // `Thread::registers`.
                 "push 0",
                 "call {}",
                 "add rsp, 8",
-                // Moves the return address by the distance, and makes the lowest bit the opposite of the zero flag.
+                // Adds the distance to the return address, and sets the lowest bit to the opposite of the zero flag.
                 "mov rcx, [rsp]",
                 "sar rdx, 1",
                 "lea rcx, [rcx + rdx]",

@@ -1,4 +1,4 @@
-//! Addresses of sockets: from and to the memory of a call.
+//! Socket addresses, and their conversion from and to the memory of a call.
 
 use std::ffi::c_int;
 use std::ptr::copy_nonoverlapping;
@@ -8,7 +8,7 @@ use std::ptr::copy_nonoverlapping;
 pub(crate) enum Address {
     V4([u8; 4], u16),
     V6([u8; 16], u16),
-    /// The name of a Unix socket, which is in no folder. Empty if it has none.
+    /// The name of a Unix socket, without the folder. Empty for an unnamed socket.
     Path(Vec<u8>),
 }
 
@@ -16,7 +16,7 @@ pub(crate) enum Address {
 const PATH: usize = 2;
 
 impl Address {
-    /// The address without a name of a socket of a domain.
+    /// Returns the unspecified address of a domain.
     pub(crate) fn unspecified(domain: c_int) -> Address {
         match domain {
             libc::AF_INET => Address::V4([0; 4], 0),
@@ -25,14 +25,14 @@ impl Address {
         }
     }
 
-    /// Reads the address that a call gives.
+    /// Reads the address that a call passes.
     ///
     /// # Safety
-    /// `size` bytes at `memory` are valid.
+    /// `size` bytes at `memory` must be valid.
     pub(crate) unsafe fn read(memory: *const libc::sockaddr, size: u32) -> Result<Address, c_int> {
         let least = |least: usize| if size as usize >= least { Ok(()) } else { Err(libc::EINVAL) };
         least(size_of::<libc::sa_family_t>())?;
-        // SAFETY: the size is checked; the caller's memory may have any alignment.
+        // SAFETY: the size is checked, and the reads allow any alignment.
         unsafe {
             match c_int::from(memory.cast::<u16>().read_unaligned()) {
                 libc::AF_INET => {
@@ -49,7 +49,7 @@ impl Address {
                 libc::AF_UNIX => {
                     let path = memory.cast::<u8>().add(PATH);
                     let path = std::slice::from_raw_parts(path, size as usize - PATH);
-                    // The name of an abstract socket begins with a zero.
+                    // The name of an abstract socket begins with a zero byte.
                     let end = path.iter().skip(1).position(|byte| *byte == 0).map(|at| at + 1);
                     let is_abstract = path.first() == Some(&0);
                     let end = end.filter(|_| !is_abstract).unwrap_or(path.len());
@@ -60,15 +60,16 @@ impl Address {
         }
     }
 
-    /// Writes the address for a caller, as far as there is room, and its whole size. Nothing if `memory` is null.
+    /// Writes the address for a caller, truncated to the available room, and the whole size. Writes nothing if `memory`
+    /// is null.
     ///
     /// # Safety
-    /// `memory` is null, or valid for as many bytes as `size` says.
+    /// `memory` must be null, or valid for the number of bytes in `size`.
     pub(crate) unsafe fn write(&self, memory: *mut libc::sockaddr, size: *mut u32) {
         if memory.is_null() || size.is_null() {
             return;
         }
-        // SAFETY: the caller's; the structures are plain data.
+        // SAFETY: the caller guarantees the memory, and the structures are plain data.
         unsafe {
             let put = |from: *const u8, whole: usize| {
                 copy_nonoverlapping(from, memory.cast(), whole.min(*size as usize));
@@ -92,7 +93,7 @@ impl Address {
                 Address::Path(path) => {
                     let mut new = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
                     new.extend(path);
-                    // A path ends with a zero, which counts.
+                    // The size of a path includes its final zero byte.
                     new.extend((!path.is_empty() && path[0] != 0).then_some(0));
                     put(new.as_ptr(), new.len());
                 }
@@ -107,7 +108,7 @@ impl Address {
         }
     }
 
-    /// The same address with another port.
+    /// Returns the same address with another port.
     pub(crate) fn with_port(&self, port: u16) -> Address {
         match self {
             Address::V4(address, _) => Address::V4(*address, port),
@@ -116,7 +117,7 @@ impl Address {
         }
     }
 
-    /// Returns `true` for an address of all interfaces.
+    /// Returns `true` for the address of all interfaces.
     pub(crate) fn is_unspecified(&self) -> bool {
         match self {
             Address::V4(address, _) => *address == [0; 4],
@@ -125,7 +126,7 @@ impl Address {
         }
     }
 
-    /// Returns `true` for an address of this computer: of the loopback, unspecified, or a path.
+    /// Returns `true` for an address of this computer: a loopback address, an unspecified address, or a path.
     pub(crate) fn is_local(&self) -> bool {
         let loopback = std::net::Ipv6Addr::LOCALHOST.octets();
         match self {
@@ -135,7 +136,7 @@ impl Address {
         }
     }
 
-    /// The address that a packet to this one is sent to.
+    /// Returns the address at which packets to this address arrive.
     pub(crate) fn target(&self) -> Address {
         match self {
             Address::V4([0, 0, 0, 0], port) => Address::V4([127, 0, 0, 1], *port),
@@ -146,8 +147,8 @@ impl Address {
         }
     }
 
-    /// A number for the users of one socket: equal for all addresses with the same port, or the
-    /// same path. The same in all processes.
+    /// Returns a number for the object of an address. It is equal for all addresses with the same port or the same
+    /// path, and the same in all processes.
     pub(crate) fn hash(&self) -> u64 {
         let (kind, bytes): (u64, &[u8]) = match self {
             Address::V4(..) => (4, &[]),

@@ -1,4 +1,4 @@
-//! Functions of libc that read and write, and how a call becomes an operation on a file.
+//! libc functions that read and write, and the conversion of a call into an operation on a file.
 
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
@@ -15,13 +15,14 @@ use super::stream::Wire;
 use super::transfer::{About, operate};
 use super::{Answer, FIRST, Kind, Net};
 
-/// The current simulated thread, if the descriptor is one of its run.
+/// Returns the current simulated thread, if the descriptor belongs to its run.
 #[inline]
 pub(super) fn caller(descriptor: c_int) -> Option<&'static mut Thread> {
     if descriptor >= FIRST { current() } else { None }
 }
 
-/// Calls `act` with the network of the current run, without a point: no other thread can see it.
+/// Calls `act` with the network of the current run, without a point. No other thread can observe
+/// the action.
 pub(super) fn at_once<R>(thread: &mut Thread, act: impl FnOnce(&mut Net) -> R) -> R {
     outside(|| {
         let path = thread.path;
@@ -33,9 +34,9 @@ pub(super) fn at_once<R>(thread: &mut Thread, act: impl FnOnce(&mut Net) -> R) -
     })
 }
 
-/// The context of a call besides its arguments: the frame pointer of the caller, the name of the
-/// operation, the number of the time limit that applies (0 for receiving, 1 for sending), and
-/// whether it may wait.
+/// The context of a call besides its arguments. It consists of the frame pointer of the caller, the
+/// name of the operation, and the index of its time limit (0 for receiving, 1 for sending). A flag
+/// is true if the call may wait.
 pub(super) struct Call {
     pub(super) frame: usize,
     pub(super) name: &'static str,
@@ -43,7 +44,7 @@ pub(super) struct Call {
     pub(super) waits: bool,
 }
 
-/// Does an operation on the file of a descriptor, as a point of the run.
+/// Performs an operation on the file of a descriptor, as a point of the run.
 pub(super) fn on(
     thread: &mut Thread,
     descriptor: c_int,
@@ -60,12 +61,12 @@ pub(super) fn on(
     let deadline = limit.map(|limit| thread.run().in_nanoseconds(limit));
     operate(thread, call.frame, about, (waits, deadline), |net| match net.files[file] {
         Some(_) => act(net, file),
-        // Another thread has closed it.
+        // Another thread has closed the descriptor.
         None => Err(libc::EBADF),
     })
 }
 
-/// Does an operation on an object, which may differ from the object of a file.
+/// Performs an operation on an object, which may differ from the object of a file.
 pub(super) fn about(
     thread: &mut Thread,
     frame: usize,
@@ -75,7 +76,7 @@ pub(super) fn about(
     operate(thread, frame, about, (false, None), act)
 }
 
-/// The result of a function of libc.
+/// Converts an answer to the result of a libc function.
 pub(super) fn result<T: From<i8> + TryFrom<usize>>(answer: Answer) -> T {
     match answer {
         Ok(number) => T::try_from(number).unwrap_or_else(|_| T::from(0)),
@@ -84,7 +85,7 @@ pub(super) fn result<T: From<i8> + TryFrom<usize>>(answer: Answer) -> T {
 }
 
 impl Net {
-    /// The kind of a file, as users name it.
+    /// Returns the kind of a file by the name that users know.
     pub(super) fn kind_of(&mut self, file: usize) -> &'static str {
         let is_path = |address: &Address| matches!(address, Address::Path(_));
         match &self.file(file).kind {
@@ -106,29 +107,29 @@ impl Net {
     }
 }
 
-/// The memory of a call, as bytes.
+/// Returns the memory of a call as bytes.
 ///
 /// # Safety
-/// Valid for writes of `size` bytes, or empty.
+/// The memory must be valid for writes of `size` bytes, or `size` must be 0.
 unsafe fn target<'a>(memory: *mut c_void, size: usize) -> &'a mut [u8] {
     match size {
         0 => &mut [],
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the memory.
         _ => unsafe { std::slice::from_raw_parts_mut(memory.cast(), size) },
     }
 }
 
 /// # Safety
-/// Like [`target`], for reads.
+/// The memory must be valid for reads of `size` bytes, or `size` must be 0.
 unsafe fn source<'a>(memory: *const c_void, size: usize) -> &'a [u8] {
     match size {
         0 => &[],
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the memory.
         _ => unsafe { std::slice::from_raw_parts(memory.cast(), size) },
     }
 }
 
-/// Receives into the buffers, and tells the sender of a packet.
+/// Receives into the buffers. Also returns the sender of a packet.
 fn receive(
     thread: &mut Thread,
     frame: usize,
@@ -161,7 +162,7 @@ fn receive(
     (answer, sender)
 }
 
-/// Sends the buffers, as one packet to `to` if the socket is one of packets.
+/// Sends the buffers. A datagram socket sends them as one packet to `to`.
 fn send_all(
     thread: &mut Thread,
     frame: usize,
@@ -172,7 +173,7 @@ fn send_all(
 ) -> Answer {
     let waits = flags & libc::MSG_DONTWAIT == 0;
     to.as_ref().map_or(Ok(0), check)?;
-    // A packet that is sent is received by its address: that is the object.
+    // A packet is received by its address, so the address is the object of the operation.
     if let Some(receiver) = at_once(thread, |net| net.receiver(descriptor, to.as_ref())) {
         let (object, kind, may_wait, limit) = receiver;
         let whole = buffers.concat();
@@ -192,7 +193,7 @@ fn send_all(
         [buffer] => Cow::Borrowed(*buffer),
         _ => Cow::Owned(buffers.concat()),
     };
-    // A call that waits writes all, as the kernel's does.
+    // A call that waits writes all bytes, as in the kernel.
     let mut sent = 0;
     loop {
         let call = Call { frame, name: "write", limit: Some(1), waits };
@@ -209,8 +210,9 @@ fn send_all(
 }
 
 impl Net {
-    /// The object of the address that a packet is sent to, the kind of the socket, whether it waits
-    /// for room, and for how long; `None` if the socket is not one of packets.
+    /// Returns the object of the target address of a packet, the kind of the socket, a flag that is
+    /// true if the socket waits for room, and the time limit. Returns `None` if the socket is not a
+    /// datagram socket.
     fn receiver(
         &mut self,
         descriptor: c_int,
@@ -233,12 +235,12 @@ impl Net {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, size: usize) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees the buffer.
         let buffers = vec![unsafe { target(buffer, size) }];
         return result(receive(thread, frame_pointer(), descriptor, buffers, 0).0);
     }
     type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"read", Read)(descriptor, buffer, size) }
 }
 
@@ -250,12 +252,12 @@ unsafe extern "C" fn recv(
     flags: c_int,
 ) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees the buffer.
         let buffers = vec![unsafe { target(buffer, size) }];
         return result(receive(thread, frame_pointer(), descriptor, buffers, flags).0);
     }
     type Receive = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"recv", Receive)(descriptor, buffer, size, flags) }
 }
 
@@ -269,7 +271,7 @@ unsafe extern "C" fn recvfrom(
     length: *mut u32,
 ) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees the memory.
         unsafe {
             let buffers = vec![target(buffer, size)];
             let (answer, sender) = receive(thread, frame_pointer(), descriptor, buffers, flags);
@@ -287,14 +289,14 @@ unsafe extern "C" fn recvfrom(
         *mut libc::sockaddr,
         *mut u32,
     ) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"recvfrom", Receive)(descriptor, buffer, size, flags, address, length) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmsg(descriptor: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's message.
+        // SAFETY: the caller guarantees the message.
         unsafe {
             let message = &mut *message;
             let parts = parts(message.msg_iov, message.msg_iovlen);
@@ -311,16 +313,16 @@ unsafe extern "C" fn recvmsg(descriptor: c_int, message: *mut libc::msghdr, flag
         }
     }
     type Receive = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"recvmsg", Receive)(descriptor, message, flags) }
 }
 
 /// # Safety
-/// As of the structure.
+/// `parts` must point to `count` valid structures.
 unsafe fn parts<'a>(parts: *const libc::iovec, count: usize) -> &'a [libc::iovec] {
     match count {
         0 => &[],
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the array.
         _ => unsafe { std::slice::from_raw_parts(parts, count) },
     }
 }
@@ -328,7 +330,7 @@ unsafe fn parts<'a>(parts: *const libc::iovec, count: usize) -> &'a [libc::iovec
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(descriptor: c_int, vector: *const libc::iovec, count: c_int) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffers.
+        // SAFETY: the caller guarantees the buffers.
         let buffers = unsafe {
             let parts = parts(vector, count as usize).iter();
             parts.map(|part| target(part.iov_base, part.iov_len)).collect()
@@ -336,42 +338,42 @@ unsafe extern "C" fn readv(descriptor: c_int, vector: *const libc::iovec, count:
         return result(receive(thread, frame_pointer(), descriptor, buffers, 0).0);
     }
     type Read = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"readv", Read)(descriptor, vector, count) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(descriptor: c_int, buffer: *const c_void, size: usize) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees the buffer.
         let buffer = unsafe { source(buffer, size) };
         return result(send_all(thread, frame_pointer(), descriptor, &[buffer], 0, None));
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     if unsafe { output::takes(descriptor, buffer, size) } {
         return size as isize;
     }
     type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"write", Write)(descriptor, buffer, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(descriptor: c_int, vector: *const libc::iovec, count: c_int) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffers.
+        // SAFETY: the caller guarantees the buffers.
         let buffers: Vec<&[u8]> = unsafe {
             let parts = parts(vector, count as usize).iter();
             parts.map(|part| source(part.iov_base, part.iov_len)).collect()
         };
         return result(send_all(thread, frame_pointer(), descriptor, &buffers, 0, None));
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     if let Some(size) = unsafe { output::takes_parts(descriptor, vector, count) } {
         return size;
     }
     type Write = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"writev", Write)(descriptor, vector, count) }
 }
 
@@ -383,12 +385,12 @@ unsafe extern "C" fn send(
     flags: c_int,
 ) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees the buffer.
         let buffer = unsafe { source(buffer, size) };
         return result(send_all(thread, frame_pointer(), descriptor, &[buffer], flags, None));
     }
     type Send = unsafe extern "C" fn(c_int, *const c_void, usize, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"send", Send)(descriptor, buffer, size, flags) }
 }
 
@@ -402,7 +404,7 @@ unsafe extern "C" fn sendto(
     length: u32,
 ) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees the memory.
         let (buffer, to) = unsafe {
             let to = (!address.is_null()).then(|| Address::read(address, length));
             (source(buffer, size), to.transpose())
@@ -419,7 +421,7 @@ unsafe extern "C" fn sendto(
         *const libc::sockaddr,
         u32,
     ) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sendto", Send)(descriptor, buffer, size, flags, address, length) }
 }
 
@@ -430,7 +432,7 @@ unsafe extern "C" fn sendmsg(
     flags: c_int,
 ) -> isize {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's message.
+        // SAFETY: the caller guarantees the message.
         unsafe {
             let message = &*message;
             let name = message.msg_name.cast::<libc::sockaddr>();
@@ -438,7 +440,7 @@ unsafe extern "C" fn sendmsg(
             let parts = parts(message.msg_iov, message.msg_iovlen).iter();
             let buffers: Vec<&[u8]> =
                 parts.map(|part| source(part.iov_base, part.iov_len)).collect();
-            // Descriptors are not passed.
+            // Runs do not support passing descriptors.
             let refused = if message.msg_controllen > 0 { Err(libc::EOPNOTSUPP) } else { Ok(0) };
             return result(refused.and_then(|_| {
                 let to = to.transpose()?;
@@ -447,6 +449,6 @@ unsafe extern "C" fn sendmsg(
         }
     }
     type Send = unsafe extern "C" fn(c_int, *const libc::msghdr, c_int) -> isize;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sendmsg", Send)(descriptor, message, flags) }
 }

@@ -1,4 +1,4 @@
-//! Functions of libc that make, name and connect sockets.
+//! libc functions that create, name and connect sockets.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,7 +15,7 @@ use super::sockets::Unbound;
 use super::stream::{Stream, Wire};
 use super::{Answer, Kind, Net};
 
-/// Returns `true` for a kind of socket that the run has.
+/// Returns `true` for a kind of socket that runs simulate.
 fn is_simulated(domain: c_int, kind: c_int) -> bool {
     let inet = matches!(domain, libc::AF_INET | libc::AF_INET6);
     match kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
@@ -43,7 +43,7 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
         note_entered("socket, of another kind than TCP, UDP and Unix streams and packets");
     }
     type Socket = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the arguments are numbers.
     unsafe { real!(c"socket", Socket)(domain, kind, protocol) }
 }
 
@@ -67,18 +67,18 @@ unsafe extern "C" fn socketpair(
                 let ends = net.connection([end(), end()], object);
                 ends.map(|end| net.open(end, nonblocking))
             });
-            // SAFETY: the caller has room for two descriptors.
+            // SAFETY: the caller provides room for two descriptors.
             unsafe { pair.cast::<[c_int; 2]>().write(ends) };
             return 0;
         }
         note_entered("socketpair, of another kind than Unix streams and packets");
     }
     type Pair = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"socketpair", Pair)(domain, kind, protocol, pair) }
 }
 
-/// The object of an address, for the kind of socket that has the descriptor.
+/// Returns the object of an address, for the kind of socket of the descriptor.
 fn object_of(thread: &mut Thread, descriptor: c_int, address: &Address) -> (u64, &'static str) {
     at_once(thread, |net| {
         let file = net.find(descriptor).ok();
@@ -105,7 +105,7 @@ fn object_of(thread: &mut Thread, descriptor: c_int, address: &Address) -> (u64,
 unsafe extern "C" fn bind(descriptor: c_int, address: *const libc::sockaddr, length: u32) -> c_int {
     if let Some(thread) = caller(descriptor) {
         let frame = frame_pointer();
-        // SAFETY: the caller's address.
+        // SAFETY: the caller guarantees the address.
         return result(unsafe { Address::read(address, length) }.and_then(|address| {
             check(&address)?;
             let (object, kind) = object_of(thread, descriptor, &address);
@@ -113,7 +113,7 @@ unsafe extern "C" fn bind(descriptor: c_int, address: *const libc::sockaddr, len
                 let file = net.find(descriptor)?;
                 net.bind(file, address.clone())
             };
-            // A port that no other socket can have asked for is not a point.
+            // A bind to any free port is not a point, because no other socket can have requested the port.
             match address.port() == 0 && !matches!(address, Address::Path(_)) {
                 true => at_once(thread, act),
                 false => about(thread, frame, (object, kind, "bind"), act),
@@ -121,11 +121,11 @@ unsafe extern "C" fn bind(descriptor: c_int, address: *const libc::sockaddr, len
         }));
     }
     type Bind = unsafe extern "C" fn(c_int, *const libc::sockaddr, u32) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"bind", Bind)(descriptor, address, length) }
 }
 
-/// Tells about an address of another computer.
+/// Checks if an address belongs to this computer. Otherwise reports it, and returns an error.
 pub(super) fn check(address: &Address) -> Answer {
     if address.is_local() {
         return Ok(0);
@@ -160,7 +160,7 @@ unsafe extern "C" fn connect(
 ) -> c_int {
     if let Some(thread) = caller(descriptor) {
         let frame = frame_pointer();
-        // SAFETY: the caller's address.
+        // SAFETY: the caller guarantees the address.
         return result(unsafe { Address::read(address, length) }.and_then(|address| {
             check(&address)?;
             let (object, kind) = object_of(thread, descriptor, &address);
@@ -171,7 +171,7 @@ unsafe extern "C" fn connect(
         }));
     }
     type Connect = unsafe extern "C" fn(c_int, *const libc::sockaddr, u32) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"connect", Connect)(descriptor, address, length) }
 }
 
@@ -182,7 +182,7 @@ unsafe extern "C" fn listen(descriptor: c_int, backlog: c_int) -> c_int {
         return result(on(thread, descriptor, call, |net, file| net.listen(file)));
     }
     type Listen = unsafe extern "C" fn(c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the arguments are numbers.
     unsafe { real!(c"listen", Listen)(descriptor, backlog) }
 }
 
@@ -202,13 +202,13 @@ unsafe extern "C" fn accept4(
             Ok(accepted as usize)
         });
         if let Some(remote) = remote {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller guarantees the memory.
             unsafe { remote.write(address, length) };
         }
         return result(answer);
     }
     type Accept = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut u32, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"accept4", Accept)(descriptor, address, length, flags) }
 }
 
@@ -218,7 +218,7 @@ unsafe extern "C" fn accept(
     address: *mut libc::sockaddr,
     length: *mut u32,
 ) -> c_int {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { accept4(descriptor, address, length, 0) }
 }
 
@@ -235,11 +235,11 @@ unsafe extern "C" fn shutdown(descriptor: c_int, how: c_int) -> c_int {
         }));
     }
     type Shutdown = unsafe extern "C" fn(c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the arguments are numbers.
     unsafe { real!(c"shutdown", Shutdown)(descriptor, how) }
 }
 
-/// A function that tells an address of a socket.
+/// Defines a function that returns an address of a socket.
 macro_rules! names {
     ($name:ident, $symbol:literal, $remote:literal) => {
         #[unsafe(no_mangle)]
@@ -255,7 +255,7 @@ macro_rules! names {
                 });
                 return match found {
                     Ok(found) => {
-                        // SAFETY: the caller's memory.
+                        // SAFETY: the caller guarantees the memory.
                         unsafe { found.write(address, length) };
                         0
                     }
@@ -263,7 +263,7 @@ macro_rules! names {
                 };
             }
             type Name = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut u32) -> c_int;
-            // SAFETY: the caller's arguments.
+            // SAFETY: the caller guarantees the arguments.
             unsafe { real!($symbol, Name)(descriptor, address, length) }
         }
     };
@@ -271,7 +271,7 @@ macro_rules! names {
 names!(getsockname, c"getsockname", false);
 names!(getpeername, c"getpeername", true);
 
-/// The time limits of a socket: for receiving, and for sending.
+/// The options for the time limits of a socket: for receiving and for sending.
 const LIMITS: [c_int; 2] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO];
 
 #[unsafe(no_mangle)]
@@ -283,7 +283,7 @@ unsafe extern "C" fn setsockopt(
     length: u32,
 ) -> c_int {
     if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees the memory.
         let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length as usize) };
         return result(at_once(thread, |net| {
             let file = net.find(descriptor)?;
@@ -302,7 +302,7 @@ unsafe extern "C" fn setsockopt(
         }));
     }
     type Set = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, u32) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"setsockopt", Set)(descriptor, level, name, value, length) }
 }
 
@@ -350,7 +350,7 @@ unsafe extern "C" fn getsockopt(
             }),
         };
         if answer.is_ok() {
-            // SAFETY: the caller has room for as many bytes as it says. An option that was not set is zero.
+            // SAFETY: the caller provides room for `*length` bytes. An option that was not set is zero.
             unsafe {
                 let room = *length as usize;
                 bytes.resize(room, 0);
@@ -360,11 +360,11 @@ unsafe extern "C" fn getsockopt(
         return result(answer);
     }
     type Get = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut u32) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"getsockopt", Get)(descriptor, level, name, value, length) }
 }
 
-/// Looks a name up as it is. The state that libc keeps of it outlives the run.
+/// Looks up a name in the real way. libc's state for this outlives the run.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getaddrinfo(
     node: *const c_char,
@@ -378,6 +378,6 @@ unsafe extern "C" fn getaddrinfo(
         *const libc::addrinfo,
         *mut *mut libc::addrinfo,
     ) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     outside(|| unsafe { real!(c"getaddrinfo", LookUp)(node, service, hints, found) })
 }

@@ -1,5 +1,5 @@
-//! Sockets that receive packets. UDP: a packet to an address without a socket is lost, and so is one to a socket with a
-//! full queue. [Unix sockets](super::unix) send theirs in another way.
+//! Datagram sockets. For UDP, a packet is lost if its address has no socket, or a socket with a full queue. [Unix
+//! sockets](super::unix) send packets in another way.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -7,23 +7,23 @@ use std::ffi::c_int;
 use super::address::Address;
 use super::{Answer, ERR, Events, IN, Kind, Net, OUT};
 
-/// The number of packets that a socket keeps.
+/// The maximum number of packets in the queue of a socket.
 const PACKETS: usize = 256;
-/// The largest packet.
+/// The maximum size of a packet.
 const LARGEST: usize = 65_507;
 
-/// A socket of packets.
+/// A datagram socket.
 pub(super) struct Datagram {
     pub(super) local: Address,
-    /// The address that it is connected to.
+    /// The address to which the socket is connected.
     pub(super) remote: Option<Address>,
-    /// The socket that a Unix socket is connected to. It may be closed.
+    /// The peer of a connected Unix socket. The peer may be closed.
     pub(super) peer: Option<usize>,
-    /// A Unix socket was shut for reading, or for writing.
+    /// True if a Unix socket was shut down for reading, or for writing.
     pub(super) shut: [bool; 2],
-    /// Packets with their senders.
+    /// The received packets with their senders.
     pub(super) packets: VecDeque<(Address, Vec<u8>)>,
-    /// An error that the next call returns; 0 for none.
+    /// An error that the next call returns; 0 for no error.
     pub(super) error: c_int,
 }
 
@@ -44,7 +44,7 @@ impl Datagram {
         readable | OUT | if failed { ERR } else { 0 }
     }
 
-    /// The size of the next packet.
+    /// Returns the size of the next packet.
     pub(super) fn readable(&self) -> usize {
         self.packets.front().map_or(0, |(_, bytes)| bytes.len())
     }
@@ -58,7 +58,7 @@ impl Net {
         }
     }
 
-    /// Takes the next packet. Returns its size, cut to the room, and the sender.
+    /// Takes the next packet. Returns its size, truncated to the room, and the sender.
     pub(super) fn receive(
         &mut self,
         file: usize,
@@ -90,7 +90,7 @@ impl Net {
         Ok((size, sender))
     }
 
-    /// Sends a packet, to the address that the socket is connected to unless one is given.
+    /// Sends a packet to `to` or, if `to` is `None`, to the address to which the socket is connected.
     pub(super) fn send(&mut self, file: usize, from: &[u8], to: Option<Address>) -> Answer {
         let socket = self.datagram(file)?;
         if socket.error != 0 {

@@ -1,20 +1,20 @@
-//! The network of a run: sockets, pipes, events and the files that wait for them (epoll), in memory.
+//! The network of a run, in memory: sockets, pipes, events, and the epoll files that wait for them.
 //!
-//! Descriptors of a run are numbers from [`FIRST`] on, which the kernel does not know. Whatever a run opens ends with
-//! it. Each file belongs to an *object* of the run, by key: both ends of a connection to one, a
-//! listener and its peers to the object of the listener's address. A call on a file is an operation
-//! on its object.
+//! Descriptors of a run are numbers from [`FIRST`] on, which the kernel does not use. Files that a run opens end with
+//! the run. Each file belongs to an *object* of the run, which is identified by a key. Both ends of a connection belong
+//! to one object. A listener and its peers belong to the object of the listener's address. A call on a file is an
+//! operation on its object.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `mod.rs` | files, descriptors, objects |
 //! | `stream.rs` | connections: TCP, Unix sockets, pipes |
 //! | `sockets.rs` | names: bind, listen, connect, accept |
-//! | `datagram.rs` | sockets of packets: UDP |
-//! | `unix.rs` | Unix sockets of packets, names of Unix sockets |
-//! | `epoll.rs` | events of files, and who waits for them |
+//! | `datagram.rs` | datagram sockets: UDP |
+//! | `unix.rs` | Unix datagram sockets, names of Unix sockets |
+//! | `epoll.rs` | events of files, and the files that wait for them |
 //! | `address.rs` | addresses |
-//! | `transfer.rs` | an operation as a request of a thread |
+//! | `transfer.rs` | an operation as a request by a thread |
 //! | `calls.rs`, `calls_of_sockets.rs`, `calls_of_files.rs` | functions of libc |
 
 mod address;
@@ -31,7 +31,7 @@ mod unix;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-/// The functions of libc that programs call by the number of their system call, too.
+/// The libc functions that programs also call by system call number.
 pub(super) mod by_number {
     pub(in super::super) use super::calls_of_files::{epoll_pwait2, eventfd, timerfd_create};
 }
@@ -44,13 +44,13 @@ use self::sockets::{Listener, Unbound};
 use self::stream::Stream;
 use self::unix::Names;
 
-/// The answer of a call: a number, or an error number.
+/// The answer to a call: a number, or an error number.
 type Answer = Result<usize, c_int>;
 
 /// The lowest descriptor of a run.
 pub(crate) const FIRST: c_int = 1 << 20;
 
-/// The readiness of a file, as epoll numbers it.
+/// The readiness of a file, with the bits of epoll.
 type Events = u32;
 const IN: Events = (libc::EPOLLIN | libc::EPOLLRDNORM) as Events;
 const OUT: Events = (libc::EPOLLOUT | libc::EPOLLWRNORM) as Events;
@@ -61,16 +61,16 @@ const ERR: Events = libc::EPOLLERR as Events;
 /// An open file.
 struct File {
     kind: Kind,
-    /// The object that it belongs to.
+    /// The object to which the file belongs.
     object: u64,
     nonblocking: bool,
-    /// The number of descriptors.
+    /// The number of descriptors of the file.
     descriptors: usize,
-    /// The epoll files that it is registered with, and the descriptor there.
+    /// The epoll files with which the file is registered, each with the registered descriptor.
     watchers: Vec<(usize, c_int)>,
-    /// The nanoseconds after which a receiving or sending call gives up.
+    /// The nanoseconds after which a receiving or sending call times out.
     timeouts: [Option<u64>; 2],
-    /// Options of a socket, by level and name: kept, and of no effect unless the code says so.
+    /// The options of a socket, by level and name. They are stored, but have no effect unless the code uses them.
     options: BTreeMap<(c_int, c_int), Vec<u8>>,
 }
 
@@ -86,48 +86,49 @@ enum Kind {
 /// All files of a run.
 #[derive(Default)]
 pub(crate) struct Net {
-    /// The files by number. A number is not used again.
+    /// The files by number. A number is not reused.
     files: Vec<Option<File>>,
-    /// The file of each descriptor, from [`FIRST`] on.
+    /// The file of each descriptor. The first entry belongs to [`FIRST`].
     descriptors: Vec<Option<usize>>,
-    /// The sockets that have a name; `true` for streams.
+    /// The sockets that have a name. The flag is `true` for stream sockets.
     names: BTreeMap<(bool, Address), usize>,
-    /// The files of names.
+    /// The files in the file system that are names of Unix sockets.
     name_files: Names,
     /// The number of changes of each object.
     versions: BTreeMap<u64, u64>,
     /// The objects changed by the current operation.
     changed: Vec<u64>,
-    /// The number of objects that each thread has made, by its path.
+    /// The number of objects that each thread has created, by path of the thread.
     made: BTreeMap<u64, u64>,
-    /// The path of the thread that operates.
+    /// The path of the thread that performs the current operation.
     path: u64,
-    /// The effect of the last operation that was a request.
+    /// The effect of the last requested operation.
     effect: Option<Effect>,
 }
 
-/// Set in the keys of objects: no address of memory has it.
+/// The bit that is set in the keys of objects, and in no address of memory.
 const KEY: u64 = 1 << 62;
 
 impl Net {
-    /// Does the operation that a thread has requested.
+    /// Performs the operation that a thread has requested.
     ///
     /// # Safety
-    /// The thread waits in this request.
+    /// The thread must be waiting in this request.
     pub(crate) unsafe fn perform(net: *mut Net, transfer: Transfer) -> Effect {
-        // SAFETY: the caller's. The operation uses the network and ends before it is read here.
+        // SAFETY: the caller guarantees that the thread waits. The operation uses the network, and ends before this
+        // function reads it.
         unsafe {
             transfer.call.call();
             (*net).effect.take().expect("an operation has an effect")
         }
     }
 
-    /// The number of changes of an object.
+    /// Returns the number of changes of an object.
     pub(crate) fn version(&self, object: u64) -> u64 {
         self.versions.get(&object).copied().unwrap_or(0)
     }
 
-    /// The key of a new object: it depends on what the thread has made before and on no other thread.
+    /// Returns the key of a new object. It depends on the earlier objects of the thread, but not on other threads.
     fn new_object(&mut self) -> u64 {
         let made = self.made.entry(self.path).or_default();
         *made += 1;
@@ -135,7 +136,7 @@ impl Net {
         (mixed >> 3) | KEY
     }
 
-    /// The key of the object of an address.
+    /// Returns the key of the object of an address.
     fn object_of(address: &Address, is_stream: bool) -> u64 {
         (address.hash().rotate_left(u32::from(is_stream)) >> 3) | KEY
     }
@@ -154,14 +155,14 @@ impl Net {
         self.files.len() - 1
     }
 
-    /// A descriptor of a file: the lowest that is free.
+    /// Opens a descriptor for a file: the lowest free number.
     fn open(&mut self, file: usize, nonblocking: bool) -> c_int {
         let entry = self.file(file);
         entry.nonblocking = nonblocking;
         self.duplicate(file)
     }
 
-    /// One more descriptor of a file.
+    /// Opens another descriptor for a file.
     fn duplicate(&mut self, file: usize) -> c_int {
         self.file(file).descriptors += 1;
         let free = self.descriptors.iter().position(Option::is_none);
@@ -173,16 +174,16 @@ impl Net {
         FIRST + at as c_int
     }
 
-    /// The file of a descriptor.
+    /// Returns the file of a descriptor.
     fn find(&self, descriptor: c_int) -> Result<usize, c_int> {
         let at = descriptor.checked_sub(FIRST).and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| *self.descriptors.get(at)?).ok_or(libc::EBADF)
     }
 
-    /// An open file.
+    /// Returns an open file.
     ///
     /// # Panics
-    /// If it is closed.
+    /// Panics if the file is closed.
     fn file(&mut self, file: usize) -> &mut File {
         self.files[file].as_mut().expect("the file is open")
     }
@@ -205,7 +206,7 @@ impl Net {
         }
     }
 
-    /// The events that a file is ready for.
+    /// Returns the events for which a file is ready.
     fn readiness(&self, file: usize) -> Events {
         let Some(entry) = &self.files[file] else { return 0 };
         match &entry.kind {
@@ -227,7 +228,7 @@ impl Net {
         }
     }
 
-    /// Reads from a file; leaves what it reads there if it peeks.
+    /// Reads from a file. If `peeks` is true, the bytes remain in the file.
     fn read(&mut self, file: usize, into: &mut [u8], peeks: bool) -> Answer {
         match &mut self.file(file).kind {
             Kind::Stream(_) => self.read_stream(file, into, peeks),
@@ -248,7 +249,7 @@ impl Net {
         }
     }
 
-    /// Writes to a file, as much as there is room for.
+    /// Writes to a file, up to the available room.
     fn write(&mut self, file: usize, from: &[u8]) -> Answer {
         match &mut self.file(file).kind {
             Kind::Stream(_) => self.write_stream(file, from),
@@ -282,7 +283,7 @@ impl Net {
         Ok(0)
     }
 
-    /// Ends a file that has no descriptor.
+    /// Ends a file that has no descriptors.
     fn end(&mut self, file: usize) {
         let Some(File { kind, object, watchers, options, .. }) = self.files[file].take() else {
             return;
@@ -292,12 +293,12 @@ impl Net {
         }
         self.names.retain(|_, named| *named != file);
         let linger = options.get(&(libc::SOL_SOCKET, libc::SO_LINGER));
-        // On, with no time: the connection is reset.
+        // If the option is on with time 0, the connection is reset.
         let is_reset = linger.is_some_and(|linger| linger[..8] == [1, 0, 0, 0, 0, 0, 0, 0]);
         match kind {
             Kind::Stream(stream) => self.end_stream(stream, is_reset),
             Kind::Listener(listener) => {
-                // Whoever is connected and was not accepted is reset.
+                // The listener resets connections that were not accepted.
                 for waiting in listener.waiting {
                     let kind = self.files[waiting].take().map(|file| file.kind);
                     if let Some(Kind::Stream(stream)) = kind {

@@ -8,10 +8,10 @@ use super::stream::{Stream, Wire};
 use super::unix::is_file;
 use super::{Answer, Events, HUP, IN, Kind, Net, OUT};
 
-/// The first port that a socket without one may get, and their number.
+/// The first port for a socket without a requested port, and the number of such ports.
 const PORTS: (u16, u16) = (32_768, 28_232);
 
-/// A socket of connections that is neither connected nor listens.
+/// A stream socket that neither is connected nor listens.
 pub(super) struct Unbound {
     pub(super) domain: c_int,
     pub(super) local: Address,
@@ -26,7 +26,7 @@ impl Unbound {
 /// A socket that listens.
 pub(super) struct Listener {
     pub(super) local: Address,
-    /// Ends of connections that were not accepted.
+    /// The local ends of connections that were not accepted.
     pub(super) waiting: VecDeque<usize>,
 }
 
@@ -37,7 +37,7 @@ impl Listener {
 }
 
 impl Net {
-    /// The socket that receives packets to an address.
+    /// Returns the socket that receives packets for an address.
     pub(super) fn named(&self, is_stream: bool, address: &Address) -> Option<usize> {
         let unspecified = match address {
             Address::V4(_, port) => Address::V4([0; 4], *port),
@@ -48,7 +48,8 @@ impl Net {
         exact.or_else(|| self.names.get(&(is_stream, unspecified))).copied()
     }
 
-    /// A free port. It depends on what the thread has made before, and on other threads only if they have taken it.
+    /// Returns a free port. It depends on the earlier objects of the thread, and on other threads only if they use the
+    /// port.
     fn free_port(&mut self, is_stream: bool) -> Result<u16, c_int> {
         let start = (self.new_object() % u64::from(PORTS.1)) as u16;
         let is_free = |port: &u16| {
@@ -58,7 +59,7 @@ impl Net {
         ports.find(is_free).ok_or(libc::EADDRINUSE)
     }
 
-    /// Gives a socket of packets a port.
+    /// Binds a datagram socket to a port.
     pub(super) fn name_anew(&mut self, file: usize) -> Result<(), c_int> {
         let local = self.datagram(file)?.local.clone();
         self.bind(file, local).map(drop)
@@ -128,7 +129,8 @@ impl Net {
         Ok(0)
     }
 
-    /// Connects. An error `EINPROGRESS` tells that the connection, of a socket that does not wait, is made.
+    /// Connects a socket. If the socket is nonblocking, the error `EINPROGRESS` means that the connection is
+    /// established.
     pub(super) fn connect(&mut self, file: usize, to: Address) -> Answer {
         if let Kind::Datagram(datagram) = &mut self.file(file).kind {
             if datagram.is_unix() {
@@ -177,7 +179,7 @@ impl Net {
         own.peer = Some(accepted);
         self.stream(accepted).peer = Some(file);
         if !matches!(local, Address::Path(_)) {
-            // Its port is taken as long as it is open.
+            // The port stays in use while the socket is open.
             self.names.entry((true, local)).or_insert(file);
         }
         let entry = self.file(file);
@@ -191,7 +193,7 @@ impl Net {
         if waits { Ok(0) } else { Err(libc::EINPROGRESS) }
     }
 
-    /// Takes the first connection that was not accepted. Returns its descriptor, and the address of the other end.
+    /// Accepts the first waiting connection. Returns its descriptor, and the address of the other end.
     pub(super) fn accept(
         &mut self,
         file: usize,
@@ -206,7 +208,7 @@ impl Net {
         Ok((self.open(accepted, nonblocking), remote))
     }
 
-    /// The address of a socket, or of the other end.
+    /// Returns the address of a socket, or of the other end.
     pub(super) fn address(&mut self, file: usize, remote: bool) -> Result<Address, c_int> {
         match (&self.file(file).kind, remote) {
             (Kind::Unbound(unbound), false) => Ok(unbound.local.clone()),
@@ -224,7 +226,7 @@ impl Net {
     }
 }
 
-/// Returns `true` if a socket with this address was not bound.
+/// Returns `true` if a socket with this address is not bound.
 pub(super) fn is_unnamed(address: &Address) -> bool {
     match address {
         Address::Path(path) => path.is_empty(),

@@ -1,5 +1,5 @@
-//! Connections: two ends, each with the bytes that it has received. TCP, Unix sockets and pipes:
-//! they differ in what one end sees when the other end closes.
+//! Connections. Each of the two ends contains the bytes that it has received. TCP, Unix sockets and pipes differ in
+//! what an end sees when the other end closes.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -7,10 +7,10 @@ use std::ffi::c_int;
 use super::address::Address;
 use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP};
 
-/// The bytes that an end keeps before the other one has to wait.
+/// The number of bytes in the buffer of an end before the other end must wait.
 const CAPACITY: usize = 1 << 16;
 
-/// A pipe takes so many bytes as a whole.
+/// The maximum number of bytes that a pipe accepts atomically.
 const WHOLE: usize = 4096;
 
 /// The kind of a connection.
@@ -18,27 +18,27 @@ const WHOLE: usize = 4096;
 pub(super) enum Wire {
     Tcp,
     Unix,
-    /// The end of a pipe that is read.
+    /// The read end of a pipe.
     Source,
-    /// The end of a pipe that is written.
+    /// The write end of a pipe.
     Sink,
 }
 
 /// One end of a connection.
 pub(super) struct Stream {
     pub(super) wire: Wire,
-    /// The other end: `None` if it has ended.
+    /// The other end; `None` if it has ended.
     pub(super) peer: Option<usize>,
     input: VecDeque<u8>,
-    /// The sizes of the writes that the input has come by: a Unix socket tells its writer of each that is read.
+    /// The sizes of the writes that are in the input. A Unix socket notifies its writer when a whole write was read.
     parts: VecDeque<usize>,
-    /// The other end sends no more.
+    /// True if the other end sends no more bytes.
     finished: bool,
-    /// This end was shut for reading, or for writing.
+    /// True if this end was shut down for reading, or for writing.
     shut: [bool; 2],
-    /// An error that the next call returns; 0 for none.
+    /// An error that the next call returns; 0 for no error.
     pub(super) error: c_int,
-    /// A write found no room: the end is notified when there is room.
+    /// True if a write found no room. The end is then notified when there is room.
     wants_room: bool,
     pub(super) local: Address,
     pub(super) remote: Address,
@@ -55,7 +55,7 @@ impl Stream {
         self.finished || self.shut[0] || self.peer.is_none()
     }
 
-    /// Takes bytes that were read. Returns `true` if they are the last ones of a write.
+    /// Removes bytes that were read. Returns `true` if this completes a write.
     fn take(&mut self, size: usize) -> bool {
         self.input.drain(..size);
         let (mut left, mut ends) = (size, false);
@@ -70,14 +70,14 @@ impl Stream {
         ends
     }
 
-    /// The number of bytes that can be read.
+    /// Returns the number of bytes that can be read.
     pub(super) fn readable(&self) -> usize {
         self.input.len()
     }
 }
 
 impl Net {
-    /// Two ends of a new connection.
+    /// Returns the two ends of a new connection.
     pub(super) fn connection(&mut self, ends: [Stream; 2], object: u64) -> [usize; 2] {
         let [one, two] = ends.map(|end| self.add(Kind::Stream(end), object));
         self.stream(one).peer = Some(two);
@@ -92,7 +92,7 @@ impl Net {
         }
     }
 
-    /// The room that an end has for bytes of the other one.
+    /// Returns the room of an end for bytes from the other end.
     fn room(&self, peer: Option<usize>) -> usize {
         let peer = peer.and_then(|peer| self.files[peer].as_ref());
         match peer.map(|peer| &peer.kind) {
@@ -167,7 +167,7 @@ impl Net {
         let ended =
             peer.is_none_or(|peer| wire == Wire::Tcp && self.stream(peer).shut == [true; 2]);
         if ended && !from.is_empty() {
-            // The packet is sent, and the other host says that there is no such connection.
+            // The packet is sent, but the other host replies that the connection does not exist.
             peer.into_iter().for_each(|peer| self.reset(peer));
             self.reset(file);
             return Ok(from.len());
@@ -180,7 +180,7 @@ impl Net {
             return Err(libc::EAGAIN);
         }
         let size = from.len().min(room);
-        // As in the kernel, also after a part: whoever has written one may wait for room at once.
+        // As in the kernel, this also happens after a partial write, because the writer may wait for room at once.
         self.stream(file).wants_room = size < from.len();
         let input = self.stream(peer);
         input.input.extend(&from[..size]);
@@ -191,7 +191,7 @@ impl Net {
         Ok(size)
     }
 
-    /// Ends the connection at one end, because of a packet that the other one does not take.
+    /// Resets one end of a connection, because the other end has rejected a packet.
     fn reset(&mut self, file: usize) {
         let stream = self.stream(file);
         stream.error = if stream.finished { libc::EPIPE } else { libc::ECONNRESET };
@@ -199,7 +199,7 @@ impl Net {
         self.notify(file, IN | OUT | RDHUP | HUP | ERR);
     }
 
-    /// Shuts an end, for reading, writing or both.
+    /// Shuts down an end for reading, writing or both.
     pub(super) fn shut_down(&mut self, file: usize, [reads, writes]: [bool; 2]) -> Answer {
         let stream = self.stream(file);
         let peer = stream.peer;
@@ -215,7 +215,7 @@ impl Net {
             let is_unix = peer_end.wire == Wire::Unix;
             let is_news = writes && !peer_end.finished;
             peer_end.finished |= writes;
-            // A Unix socket is notified that the other one reads no more, a host is not.
+            // A Unix socket is notified that the other end no longer reads, but a TCP host is not.
             peer_end.shut[1] |= reads && is_unix;
             if is_news || is_unix {
                 self.notify(peer, IN | OUT | RDHUP | HUP);
@@ -224,19 +224,19 @@ impl Net {
         Ok(0)
     }
 
-    /// Ends one end, which has no descriptor.
+    /// Closes an end of a connection that has no descriptor.
     pub(super) fn end_stream(&mut self, stream: Stream, is_reset: bool) {
         let Some(peer) = stream.peer else { return };
         let left = !stream.input.is_empty() && matches!(stream.wire, Wire::Tcp | Wire::Unix);
         let other = self.stream(peer);
         other.peer = None;
         if is_reset || left {
-            // Bytes that nobody has read: the other end is notified.
+            // The other end is notified if bytes were not read.
             let half = other.finished && other.wire == Wire::Tcp;
             other.error = if half { libc::EPIPE } else { libc::ECONNRESET };
             other.shut[1] = true;
         } else if std::mem::replace(&mut other.finished, true) && stream.wire == Wire::Tcp {
-            // It was notified when the end was shut.
+            // The other end was already notified by the shutdown.
             return;
         }
         self.notify(peer, IN | OUT | RDHUP | HUP | ERR);

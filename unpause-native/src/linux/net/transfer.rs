@@ -1,22 +1,23 @@
-//! An operation on a file of the run, as a request of the thread that calls: the carrier does it in its turn.
+//! An operation on a file of the run, as a request of the calling thread. The carrier performs the operation in the
+//! turn of the thread.
 
 use super::super::orders;
 use super::super::request::{Call, Request};
 use super::super::thread::{Thread, outside};
 use super::{Answer, Net};
 
-/// An operation on a file. The carrier does it with
-/// [`Execution::perform_transfer`](crate::Execution::perform_transfer). If it cannot be done, it waits until its object
-/// has changed, and does it again. The thread is resumed with 0, or with 1 if it has waited too long.
+/// An operation on a file. The carrier performs it with
+/// [`Execution::perform_transfer`](crate::Execution::perform_transfer). If this is not possible yet, the carrier waits
+/// until the object has changed, and tries again. The thread is resumed with 0, or with 1 if the wait has timed out.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// The key of the object, the same in all runs of a schedule: of a connection, of an address, of an event.
+    /// The key of the object (a connection, an address or an event). It is the same in all runs of a schedule.
     pub object: u64,
-    /// The kind of object: `TcpStream`.
+    /// The kind of object, for example `TcpStream`.
     pub kind: &'static str,
-    /// The operation: `read`.
+    /// The name of the operation, for example `read`.
     pub name: &'static str,
-    /// The virtual time in nanoseconds at which the thread does not wait any more.
+    /// The virtual time, in nanoseconds, at which the wait of the thread times out.
     pub deadline: Option<u64>,
     pub(crate) call: Call,
 }
@@ -24,21 +25,21 @@ pub struct Transfer {
 /// The effect of an operation on a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// It was done.
+    /// The operation was performed.
     Done {
-        /// The answer of the function; an error as a negative number.
+        /// The result of the function; an error is a negative number.
         answer: i64,
-        /// The objects that were changed. Whoever waits for one of them can try again.
+        /// The objects that were changed. Threads that wait for them can try again.
         changed: Vec<u64>,
     },
-    /// It must wait for a change of its object.
+    /// The operation must wait for a change of its object.
     Waits {
         /// The number of changes so far.
         version: u64,
     },
 }
 
-/// An operation in the frame of the thread that calls.
+/// An operation, stored in the stack frame of the calling thread.
 struct Slot<F> {
     act: F,
     object: u64,
@@ -48,11 +49,11 @@ struct Slot<F> {
     answer: Answer,
 }
 
-/// The object of an operation, its kind and its name.
+/// The object of an operation, the kind of the object, and the name of the operation.
 pub(super) type About = (u64, &'static str, &'static str);
 
-/// Does `act` in the turn of the thread. While it returns `EAGAIN`, waits for changes of the object if `waits` is
-/// true, until the deadline. The answer is then `EAGAIN` as well.
+/// Performs `act` in the turn of the thread. While `act` returns `EAGAIN` and `waits` is true, waits for changes of the
+/// object, until the deadline. The answer after the deadline is `EAGAIN`.
 pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     thread: &mut Thread,
     frame: usize,
@@ -61,10 +62,10 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     act: F,
 ) -> Answer {
     unsafe fn call<F: FnMut(&mut Net) -> Answer>(slot: *mut ()) {
-        // SAFETY: the slot of the thread that waits below. The network belongs to its run. No
-        // thread uses it while the carrier runs.
+        // SAFETY: the slot belongs to the thread that waits below, and the network belongs to its run. No thread uses
+        // them while the carrier runs.
         let slot = unsafe { &mut *slot.cast::<Slot<F>>() };
-        // SAFETY: the same.
+        // SAFETY: the same reason.
         let net = unsafe { &mut *slot.net };
         net.path = slot.path;
         slot.answer = (slot.act)(net);
@@ -83,7 +84,7 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     let call = Call::new(typed(&slot), (&raw mut slot).cast());
     let transfer = Transfer { object, kind, name, deadline, call };
     let number = thread.number;
-    // Any two calls are ordered, in the order of the calls: more than programs rely on.
+    // Any two calls are ordered by happens-before, in the order of the calls. Programs may rely on less.
     if let Some(orders) = orders::orders() {
         outside(|| orders.publish(number, orders::FILES));
     }

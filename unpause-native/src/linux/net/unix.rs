@@ -1,8 +1,8 @@
-//! Unix sockets of packets, and the names of Unix sockets.
+//! Unix datagram sockets, and the names of Unix sockets.
 //!
-//! No packet is lost: a sender waits for room. A socket need not have a name, so a socket knows the other one by its
-//! file. A name is a file in a folder, as the kernel makes one, so a program finds and removes it by the functions for
-//! files: whoever connects to the name of a closed socket is refused. The run removes the files that it leaves.
+//! No packet is lost, because a sender waits for room. A socket need not have a name, so a socket refers to its peer by
+//! file. As in the kernel, a name is a file in a folder, so a program finds and removes it with the functions for
+//! files. A connection to the name of a closed socket is refused. The run removes the files that it leaves.
 
 use std::ffi::{CString, c_int};
 use std::io;
@@ -11,24 +11,24 @@ use super::address::Address;
 use super::datagram::Datagram;
 use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP};
 
-/// The packets for a socket that is not connected to the sender: the kernel's limit of 10, and one more.
+/// The maximum number of packets in a socket that is not connected to the sender: the kernel's limit of 10, plus one.
 const PACKETS: usize = 11;
-/// The bytes that are on the way between two sockets that are connected to each other.
+/// The maximum number of bytes in transit between two sockets that are connected to each other.
 const BYTES: usize = 212_992;
-/// The bytes that a packet takes besides its content.
+/// The number of bytes that a packet occupies in addition to its content.
 const HEAD: usize = 768;
-/// The largest packet.
+/// The maximum size of a packet.
 const LARGEST: usize = BYTES - 32;
 
-/// The files that are names of the run's sockets, with their numbers in the file system.
+/// The files that are names of the run's sockets, with their inode numbers.
 #[derive(Default)]
 pub(super) struct Names(Vec<(CString, libc::ino_t)>);
 
 impl Names {
-    /// Makes the file of a name.
+    /// Creates the file of a name.
     pub(super) fn add(&mut self, path: &[u8]) -> Result<(), c_int> {
         let path = CString::new(path).map_err(|_| libc::EINVAL)?;
-        // SAFETY: a call of the system with a text.
+        // SAFETY: a system call with a string.
         if unsafe { libc::mknod(path.as_ptr(), libc::S_IFSOCK | 0o777, 0) } != 0 {
             return Err(match io::Error::last_os_error().raw_os_error() {
                 Some(libc::EEXIST) => libc::EADDRINUSE,
@@ -44,18 +44,18 @@ impl Names {
 impl Drop for Names {
     fn drop(&mut self) {
         for (path, made) in self.0.drain(..) {
-            // The program may have removed it, and may have another file there.
+            // The program may have removed the file, and created another file with this path.
             if number(&path) == Some(made) {
-                // SAFETY: a call of the system with a text.
+                // SAFETY: a system call with a string.
                 unsafe { libc::unlink(path.as_ptr()) };
             }
         }
     }
 }
 
-/// The number of a file in its file system. `None` if there is none with this path.
+/// Returns the inode number of a file. `None` if the path does not exist.
 fn number(path: &CString) -> Option<libc::ino_t> {
-    // SAFETY: all bytes zero are a value of the type; a call of the system with a text and room for the answer.
+    // SAFETY: the type allows all bytes to be zero. The system call takes a string, and there is room for the result.
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         (libc::lstat(path.as_ptr(), &mut status) == 0).then_some(status.st_ino)
@@ -63,7 +63,7 @@ fn number(path: &CString) -> Option<libc::ino_t> {
 }
 
 impl Net {
-    /// The socket with a name, for a socket that is one of streams or of packets.
+    /// Returns the socket with a name, for a stream socket or a datagram socket.
     pub(super) fn at_path(&self, is_stream: bool, name: &Address) -> Result<usize, c_int> {
         let found = |is_stream| self.names.get(&(is_stream, name.clone())).copied();
         let Address::Path(path) = name else { return Err(libc::EINVAL) };
@@ -77,7 +77,7 @@ impl Net {
         found(is_stream).ok_or(libc::ECONNREFUSED)
     }
 
-    /// Two sockets of packets that are connected to each other.
+    /// Returns two datagram sockets that are connected to each other.
     pub(super) fn pair_of_packets(&mut self) -> [usize; 2] {
         let ends = [(); 2].map(|()| {
             let object = self.new_object();
@@ -93,7 +93,7 @@ impl Net {
         ends
     }
 
-    /// Connects a socket of packets to a name. Packets of another socket that it was connected to are lost.
+    /// Connects a datagram socket to a name. Packets from a previous peer are lost.
     pub(super) fn connect_packets(&mut self, file: usize, to: Address) -> Answer {
         let other = self.at_path(false, &to)?;
         if self.datagram(other)?.peer.is_some_and(|peer| peer != file) {
@@ -115,7 +115,7 @@ impl Net {
         Ok(0)
     }
 
-    /// Sends a packet to a name, or else to the socket that this one is connected to.
+    /// Sends a packet to a name or, without a name, to the peer of the socket.
     pub(super) fn send_packet(&mut self, file: usize, from: &[u8], to: Option<&Address>) -> Answer {
         let socket = self.datagram(file)?;
         let (sender, peer) = (socket.local.clone(), socket.peer);
@@ -130,7 +130,7 @@ impl Net {
             None => peer.ok_or(libc::ENOTCONN)?,
         };
         let Some(Kind::Datagram(socket)) = self.kind(receiver) else {
-            // It is closed.
+            // The peer is closed.
             let socket = self.datagram(file)?;
             (socket.peer, socket.remote) = (None, None);
             self.notify(file, 0);
@@ -150,7 +150,8 @@ impl Net {
         Ok(from.len())
     }
 
-    /// The connected sockets without room for a packet. If this socket is closed: all connected sockets.
+    /// Returns the connected sockets without room for a packet. If this socket is closed, returns all connected
+    /// sockets.
     pub(super) fn without_room(&self, file: usize) -> Vec<usize> {
         let waits = |other: &usize| match self.kind(*other) {
             Some(Kind::Datagram(socket)) if socket.peer == Some(file) => match self.kind(file) {
@@ -162,7 +163,7 @@ impl Net {
         (0..self.files.len()).filter(waits).collect()
     }
 
-    /// Shuts a socket of packets for reading, writing or both. The other socket is not notified.
+    /// Shuts down a datagram socket for reading, writing or both. The peer is not notified.
     pub(super) fn shut_packets(&mut self, file: usize, [reads, writes]: [bool; 2]) -> Answer {
         let socket = self.datagram(file)?;
         if socket.peer.is_none() {
@@ -174,7 +175,7 @@ impl Net {
         Ok(0)
     }
 
-    /// The readiness of a Unix socket of packets: it cannot be written if the other one has no room.
+    /// Returns the readiness of a Unix datagram socket. It is not writable if its peer has no room.
     pub(super) fn readiness_of_packets(&self, file: usize, socket: &Datagram) -> Events {
         let receiver = socket.peer.and_then(|peer| self.kind(peer));
         let is_full = matches!(receiver, Some(Kind::Datagram(socket)) if !has_room(socket, file));
@@ -186,13 +187,13 @@ impl Net {
         socket.readiness() & if is_full { !OUT } else { !0 } | shut
     }
 
-    /// The kind of a file, unless it is closed.
+    /// Returns the kind of a file, unless the file is closed.
     fn kind(&self, file: usize) -> Option<&Kind> {
         self.files[file].as_ref().map(|file| &file.kind)
     }
 }
 
-/// Returns `true` if a socket has room for one more packet of the socket `sender`.
+/// Returns `true` if a socket has room for another packet from the socket `sender`.
 fn has_room(socket: &Datagram, sender: usize) -> bool {
     if socket.peer != Some(sender) {
         return socket.packets.len() < PACKETS;
@@ -200,7 +201,7 @@ fn has_room(socket: &Datagram, sender: usize) -> bool {
     socket.packets.iter().map(|(_, bytes)| HEAD + bytes.len()).sum::<usize>() < BYTES
 }
 
-/// Returns `true` if the name is a file. An abstract name, which begins with a zero, is none.
+/// Returns `true` if the name is a file. An abstract name, which begins with a zero byte, is not a file.
 pub(super) fn is_file(path: &[u8]) -> bool {
     path.first().is_some_and(|first| *first != 0)
 }

@@ -1,7 +1,7 @@
 //! Variables of functions that other threads access. The return of a function counts as a write to each of these
-//! variables. A use that is not ordered before the return is a race: the memory may be gone.
+//! variables. An access that is not ordered before the return is a race, because the memory may be gone.
 //!
-//! The return is seen at the next event of the thread: an access, or a request.
+//! The return is detected at the next event of the thread: an access, or a request.
 
 use super::{Detector, FREE, RETURN, WRITE};
 use crate::linux::blocks::Trace;
@@ -12,10 +12,10 @@ use crate::linux::regions::Owner;
 use crate::linux::request::Request;
 use crate::linux::thread::{Thread, outside};
 
-/// The most bytes of one access that are noted.
+/// The maximum number of bytes per access that are recorded.
 const NOTED: usize = 1 << 12;
 
-/// The words that other threads have accessed, by the threads that have them on their stacks.
+/// The words that other threads have accessed, by the thread that owns the stack.
 #[derive(Default)]
 pub(super) struct Lent(Vec<Vec<usize>>);
 
@@ -26,7 +26,7 @@ impl Lent {
 }
 
 impl Detector {
-    /// Notes an access to a variable of a thread, if it is one of another thread.
+    /// Records an access to a variable, if the variable belongs to another thread.
     pub(crate) fn lend(&mut self, owner: &Owner<'_>, address: usize, size: usize) {
         let Owner::Other(owner) = owner else { return };
         if self.lent.0.len() <= owner.number {
@@ -41,7 +41,7 @@ impl Detector {
         }
     }
 
-    /// All functions of a thread with variables below this address have returned.
+    /// Processes the return of all functions of a thread with variables below this address.
     fn returned(
         &mut self,
         orders: &mut Orders,
@@ -60,15 +60,15 @@ impl Detector {
 }
 
 impl Thread {
-    /// Notes the functions that have returned, when a function with this frame pointer has accessed memory. Returns the
-    /// race with another thread's use of their variables.
+    /// Records the functions that have returned, when a function with this frame pointer has accessed memory. Returns
+    /// the race with another thread's access to their variables, if any.
     #[cold]
     pub(crate) fn returned(&self, above: usize, trace: &Trace) -> Option<Fault> {
         let (detector, orders) = (race::detector()?, orders::orders()?);
         outside(|| detector.returned(orders, self, above, trace))
     }
 
-    /// The same for a thread that is about to stop with its request.
+    /// Records the functions that have returned, when a thread is about to stop with its request.
     #[cold]
     pub(crate) fn note_return(&mut self) {
         let above = match (&self.request, self.caller) {

@@ -1,15 +1,15 @@
-//! Data races, by vector clocks over the memory orders that the code asks for (FastTrack; Flanagan, Freund 2009).
+//! Data races, found by vector clocks and the memory orders in the code (FastTrack; Flanagan, Freund 2009).
 //!
-//! An access to memory races with an earlier one of another thread if one of the two is a write, one is plain, and
-//! nothing orders them: no release that an acquire reads, no spawn or join. The orders are the
-//! orders in the source, although the run itself is sequentially consistent. So an order that is
-//! too weak is found as the race that it allows.
+//! Two memory accesses by different threads are a race in this case: at least one is a write, at least one is plain,
+//! and they are not ordered by happens-before. Happens-before edges come from a release that an acquire reads, a spawn,
+//! or a join. The memory orders are the orders in the source, although the run itself is sequentially consistent. So an
+//! order that is too weak is found through the race that it allows.
 //!
-//! Compiled code of std is not instrumented, which must not make a race of what it orders:
-//! - A value of an atomic that no instrumented code has written was written there: the reader is ordered after all that
-//!   has happened.
-//! - A free by compiled code is ordered after accesses, and a free by an `Arc` after std's own atomic accesses: see
-//!   [`Detector::is_hidden`].
+//! Compiled std code is not instrumented. The detector must not report races between accesses that this code orders:
+//! - If instrumented code has not written the value of an atomic, compiled code has written it. The reader is then
+//!   ordered after all earlier events.
+//! - A free by compiled code is ordered after all accesses to the freed memory. A free by an `Arc` is ordered only
+//!   after std's own atomic accesses: see [`Detector::is_hidden`].
 
 mod lent;
 mod shadow;
@@ -28,25 +28,25 @@ use super::orders::{Orders, acquires, releases};
 use super::places;
 use super::request::{Access, Operation};
 
-/// True since a call of [`search_races`].
+/// True after a call of [`search_races`].
 static IS_SEARCHED: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` in programs whose plain accesses are instrumented: `cargo unpause test --races`.
 ///
-/// A constant, unless the runtime is linked into programs that do not depend on it: one runtime then serves both kinds
-/// of programs.
+/// This is a constant, unless the runtime is linked into programs that do not depend on it. In that case, one runtime
+/// serves both kinds of programs.
 #[inline]
 pub fn races() -> bool {
     cfg!(unpause_races) || cfg!(unpause_linked) && IS_SEARCHED.load(Ordering::Relaxed)
 }
 
-/// Notes that the plain accesses of this program are instrumented, before its first run. Has an effect in a linked
-/// runtime only.
+/// Records that the plain accesses of this program are instrumented. Called before its first run. Has an effect in a
+/// linked runtime only.
 pub fn search_races() {
     IS_SEARCHED.store(true, Ordering::Relaxed);
 }
 
-/// An atomic operation that has happened.
+/// An atomic operation in the log.
 #[derive(Clone, Copy)]
 struct Logged {
     thread: u16,
@@ -64,23 +64,23 @@ pub(crate) struct Detector {
     shadow: Shadow,
     lent: Lent,
     log: Vec<Logged>,
-    /// The return addresses of all runs, and their numbers by hash.
+    /// The return addresses in all runs, and their numbers by hash.
     traces: Vec<Trace>,
     by_hash: ByNumber<u32>,
-    /// The answers of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
+    /// The results of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
     hidden: ByNumber<bool>,
-    /// The answers of [`Detector::begins_atomic`] in all runs, by the number of the return addresses.
+    /// The results of [`Detector::begins_atomic`] in all runs, by the number of the return addresses.
     begins: ByNumber<bool>,
 }
 
 struct Shared(UnsafeCell<Option<Box<Detector>>>);
 
-// SAFETY: used by the only carrier of a run and by its threads, which run one at a time.
+// SAFETY: only the carrier of a run and the threads of the run use the value, and they execute one at a time.
 unsafe impl Sync for Shared {}
 
 static DETECTOR: Shared = Shared(UnsafeCell::new(None));
 
-/// The detector of the current run. In code that does not call itself: one reference at a time.
+/// Returns the detector of the current run. The code must not call itself, so that only one reference exists at a time.
 #[inline]
 pub(crate) fn detector() -> Option<&'static mut Detector> {
     if !races() {
@@ -90,7 +90,7 @@ pub(crate) fn detector() -> Option<&'static mut Detector> {
     unsafe { (*DETECTOR.0.get()).as_deref_mut() }
 }
 
-/// Forgets all accesses. For the carrier, between two runs.
+/// Removes all accesses. Called by the carrier between two runs.
 pub(crate) fn reset() {
     if races() {
         // SAFETY: see `Shared`.
@@ -106,7 +106,7 @@ impl Detector {
         self.log.clear();
     }
 
-    /// The number of these return addresses.
+    /// Returns the number of these return addresses.
     fn number(&mut self, trace: &Trace) -> u32 {
         let mut hash = 0usize;
         for address in trace {
@@ -119,8 +119,8 @@ impl Detector {
         })
     }
 
-    /// An atomic operation is about to be recorded in `orders`, and has read `seen`. Compiled code of std may have
-    /// written the first value of an atomic: memory of the heap without an access has one.
+    /// Prepares an atomic operation that is about to be recorded in `orders`, and has read `seen`. Compiled std code
+    /// may have written the first value of an atomic. This is so for heap memory without a recorded access.
     pub(crate) fn begin_atomic(&mut self, orders: &mut Orders, access: &Access, seen: u64) {
         if access.operation == Operation::Fence {
             return;
@@ -134,7 +134,7 @@ impl Detector {
         }
     }
 
-    /// An atomic operation of a thread was recorded in `orders`, and has read `seen`.
+    /// Processes an atomic operation of a thread that was recorded in `orders`, and has read `seen`.
     pub(crate) fn atomic(
         &mut self,
         orders: &mut Orders,
@@ -162,7 +162,7 @@ impl Detector {
         race
     }
 
-    /// A plain access.
+    /// Processes a plain access. Returns the race with an earlier access, if any.
     #[cfg(any(test, unpause_races, unpause_linked))]
     #[inline]
     pub(crate) fn plain(
@@ -178,7 +178,7 @@ impl Detector {
         self.add(orders, thread, address, size, u8::from(is_write) * WRITE, number)
     }
 
-    /// A thread frees memory.
+    /// Processes a free of memory by a thread.
     pub(crate) fn freed(
         &mut self,
         orders: &mut Orders,
@@ -191,14 +191,14 @@ impl Detector {
         self.add(orders, thread, address, size.min(FREED_MAX), WRITE | FREE, number)
     }
 
-    /// Memory is allocated: it has no past.
+    /// Removes the accesses to memory that is newly allocated.
     pub(crate) fn allocated(&mut self, address: usize, size: usize) {
         for at in (address..address + size.min(FREED_MAX)).step_by(8) {
             *self.shadow.cell(at) = self.shadow.fresh();
         }
     }
 
-    /// Adds an access of the bytes at an address.
+    /// Adds an access to the bytes at an address.
     #[inline]
     fn add(
         &mut self,
@@ -210,7 +210,8 @@ impl Detector {
         trace: u32,
     ) -> Option<Fault> {
         let clock = orders.clock(thread);
-        // An atomic operation is the last event of its thread. Any other access happens before the next one.
+        // An atomic operation is the last event of its thread. Any other access happens before the next atomic
+        // operation.
         let tick = clock.get(thread) + u32::from(kind & ATOMIC == 0);
         let (mut at, end) = (address, address + size);
         while at < end {
@@ -232,8 +233,7 @@ impl Detector {
         None
     }
 
-    /// The report of two accesses that are not ordered; `None` if one is a free by compiled code of
-    /// std.
+    /// Returns the report for two accesses that are not ordered; `None` if one of them is a free by compiled std code.
     #[cold]
     fn race(&mut self, old: &Record, new: &Record) -> Option<Fault> {
         if self.is_hidden(old, new) || self.is_hidden(new, old) {
@@ -261,8 +261,8 @@ impl Detector {
         Some(fault)
     }
 
-    /// Returns `true` if code of std that is not instrumented orders a free after the other access: the counts of a
-    /// `Thread`, for example, are changed by compiled code too.
+    /// Returns `true` if uninstrumented std code orders a free after the other access. For example, compiled code also
+    /// changes the reference counts of a `Thread`.
     fn is_hidden(&mut self, free: &Record, other: &Record) -> bool {
         if free.kind & FREE == 0 {
             return false;
@@ -276,8 +276,8 @@ impl Detector {
         })
     }
 
-    /// Returns `true` for the plain read that begins the loop of an atomic operation, such as `fetch_max`. The compiler
-    /// makes that loop of the operation. Its compare-exchange is the access that counts.
+    /// Returns `true` for the plain read at the beginning of the loop for an atomic operation such as `fetch_max`. The
+    /// compiler turns the operation into this loop. Its compare-exchange is the relevant access.
     fn begins_atomic(&mut self, record: &Record) -> bool {
         if record.kind & (ATOMIC | WRITE | FREE) != 0 {
             return false;
@@ -289,8 +289,8 @@ impl Detector {
             .or_insert_with(|| places::frames(address).iter().any(|frame| frame.looped().is_some()))
     }
 
-    /// Operations on one atomic that would order two accesses if they were stronger: a write by the first thread, after
-    /// its access, and a read by the second one, before its.
+    /// Returns two operations on one atomic that would order two accesses if they were stronger. They are a write by
+    /// the first thread after its access, and a read by the second thread before its access.
     fn too_weak(&self, old: &Record, new: &Record) -> Option<TooWeak> {
         let (first, second) = (old.thread, new.thread);
         for (at, read) in self.log.iter().enumerate().rev() {
@@ -318,10 +318,10 @@ impl Detector {
     }
 }
 
-/// The largest number of bytes of a freed or new allocation that are looked at.
+/// The maximum number of bytes that are checked in a freed or new allocation.
 const FREED_MAX: usize = 1 << 16;
 
-/// Returns `true` if std frees memory of an `Arc` or of a thread.
+/// Returns `true` if std frees the memory of an `Arc` or of a thread.
 fn is_count(trace: &Trace) -> bool {
     let frames = trace.iter().flat_map(|address| places::frames(*address));
     let mut of_std = frames.take_while(|frame| frame.is_of_std());
@@ -330,7 +330,7 @@ fn is_count(trace: &Trace) -> bool {
     })
 }
 
-/// Returns `true` for an atomic operation of std's own.
+/// Returns `true` for an atomic operation inside std.
 fn is_inside_std(trace: &Trace) -> bool {
     let frames = places::frames(trace[0]);
     let mut callers =
@@ -338,7 +338,7 @@ fn is_inside_std(trace: &Trace) -> bool {
     callers.next().is_some_and(places::Frame::is_of_std)
 }
 
-/// Returns `true` if compiled code of std has freed memory.
+/// Returns `true` if compiled std code has freed memory.
 fn is_of_std(trace: &Trace) -> bool {
     let is_shim = |address: usize| {
         let frames = places::frames(address);

@@ -4,26 +4,26 @@ use unpause_orders::ByNumber;
 
 use super::super::orders::Clock;
 
-/// A write, as part of a [`Record::kind`].
+/// The bit of a write in [`Record::kind`].
 pub(crate) const WRITE: u8 = 1;
-/// An atomic access.
+/// The bit of an atomic access.
 pub(crate) const ATOMIC: u8 = 2;
-/// A free: a write to all bytes of an allocation.
+/// The bit of a free, which counts as a write to all bytes of an allocation.
 pub(crate) const FREE: u8 = 4;
-/// A free that is the return of a function.
+/// The bit of a free that is the return of a function.
 pub(crate) const RETURN: u8 = 8;
 
-/// An access of some of eight bytes.
+/// An access to some of eight bytes.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Record {
-    /// The number of the thread's clock then.
+    /// The clock value of the thread at the access.
     pub(crate) clock: u32,
     /// The number of the return addresses.
     pub(crate) trace: u32,
     pub(crate) thread: u16,
-    /// A bit for each byte; 0 for no access.
+    /// One bit for each accessed byte; 0 for no access.
     pub(crate) mask: u8,
-    /// A sum of [`WRITE`], [`ATOMIC`], [`FREE`].
+    /// A sum of [`WRITE`], [`ATOMIC`], [`FREE`] bits.
     pub(crate) kind: u8,
 }
 
@@ -32,7 +32,7 @@ impl Record {
         self.kind & kind != 0
     }
 
-    /// Returns `true` if two accesses in any order are a data race.
+    /// Returns `true` if two unordered accesses are a data race.
     fn conflicts(&self, other: &Record) -> bool {
         self.mask & other.mask != 0
             && self.thread != other.thread
@@ -40,7 +40,7 @@ impl Record {
             && !(self.is(ATOMIC) && other.is(ATOMIC))
     }
 
-    /// Returns `true` if each later access that is a race with `self` is one with `later` too, which comes after it.
+    /// Returns `true` if each future access that races with `self` also races with `later`, which is after `self`.
     fn is_covered_by(&self, later: &Record) -> bool {
         self.mask & !later.mask == 0
             && (later.is(WRITE) || !self.is(WRITE))
@@ -48,19 +48,19 @@ impl Record {
     }
 }
 
-/// The number of accesses that are kept.
+/// The number of accesses in a cell.
 const KEPT: usize = 5;
 
 /// The last accesses to eight bytes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cell {
-    /// The run that the accesses are of, times 2; the lowest bit is set if an atomic is there.
+    /// The number of the run that made the accesses, times 2. The lowest bit is set if an atomic is here.
     run: u32,
     records: [Record; KEPT],
 }
 
 impl Cell {
-    /// Adds an access of a thread with this clock. Returns an access before it that is not ordered.
+    /// Adds an access of a thread with this clock. Returns an earlier access that races with it, if any.
     #[inline]
     pub(crate) fn add(&mut self, new: Record, clock: &Clock) -> Option<Record> {
         let mut found = None;
@@ -78,17 +78,17 @@ impl Cell {
                 found = Some(*old);
             }
         }
-        // Without room the access replaces one of many: a race may be overlooked.
+        // Without room, the access replaces another access, so a race may be overlooked.
         self.records[place.unwrap_or(new.clock as usize % KEPT)] = new;
         found
     }
 
-    /// Returns `true` if an atomic is there.
+    /// Returns `true` if an atomic is here.
     pub(crate) fn has_atomic(&self) -> bool {
         self.run & 1 != 0
     }
 
-    /// Notes that an atomic is there.
+    /// Records that an atomic is here.
     pub(crate) fn set_atomic(&mut self) {
         self.run |= 1;
     }
@@ -99,9 +99,9 @@ impl Cell {
     }
 }
 
-/// The number of cells of a page.
+/// The number of cells in a page.
 const CELLS: usize = 512;
-/// The number of pages that are found at once.
+/// The number of pages in the cache.
 const CACHED: usize = 64;
 
 /// The cells of all memory, by pages.
@@ -110,14 +110,14 @@ pub(crate) struct Shadow {
     /// The number of the current run.
     run: u32,
     pages: Vec<Box<[Cell; CELLS]>>,
-    /// The pages by the upper bits of their addresses.
+    /// The numbers of the pages, by the upper bits of their addresses.
     by_address: ByNumber<u32>,
-    /// Pages that were found: the upper bits of the address, and 1, with the number.
+    /// The cache of pages: the upper bits of an address, plus one, and the number of the page.
     cache: Vec<(usize, u32)>,
 }
 
 impl Shadow {
-    /// Forgets all accesses.
+    /// Removes all accesses.
     pub(crate) fn reset(&mut self) {
         self.run = (self.run + 1) % (1 << 30);
         if self.run == 0 {
@@ -126,7 +126,7 @@ impl Shadow {
         self.cache.resize(CACHED, (0, 0));
     }
 
-    /// The cell of an address.
+    /// Returns the cell of an address.
     #[inline]
     pub(crate) fn cell(&mut self, address: usize) -> &mut Cell {
         let upper = address / (8 * CELLS);
@@ -139,7 +139,7 @@ impl Shadow {
         cell
     }
 
-    /// A cell without accesses.
+    /// Returns a cell without accesses.
     pub(crate) fn fresh(&self) -> Cell {
         Cell { run: self.run << 1, ..Cell::default() }
     }

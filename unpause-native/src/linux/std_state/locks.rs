@@ -1,4 +1,5 @@
-//! Locks of std's that a thread of a run may hold when it dies: of the environment, of backtraces, of the panic hook.
+//! Locks of std that a thread of a run may hold when it dies: the locks of the environment, of backtraces and of the
+//! panic hook.
 
 use std::cell::LazyCell;
 use std::ops::Range;
@@ -9,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use super::statics;
 
-/// The time that a thread of the system has to unlock a lock. It may find the symbols of a large program meanwhile. A
-/// run with a dead thread that holds a lock, which is rare, waits for so long.
+/// The time that an OS thread has to unlock a lock. Meanwhile it may look up the symbols of a large program. A run
+/// waits for this time only if a dead thread holds a lock, which is rare.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The values of the word of a mutex of std: free, and held without a waiting thread.
+/// The values of the word of a std mutex: free, and held without a waiting thread.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
-/// The words that are not 0 while a lock is held: of the environment and of backtraces, each if it was found.
+/// Returns the words that are not 0 while the lock of the environment or of backtraces is held. `None` for a word that
+/// was not found.
 fn locks() -> &'static [Option<usize>; 2] {
     static LOCKS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
     LOCKS.get_or_init(|| {
@@ -35,15 +37,15 @@ fn locks() -> &'static [Option<usize>; 2] {
     })
 }
 
-/// The word of the static that differs while another value of its type is held; `None` if the type
-/// is another one.
+/// Returns the word of the static that changes when another value of its type is held. `None` if the type has an
+/// unknown layout.
 fn word<'a, T, G>(
     range: Range<usize>,
     value: &'a T,
     hold: impl FnOnce() -> G + 'a,
 ) -> Option<usize> {
     let address = (&raw const *value).cast::<u32>();
-    // SAFETY: the words of a value, which no other thread uses.
+    // SAFETY: these are the words of a value that no other thread uses.
     let words = || (0..size_of::<T>() / 4).map(|at| unsafe { address.add(at).read_volatile() });
     let free: Vec<u32> = words().collect();
     let guard = hold();
@@ -53,7 +55,7 @@ fn word<'a, T, G>(
     (range.len() == size_of::<T>()).then_some(range.start + 4 * at)
 }
 
-/// Unlocks the locks. For the carrier, after a run of which a thread has died.
+/// Unlocks the locks. Called by the carrier after a run in which a thread has died.
 pub(super) fn mend() {
     for word in locks().iter().flatten() {
         free(&[*word], 4);
@@ -65,13 +67,13 @@ pub(crate) fn is_of_backtraces(word: usize) -> bool {
     locks()[1] == Some(word)
 }
 
-/// Holds the lock of backtraces until it is dropped, so that no thread of the system uses what it guards.
+/// A guard that holds the lock of backtraces. OS threads then do not use the data protected by the lock.
 pub(super) struct Backtraces(Option<&'static AtomicU32>);
 
 impl Backtraces {
-    /// Waits for the lock and takes it.
+    /// Waits for the lock and acquires it.
     pub(super) fn lock() -> Backtraces {
-        // SAFETY: the word of std's mutex, which other threads use by atomic operations.
+        // SAFETY: this is the word of std's mutex, which other threads access with atomic operations.
         let word = locks()[1].map(|word| unsafe { AtomicU32::from_ptr(word as *mut u32) });
         let is_taken =
             |word: &AtomicU32| word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
@@ -79,7 +81,7 @@ impl Backtraces {
         while let Some(word) = word
             && !is_taken(word)
         {
-            // Nobody unlocks the lock of a thread that died in an earlier run.
+            // If a thread died in an earlier run while it held the lock, no thread will unlock it.
             if begun.elapsed() > 10 * PATIENCE {
                 return Backtraces(None);
             }
@@ -91,7 +93,7 @@ impl Backtraces {
 
 impl Drop for Backtraces {
     fn drop(&mut self) {
-        // Another value than `HELD` says that a thread waits.
+        // A value other than `HELD` means that a thread waits.
         if let Some(word) = self.0
             && word.swap(FREE, Release) != HELD
         {
@@ -100,11 +102,11 @@ impl Drop for Backtraces {
     }
 }
 
-/// Unlocks the lock with these words, which are all 0 if it is free, unless a thread of the system does. `size` is the
-/// number of bytes of a word.
+/// Unlocks the lock with these words, unless an OS thread unlocks it first. All words are 0 if the lock is free. `size`
+/// is the number of bytes in a word.
 pub(super) fn free(words: &[usize], size: usize) {
     let parts = || words.iter().flat_map(|word| (*word..word + size).step_by(4));
-    // SAFETY: words of a static, which other threads may write. A value that is out of date is read again.
+    // SAFETY: these are words of a static, which other threads may write. An outdated value is read again.
     let is_free = || parts().all(|word| unsafe { (word as *const u32).read_volatile() } == 0);
     let begun = Instant::now();
     while !is_free() {
@@ -116,9 +118,9 @@ pub(super) fn free(words: &[usize], size: usize) {
     }
 }
 
-/// Writes 0 to a word, and wakes the threads that wait for it.
+/// Writes 0 to a word, and wakes the threads that wait on it.
 pub(super) fn release(word: usize) {
-    // SAFETY: a word of a lock whose holder is dead.
+    // SAFETY: this is a word of a lock whose holder is dead.
     unsafe { (word as *mut u32).write_volatile(0) };
     let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: a wake has no effect on memory.
@@ -134,10 +136,10 @@ mod tests {
     #[test]
     fn the_lock_of_the_environment_is_found_and_freed() {
         let word = locks()[0].unwrap() as *mut u32;
-        // SAFETY: the word of the lock. No other test of this program changes the environment.
+        // SAFETY: this is the word of the lock, and no other test of this program changes the environment.
         unsafe { word.write_volatile(0x3fff_ffff) };
         mend();
-        // It waits no longer.
+        // The call no longer waits.
         assert!(std::env::var_os("PATH").is_some());
     }
 

@@ -1,8 +1,8 @@
-//! The statics of std in the program, by name, with the treatment of each: a run must find them as every other run
-//! does, and must leave nothing of itself in them.
+//! The statics of std in the program, by name, with the treatment of each static. A run must find them in the same
+//! state as every other run, and must leave no changes in them.
 //!
-//! Threads of the system use the same statics during a run: libtest's threads, and threads of other
-//! tests. So a run gets values of its own, and the values of the process are back when it is over.
+//! OS threads use the same statics during a run: threads of libtest, and threads of other tests. So a run gets its own
+//! values, and the values of the process are restored when the run is over.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,17 +14,17 @@ use crate::linux::image::load_address;
 use crate::linux::program::program;
 use crate::linux::statics;
 
-/// The treatment of a static of std.
+/// The treatment of a std static.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Treatment {
-    /// Each run begins with the value that the static had before the first run. After the run the static has the value
-    /// of the process again.
+    /// Each run begins with the value that the static had before the first run. After the run, the static gets the
+    /// value of the process again.
     Value,
-    /// The same, with a treatment of its own in this file.
+    /// Like `Value`, but with a special treatment in this file.
     Own(&'static str),
-    /// A lock: free after each run.
+    /// The static is a lock, which must be free after each run.
     Lock(&'static str),
-    /// It keeps its value, for this reason.
+    /// The static keeps its value, for this reason.
     Kept(&'static str),
 }
 use Treatment::{Kept, Lock, Own, Value};
@@ -33,7 +33,7 @@ const START: &str = "std writes it when the process starts";
 const SYSTEM: &str = "it remembers what the system can do, which is the same in all runs";
 const HANDLERS: &str = "it is of std's handler of stack overflows, which knows no simulated thread";
 
-/// The ends of the paths of all statics of std that can change, with their treatments.
+/// The ends of the paths of all mutable std statics, with their treatments.
 ///
 /// A test compares the table with the standard library of the toolchain.
 const STATICS: &[(&str, Treatment)] = &[
@@ -82,7 +82,7 @@ const STATICS: &[(&str, Treatment)] = &[
     ("stack_overflow::imp::PAGE_SIZE", Kept(HANDLERS)),
 ];
 
-/// The entry of a static of std with this symbol; `None` for other symbols, and for statics that are unknown.
+/// Returns the entry of a std static with this symbol. `None` for other symbols, and for unknown statics.
 fn entry(symbol: &str) -> Option<(&'static str, Treatment)> {
     let path = path(symbol)?;
     let is_it = |(end, _): &&(&str, Treatment)| {
@@ -91,9 +91,10 @@ fn entry(symbol: &str) -> Option<(&'static str, Treatment)> {
     STATICS.iter().find(is_it).copied()
 }
 
-/// The path of a variable of std's, without what differs between the two manglings of names; `None` for others.
+/// Returns the path of a std variable, without the differences between the two mangling schemes. `None` for other
+/// symbols.
 fn path(symbol: &str) -> Option<String> {
-    // The compiler numbers the parts of a static that it divides.
+    // If the compiler splits a static, it numbers the parts.
     let symbol = match symbol.rsplit_once('.') {
         Some((whole, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => whole,
         _ => symbol,
@@ -103,8 +104,8 @@ fn path(symbol: &str) -> Option<String> {
     path.starts_with("std::").then_some(path)
 }
 
-/// The addresses of the statics of std in this program, by the end of their path. Several if the compiler has divided
-/// one.
+/// Returns the addresses of the std statics in this program, by the end of their path. A static has several ranges if
+/// the compiler has split it.
 fn found() -> &'static BTreeMap<&'static str, Vec<Range<usize>>> {
     static FOUND: OnceLock<BTreeMap<&'static str, Vec<Range<usize>>>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -127,7 +128,8 @@ fn found() -> &'static BTreeMap<&'static str, Vec<Range<usize>>> {
     })
 }
 
-/// The addresses of a static of std, by the end of its path. `None` if the program has none, or has it in parts.
+/// Returns the addresses of a std static, by the end of its path. `None` if the program does not contain the static, or
+/// contains it in parts.
 pub(crate) fn range(end: &str) -> Option<Range<usize>> {
     debug_assert!(STATICS.iter().any(|(known, _)| *known == end), "{end} is in no row");
     match found().get(end).map(Vec::as_slice) {
@@ -136,18 +138,18 @@ pub(crate) fn range(end: &str) -> Option<Range<usize>> {
     }
 }
 
-/// A static with the value of the run, or of the process.
+/// A static that has a value of the run, or of the process.
 pub(crate) struct Swapped {
     address: usize,
     /// The value at the beginning of each run.
     first: Vec<u8>,
-    /// The value of the process, while a run is on.
+    /// The value of the process, saved during a run.
     outer: Vec<u8>,
-    /// `true` if that is not the first value.
+    /// True if `outer` differs from the first value.
     differs: bool,
 }
 
-/// The statics with values of a run.
+/// Returns the statics that have values of a run.
 pub(crate) fn swapped() -> Vec<Swapped> {
     let values = STATICS.iter().filter(|(_, treatment)| *treatment == Value);
     let ranges = values.filter_map(|(end, _)| found().get(end)).flatten();
@@ -159,14 +161,15 @@ pub(crate) fn swapped() -> Vec<Swapped> {
         .collect()
 }
 
-/// The bytes of a static.
+/// Returns the bytes of a static.
 fn bytes(address: usize, size: usize) -> &'static [u8] {
-    // SAFETY: the symbol table says that the program has a static of this size there. The bytes are copied at once.
+    // SAFETY: the symbol table guarantees that the program has a static of this size there. The caller copies the bytes
+    // at once.
     unsafe { std::slice::from_raw_parts(address as *const u8, size) }
 }
 
 impl Swapped {
-    /// Gives the static the value of a run.
+    /// Sets the static to its first value, for a run.
     pub(crate) fn begin(&mut self) {
         let now = bytes(self.address, self.first.len());
         let differed = std::mem::replace(&mut self.differs, *now != *self.first);
@@ -178,7 +181,7 @@ impl Swapped {
         }
     }
 
-    /// Gives it the value of the process again.
+    /// Restores the value of the process.
     pub(crate) fn end(&self) {
         if *bytes(self.address, self.outer.len()) != *self.outer {
             write(self.address, &self.outer);
@@ -187,7 +190,7 @@ impl Swapped {
 }
 
 fn write(address: usize, value: &[u8]) {
-    // SAFETY: a static of this size, which is writable. No thread of a run exists.
+    // SAFETY: this is a writable static of this size, and no thread of a run exists.
     unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), address as *mut u8, value.len()) };
 }
 
@@ -201,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// The symbols of all statics that can change in a library of the toolchain.
+    /// Returns the symbols of all mutable statics in a library of the toolchain.
     fn statics_of(library: &PathBuf) -> Vec<String> {
         let bytes = std::fs::read(library).unwrap();
         let archive = ArchiveFile::parse(&*bytes).unwrap();
@@ -224,7 +227,7 @@ mod tests {
         symbols
     }
 
-    /// The libraries of the toolchain.
+    /// Returns the libraries of the toolchain.
     fn libraries() -> Vec<PathBuf> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let folder = Command::new(rustc).args(["--print", "target-libdir"]).output().unwrap();
@@ -233,13 +236,13 @@ mod tests {
         files.filter(|path| path.extension().is_some_and(|end| end == "rlib")).collect()
     }
 
-    /// Statics of other crates of the toolchain that remember what the processor can do.
+    /// Statics of other toolchain crates that cache the features of the processor.
     const OF_THE_PROCESSOR: &[&str] = &["std_detect::", "memchr::", "compiler_builtins::"];
 
-    /// Parts of names that the linker or the compiler writes, and nobody else.
+    /// Parts of names that only the linker or the compiler creates.
     const CONSTANT: &[&str] = &["DW.ref.", "_rust_extern_with_linkage_", "STATIC_INNER_SLICE"];
 
-    /// Crates of the toolchain that no test links: crates of macros and of coverage.
+    /// Toolchain crates that no test links: crates for macros and for coverage.
     const NOT_LINKED: &[&str] = &["libproc_macro-", "libprofiler_builtins-"];
 
     #[test]
@@ -280,7 +283,7 @@ mod tests {
         assert_eq!([legacy, new].map(row), [Some("ThreadId::new::COUNTER"); 2]);
         let part = "_RNvNtNtCsjrHSEGnQ3l9_3std2io5stdio19OUTPUT_CAPTURE_USED.0";
         assert_eq!(row(part), Some("stdio::OUTPUT_CAPTURE_USED"));
-        // The same path in another crate, and an unknown static.
+        // The first symbol is the same path in another crate, and the second is an unknown static.
         assert_eq!(row("_ZN4demo9panicking4HOOK17h0123456789abcdefE"), None);
         assert_eq!(row("_ZN3std9panicking4NEWS17h0123456789abcdefE"), None);
     }

@@ -1,5 +1,5 @@
-//! The standard output and error of std: locks that a thread of a run leaves behind if it dies or is given up, and the
-//! buffer, which the carrier writes.
+//! The standard output and error of std. A thread of a run that dies or is abandoned leaves their locks behind. The
+//! carrier writes their buffer.
 //!
 //! If this library is linked into a program, the streams belong to the program's copy of std, and
 //! not to the copy in the library.
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use super::{locks, thread_ids};
 
-/// The time that a thread of the system has to unlock a stream of unknown owner.
+/// The time that an OS thread has to unlock a stream of unknown owner.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The standard streams of a copy of std.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
-    /// The address in `std::io::Stdout`, which is a reference.
+    /// The address in `std::io::Stdout`, which contains a reference.
     pub output: usize,
     /// The address in `std::io::Stderr`.
     pub error: usize,
@@ -25,15 +25,15 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of the copy of std in this library.
+    /// Returns the streams of the copy of std in this library.
     fn own() -> Streams {
         extern "C" fn flush() {
             use std::io::Write;
-            // A thread may have died while it wrote: the stream panics then.
+            // A thread may have died while it wrote. The stream then panics.
             let flushed = std::panic::catch_unwind(|| std::io::stdout().flush());
             drop(flushed);
         }
-        // SAFETY: both are a reference to a static.
+        // SAFETY: both types contain only a reference to a static.
         let (output, error) = unsafe {
             (
                 std::mem::transmute::<std::io::Stdout, usize>(std::io::stdout()),
@@ -44,10 +44,10 @@ impl Streams {
     }
 }
 
-/// True if a simulated thread has entered a function of a standard stream since the last look.
+/// True if a simulated thread has entered a function of a standard stream since the last check.
 static USED: AtomicBool = AtomicBool::new(false);
 
-/// A thread has entered a function of std with this path.
+/// Records that a thread has entered a std function with this path.
 pub(crate) fn entered(path: &str) {
     if path.contains("std::io::stdio") {
         USED.store(true, Ordering::Relaxed);
@@ -59,11 +59,11 @@ pub(crate) fn take_used() -> bool {
     USED.swap(false, Ordering::Relaxed)
 }
 
-/// The words of a lock that belongs to one thread, as distances from its stream.
+/// The words of a stream's lock, as distances from the stream. Such a lock has an owner thread.
 struct Shape {
-    /// The id of the owner: two words.
+    /// The id of the owner, which consists of two words.
     owner: usize,
-    /// All words that are 0 if nobody has the lock.
+    /// All words that are 0 if the lock is free.
     words: Vec<usize>,
 }
 
@@ -81,14 +81,14 @@ struct Found {
 
 static FOUND: OnceLock<Found> = OnceLock::new();
 
-/// Finds the locks, when no run is on. `streams` are the streams of the program, if it has another
-/// copy of std.
+/// Finds the locks. Called while no run executes. `streams` are the streams of the program, if it has another copy of
+/// std.
 pub(crate) fn find(streams: Option<Streams>) {
     FOUND.get_or_init(|| {
         let own = Streams::own();
         let of_program = streams.unwrap_or(own);
-        // The compiler is the same, and so are the types of both copies. The size of the lock of
-        // the output is also the size of its buffer.
+        // Both copies are compiled by the same compiler, so they have the same types. The size of the output lock
+        // includes its buffer.
         let output = shape(own.output, 56, || std::io::stdout().lock());
         let error = shape(own.error, 24, || std::io::stderr().lock());
         let found = [(of_program.output, output), (of_program.error, error)];
@@ -98,15 +98,15 @@ pub(crate) fn find(streams: Option<Streams>) {
 }
 
 fn read(address: usize) -> u32 {
-    // SAFETY: a word of a static, which other threads may write. A value that is out of date is read again later.
+    // SAFETY: this is a word of a static, which other threads may write. An outdated value is read again later.
     unsafe { (address as *const u32).read_volatile() }
 }
 
-/// Finds the words of a stream's lock, which differ while this thread holds it.
+/// Finds the words of a stream's lock, which change while this thread holds the lock.
 fn shape<G>(address: usize, size: usize, lock: impl Fn() -> G) -> Option<Shape> {
-    /// Another thread may hold the lock when it is looked at.
+    /// The number of attempts, because another thread may hold the lock when its words are read.
     const TRIES: usize = 100;
-    // SAFETY: the id is its number, which is not 0.
+    // SAFETY: a thread id consists of its number, which is not 0.
     let own: u64 = unsafe { std::mem::transmute(std::thread::current().id()) };
     let words = || (0..size / 4).map(|at| read(address + 4 * at)).collect::<Vec<u32>>();
     for _ in 0..TRIES {
@@ -133,19 +133,19 @@ fn shape<G>(address: usize, size: usize, lock: impl Fn() -> G) -> Option<Shape> 
 }
 
 impl Lock {
-    /// The id of the thread that holds the lock; 0 if it is free.
+    /// Returns the id of the thread that holds the lock, or 0 if it is free.
     fn owner(&self) -> u64 {
         let at = self.address + self.shape.owner;
         u64::from(read(at)) | u64::from(read(at + 4)) << 32
     }
 
-    /// Returns `true` if a thread of the run that is over holds the lock.
+    /// Returns `true` if a thread of the ended run holds the lock.
     fn is_left(&self) -> bool {
         let owner = self.owner();
         owner != 0 && thread_ids::is_of_run(owner).unwrap_or_else(|| self.stays_held())
     }
 
-    /// Returns `true` if no thread of the system unlocks it.
+    /// Returns `true` if no OS thread unlocks the lock in time.
     fn stays_held(&self) -> bool {
         let begun = Instant::now();
         while self.owner() != 0 {
@@ -158,7 +158,7 @@ impl Lock {
     }
 }
 
-/// Unlocks the streams whose locks a thread of the run still holds. For the carrier, when the run is over.
+/// Unlocks the streams whose locks a thread of the run still holds. Called by the carrier when the run is over.
 pub(crate) fn mend() {
     let locks = FOUND.get().into_iter().flat_map(|found| &found.locks);
     for lock in locks.filter(|lock| lock.is_left()) {
@@ -182,17 +182,17 @@ mod tests {
         find(None);
         let locks = &FOUND.get().unwrap().locks;
         assert_eq!(locks.len(), 2);
-        // This thread has an id of the system.
+        // This thread has an id outside of runs.
         let held = std::io::stderr().lock();
         assert!(locks[1].owner() != 0 && !locks[1].is_left());
         let owner = (locks[1].address + locks[1].shape.owner) as *mut u64;
-        // SAFETY: the owner of a lock that this thread holds.
+        // SAFETY: this is the owner of a lock that this thread holds.
         unsafe { owner.write_volatile(1_000_007) };
         assert!(locks[1].is_left());
         mend();
         std::mem::forget(held);
         assert_eq!(locks[1].owner(), 0);
-        // On another thread: this one could lock it again.
+        // Another thread is used, because this thread could acquire the lock recursively.
         std::thread::spawn(|| drop(std::io::stderr().lock())).join().unwrap();
     }
 }

@@ -1,38 +1,38 @@
-//! The counter of std's `ThreadId`s: threads of a run have the same ids in each run.
+//! The counter of std's `ThreadId`s. It makes threads of a run have the same ids in each run.
 //!
-//! A thread of the system that begins while a run is on takes an id of the run. So the ids of that run are others.
+//! If an OS thread begins during a run, it takes an id of the run, so the ids of that run differ.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::statics;
 
-/// The first id of a run is the next number. Threads of the system have lower ids, so that std, which knows the owner
-/// of a stream by the id, mistakes no thread of a run for one of the system.
+/// The counter value at the start of a run; the first id of the run is the next number. OS threads have lower ids. std
+/// identifies the owner of a stream by its id, so it mistakes no thread of a run for an OS thread.
 const START: u64 = 1_000_000;
 
-/// The counter; `None` if this std has another one.
+/// Returns the counter; `None` if this std has another kind of counter.
 fn counter() -> Option<&'static AtomicU64> {
     static COUNTER: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *COUNTER.get_or_init(|| {
         let range = statics::range("ThreadId::new::COUNTER")?;
         let is_counter = range.len() == size_of::<AtomicU64>();
-        // SAFETY: std's counter is an atomic of 64 bits.
+        // SAFETY: std's counter is a 64-bit atomic.
         is_counter.then(|| unsafe { &*(range.start as *const AtomicU64) })
     })
 }
 
-/// The value of the process, while a run is on.
+/// The value of the process, saved during a run.
 static OUTER: AtomicU64 = AtomicU64::new(0);
 
-/// A run begins.
+/// Sets the counter at the start of a run.
 pub(super) fn begin() {
     if let Some(counter) = counter() {
         OUTER.store(counter.swap(START, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// The run is over.
+/// Restores the counter at the end of a run.
 pub(super) fn end() {
     if let Some(counter) = counter() {
         counter.store(OUTER.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -55,7 +55,7 @@ mod tests {
         let counter = counter().unwrap();
         let number = |id: String| id.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>();
         let before = counter.load(Ordering::Relaxed);
-        // Other tests start threads, too.
+        // Other tests also start threads, so the range is wide.
         assert!((before + 1..before + 1000).contains(&number(id()).unwrap()));
     }
 }

@@ -1,7 +1,7 @@
-//! Threads that have ended. In a run with many threads a later one takes the worker of an earlier one. So a test may
-//! spawn more threads in all than the system has at once.
+//! Threads that have ended. In a run with many threads, a later thread takes over the worker of an earlier thread. So a
+//! test may spawn more threads in total than the system supports at once.
 //!
-//! The first threads of a run have workers of their own: the stacks of small runs are never used twice.
+//! The first threads of a run have their own workers, so the stacks of small runs are never reused.
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
@@ -15,27 +15,27 @@ use crate::linux::orders;
 use crate::linux::request::Request;
 use crate::linux::switch::Context;
 
-/// The number of threads of a run that have workers of their own.
+/// The number of threads of a run that have their own workers.
 const OWN: usize = 256;
 
 /// The threads that have ended.
 #[derive(Default)]
 pub(crate) struct Past {
-    /// The numbers of threads without a joiner, whose workers are free.
+    /// The numbers of ended threads that will not be joined any more. Their workers are free.
     done: Vec<usize>,
-    /// The remains of threads, which have lost their workers.
+    /// The remaining data of threads without workers.
     #[expect(clippy::vec_box, reason = "the run refers to them by their addresses")]
     left: Vec<Box<Thread>>,
 }
 
 impl Run {
-    /// Notes the end of a thread without a joiner.
+    /// Records the end of a thread that will not be joined any more.
     pub(crate) fn note_done(&mut self, number: usize) {
         self.past.done.push(number);
     }
 
-    /// The worker of an ended thread, for a child of the thread `parent`. `None` if the run has few threads, or no
-    /// worker with such a stack.
+    /// Takes the worker of an ended thread, for a child of the thread `parent`. Returns `None` if the run has few
+    /// threads, or no free worker with this stack size.
     pub(crate) fn take_worker(&mut self, stack: usize, parent: usize) -> Option<NonNull<Thread>> {
         if self.threads.len() < OWN {
             return None;
@@ -44,11 +44,11 @@ impl Run {
         let fits = |number: &usize| unsafe { self.threads[*number].as_ref() }.stack == stack;
         let at = self.past.done.iter().rposition(fits)?;
         let number = self.past.done.remove(at);
-        // SAFETY: as above, and this is the only reference.
+        // SAFETY: the thread is suspended, and this is the only reference.
         let left = Box::new(unsafe { self.threads[number].as_mut() }.leave_worker());
         let worker = std::mem::replace(&mut self.threads[number], NonNull::from(&*left));
         self.past.left.push(left);
-        // The stack of the worker is used again, like freed memory.
+        // The stack of the worker is reused, like freed memory.
         if let Some(orders) = orders::orders() {
             outside(|| orders.joined(parent, number));
         }
@@ -57,7 +57,7 @@ impl Run {
 }
 
 impl Thread {
-    /// A worker that does not exist yet.
+    /// Returns the initial state of a worker that does not exist yet.
     pub(super) fn without_stack(stack: usize) -> Thread {
         Thread {
             context: Context::default(),
@@ -94,7 +94,7 @@ impl Thread {
         }
     }
 
-    /// The remains of an ended thread, when another one takes its worker.
+    /// Returns the remaining data of an ended thread, when another thread takes over its worker.
     pub(crate) fn leave_worker(&mut self) -> Thread {
         Thread {
             number: self.number,
@@ -108,7 +108,7 @@ impl Thread {
         }
     }
 
-    /// Returns `true` if another thread has its worker.
+    /// Returns `true` if another thread has taken over its worker.
     pub(crate) fn is_past(&self) -> bool {
         self.base == 0
     }

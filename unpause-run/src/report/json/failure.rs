@@ -1,4 +1,4 @@
-//! Each kind of failure as JSON.
+//! Failures as JSON, one variant for each kind of failure.
 
 use super::super::names::DisplayNames;
 use super::super::one_line;
@@ -20,7 +20,7 @@ pub(super) fn write(w: &mut Writer, failure: &Failure, run: &Run, names: &Displa
     w.text("place", &place);
     w.close('}');
     let number = |n: &u32| u64::from(*n);
-    // Each variant has its own fields, under its own name.
+    // Each variant has its own fields, in an object with the variant's name.
     w.open_field(variant(failure), '{');
     match failure {
         Failure::Panic { task, message, place } => {
@@ -138,7 +138,7 @@ fn variant(failure: &Failure) -> &'static str {
     }
 }
 
-/// Writes tasks that wait.
+/// Writes waiting tasks.
 pub(super) fn waits(w: &mut Writer, name: &str, waits: &[Wait], names: &DisplayNames<'_>) {
     w.open_field(name, '[');
     for wait in waits {

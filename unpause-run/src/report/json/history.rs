@@ -181,7 +181,7 @@ fn command(w: &mut Writer, command: &CommandRecord) {
     w.close('}');
 }
 
-/// Writes the numbers of commands that were left out of programs.
+/// Writes the numbers of commands that generation left out of programs.
 pub(super) fn omitted(w: &mut Writer, omitted: &Omitted) {
     let Omitted { refused, precondition, reference, waiting, unchecked, faults, trusted } =
         *omitted;

@@ -1,8 +1,8 @@
-//! The report as JSON, for programs: the page, the command line, tools of others. docs/json.md describes the format,
-//! docs/failure.schema.json is its schema.
+//! The report as JSON, for programs: the page, the command line, and other tools. docs/json.md describes the format,
+//! and docs/failure.schema.json is its schema.
 //!
-//! Each struct of a report is taken apart field by field, so that a field cannot be added without a place here.
-//! Reading is left to programs: the library never reads such a file.
+//! Each struct of a report is destructured field by field, so that a new field cannot be forgotten here. The library
+//! itself never reads such a file.
 
 mod failure;
 mod history;
@@ -18,10 +18,10 @@ use super::{Finding, Origin, Proof, Report, Shrinking, Size, Strengthened, Stren
 use crate::run::{FaultCount, Outcome};
 use unpause_check::picture::Style;
 
-/// The version of the format. It changes if a reader of the old format would misread the new one.
+/// The version of the format. It changes if a reader of the old format would misread the new format.
 const VERSION: u64 = 1;
 
-/// Returns the report as one JSON document, with the screen in the width of the style.
+/// Returns the report as one JSON document. It includes the screen in the width of the style.
 ///
 /// ```
 /// use sim::report::{Report, Style, json};
@@ -34,8 +34,8 @@ pub fn json(report: &Report, style: &Style) -> String {
     json_with_sources(report, style, &mut |_, _| None)
 }
 
-/// The same with source lines. `line_of` returns a line, counted from 1, of a file as the compiler names it; `None` if
-/// it cannot be read.
+/// The same as `json`, but with source lines. `line_of` returns a line of a file, counted from 1; `None` if it cannot
+/// be read. The file name is the name that the compiler uses.
 #[doc(hidden)]
 pub fn json_with_sources(
     report: &Report,

@@ -1,4 +1,4 @@
-//! A run as JSON: its tasks, objects, steps and events, and what else is known of it.
+//! A run as JSON: its tasks, objects, steps and events, and all other facts about it.
 
 use std::ops::Range;
 
@@ -13,11 +13,11 @@ use crate::run::{
     CallRecord, DrawRecord, ObjectRecord, Outcome, Run, Spin, StepRecord, TaskRecord, TimeMove,
 };
 
-/// Of a longer run only the first half and the last half of so many steps are written: the file would be too large to
-/// open. The trace has all.
+/// The maximum number of steps that are written. For a longer run, only the first half and the last half of this number
+/// are written, because the file would be too large to open. The trace contains all steps.
 const STEPS_MAX: usize = 50_000;
 
-/// Writes a run. Takes time linear in it.
+/// Writes a run, in time linear in the run.
 pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
     let Run {
         seed,
@@ -132,7 +132,7 @@ pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
     w.close('}');
 }
 
-/// The steps in the middle of a long run that are not written.
+/// Returns the range of steps in the middle of a long run that are not written.
 fn omitted_steps(steps: usize) -> Option<Range<usize>> {
     (steps > STEPS_MAX).then(|| STEPS_MAX / 2..steps - STEPS_MAX / 2)
 }
@@ -189,7 +189,7 @@ fn events(
     names: &DisplayNames<'_>,
     is_written: &dyn Fn(usize) -> bool,
 ) {
-    // The marks are in the order of the events.
+    // The marks are in event order.
     let mut marks = orders.iter().peekable();
     w.open_field("events", '[');
     for (at, event) in events.iter().enumerate() {
@@ -219,7 +219,7 @@ fn events(
     w.close(']');
 }
 
-/// Writes the values of an event, each as bits and as the screen shows it.
+/// Writes the values of an event, each as bits and as the text that the screen shows.
 fn values(w: &mut Writer, values: Values, kind: ValueKind) {
     let value = |w: &mut Writer, name: &str, bits: u64| {
         w.open_field(name, '{');

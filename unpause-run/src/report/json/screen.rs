@@ -1,10 +1,10 @@
-//! The screen as lines of painted pieces, so that a reader can show it in colour and without.
+//! The screen as lines of painted pieces, so that a reader can show it with or without colors.
 
 use super::writer::Writer;
 use unpause_check::picture::Style;
 use unpause_check::picture::screen::Paint;
 
-/// Writes a screen that was rendered in colour.
+/// Writes a screen that was rendered with colors.
 pub(super) fn write(w: &mut Writer, screen: &str, style: &Style) {
     w.open_field("screen", '{');
     w.number("width", style.width as u64);
@@ -23,7 +23,8 @@ pub(super) fn write(w: &mut Writer, screen: &str, style: &Style) {
     w.close('}');
 }
 
-/// Cuts a line at its colours. Text of users has no escape character: the screen removes it.
+/// Splits a line at its color changes. User text contains no escape characters, because the screen
+/// removes them.
 fn pieces(line: &str) -> Vec<(Paint, &str)> {
     let mut pieces = Vec::new();
     let (mut paint, mut rest) = (Paint::Plain, line);

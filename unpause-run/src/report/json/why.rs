@@ -68,7 +68,7 @@ fn remedy(w: &mut Writer, remedy: &Remedy) {
     }
     w.close(']');
     w.flag("waits", *waits);
-    // A field that the kind does not have is null.
+    // A field that does not apply to the kind is null.
     let (kind, numbers) = match *tested {
         Tested::All { interleavings, of, left_out } => {
             ("all", [Some(interleavings), of, Some(left_out), None, None, None])

@@ -1,4 +1,4 @@
-//! Writes JSON into a text, and keeps the table of places.
+//! A JSON writer, which also builds the table of places.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use crate::run::place::portable;
 use unpause_check::json::quoted;
 use unpause_ordered::Map;
 
-/// A document that is being written. The caller opens and closes objects and lists; commas are added here.
+/// A JSON document under construction. The caller opens and closes objects and lists; the writer adds the commas.
 #[derive(Default)]
 pub(super) struct Writer {
     out: String,
     places: Vec<String>,
-    /// The index of each place in `places`.
+    /// For each place, its index in `places`.
     known: Map<String, u64>,
 }
 
@@ -21,7 +21,7 @@ impl Writer {
         self.out
     }
 
-    /// Adds a comma, if a value precedes.
+    /// Adds a comma if a value precedes.
     fn separate(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with(['{', '[', ':']) {
             self.out.push(',');
@@ -35,19 +35,20 @@ impl Writer {
         self.out.push_str("\":");
     }
 
-    /// Opens an object or a list that is an item of a list, or the document: `{` or `[`.
+    /// Opens an object or a list that is an item of a list, or the document. `bracket` is an opening brace or an
+    /// opening square bracket.
     pub(super) fn open(&mut self, bracket: char) {
         self.separate();
         self.out.push(bracket);
     }
 
-    /// Opens an object or a list that is a field of an object.
+    /// Opens an object or a list as a field of an object.
     pub(super) fn open_field(&mut self, name: &str, bracket: char) {
         self.name(name);
         self.out.push(bracket);
     }
 
-    /// Closes an object or a list: `}` or `]`.
+    /// Closes an object or a list. `bracket` is a closing brace or a closing square bracket.
     pub(super) fn close(&mut self, bracket: char) {
         self.out.push(bracket);
     }
@@ -74,7 +75,7 @@ impl Writer {
         self.out.push_str(if flag { "true" } else { "false" });
     }
 
-    /// Adds a number that a double represents exactly.
+    /// Adds a number that a double can represent exactly.
     pub(super) fn number(&mut self, name: &str, number: u64) {
         self.name(name);
         let _ = write!(self.out, "{number}");
@@ -87,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// Adds a number of 64 bits, as decimal text: readers with doubles would round it.
+    /// Adds a 64-bit number as decimal text, because readers that use doubles would round it.
     pub(super) fn word(&mut self, name: &str, word: u64) {
         self.name(name);
         let _ = write!(self.out, "\"{word}\"");
@@ -143,7 +144,7 @@ impl Writer {
         self.number(name, index);
     }
 
-    /// Adds the table of places. `line_of` returns the line of a source file, if it can be read.
+    /// Adds the table of places. `line_of` returns a line of a source file, if it can be read.
     pub(super) fn table_of_places(&mut self, line_of: &mut dyn FnMut(&str, u32) -> Option<String>) {
         self.open_field("places", '[');
         for place in std::mem::take(&mut self.places) {
@@ -170,7 +171,7 @@ fn parts(place: &str) -> (&str, Option<u32>, Option<u32>) {
     match cut(place) {
         None => (place, None, None),
         Some((end, last)) => match cut(&place[..end]) {
-            // Some places of debug information have no column.
+            // Some places from debug information have no column.
             None => (&place[..end], Some(last).filter(|line| *line > 0), None),
             Some((file, line)) => {
                 let known = |number: u32| Some(number).filter(|number| *number > 0);

@@ -1,8 +1,7 @@
-//! The rows of a long schedule: its beginning, its end, and the rows between them that decide the run.
+//! The rows of a long schedule: its beginning, its end, and the most important rows in the middle.
 //!
-//! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption is a
-//! departure from the order of the program. Faults and messages are shown, too. The other rows are left out and
-//! counted.
+//! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption deviates
+//! from the program order. Faults and messages are shown, too. The other rows are omitted and counted.
 
 use std::ops::Range;
 
@@ -10,24 +9,24 @@ use super::{ScheduleRow, ScheduleTable};
 use crate::report::{faults, folds};
 use unpause_check::picture::screen::plural;
 
-/// A schedule of at most this many rows is shown in full.
+/// The maximum number of rows of a schedule that is shown in full.
 const ROWS_MAX: usize = 48;
-/// Numbers of rows shown from the beginning and from the end of a longer schedule.
+/// The numbers of rows shown from the beginning and from the end of a longer schedule.
 const HEAD: usize = 12;
 const TAIL: usize = 28;
-/// Numbers of rows shown from the beginning and from the end if a task is preempted between them.
+/// The same numbers if a task is preempted in the middle.
 const HEAD_BESIDES: usize = 6;
 const TAIL_BESIDES: usize = 14;
-/// Numbers of rows shown before a preemption, and after it, including the preempting row.
+/// The number of rows shown before a preemption, and the number shown from the preempting row on.
 const BEFORE: usize = 1;
 const AFTER: usize = 2;
-/// Maximum number of rows shown around preemptions between the beginning and the end. Later preemptions come first.
+/// The maximum number of rows shown around preemptions in the middle. Later preemptions have precedence.
 const AROUND_MAX: usize = 40;
-/// Maximum number of messages shown between the beginning and the end: the last messages.
+/// The maximum number of messages shown in the middle: the last messages.
 const MESSAGES_MAX: usize = 40;
 
 impl ScheduleTable<'_> {
-    /// Adds rows of steps. If there are many rows, adds a part of them and the number of steps left out.
+    /// Adds rows of steps. If there are too many rows, adds some of them and the number of omitted steps.
     pub(super) fn elided(&mut self, range: Range<usize>) {
         let mut units = self.calls.pieces(range.clone());
         if units.len() > ROWS_MAX {
@@ -65,10 +64,10 @@ impl ScheduleTable<'_> {
         self.run.steps[unit.start].preempts
     }
 
-    /// Returns, for each row of the middle, `true` if the row is shown because a preemption is near.
+    /// Returns, for each row of the middle, `true` if the row is shown because of a nearby preemption.
     fn around_preemptions(&self, units: &[Range<usize>], middle: &Range<usize>) -> Vec<bool> {
         let mut shown = vec![false; middle.len()];
-        // The first row behind the middle may preempt the last row of the middle.
+        // The first row after the middle may preempt the last row of the middle.
         let near = units.get(..middle.end + 1).unwrap_or(units);
         let mut room = AROUND_MAX;
         for at in (middle.start..near.len()).rev().filter(|at| self.preempts(&near[*at])) {
@@ -101,8 +100,8 @@ impl ScheduleTable<'_> {
         })
     }
 
-    /// Adds the shown rows of the middle, and the faults of all rows. If `counted`, adds the number of steps left out
-    /// in each gap, too.
+    /// Adds the shown rows of the middle, and the faults of all rows. If `counted`, also adds the number of omitted
+    /// steps in each gap.
     fn middle(&mut self, units: &[Range<usize>], shown: &[bool], counted: bool) {
         let (mut left_out, mut preemptions) = (0, 0);
         let tell = |table: &mut Self, left_out: &mut usize, preemptions: &mut usize| {

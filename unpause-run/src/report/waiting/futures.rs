@@ -1,9 +1,8 @@
-//! Futures in a run of plain threads: the lines at which they await when the run ends, and the lines of their spawns.
+//! Futures in a run of plain threads: the lines at which they await when the run ends, and the lines that spawned them.
 //!
-//! A thread of a runtime that waits for an event says nothing about the tasks. Each task of tokio has a word with its
-//! state, and the operations on this word show which thread polls the task, and when. The last line of the package
-//! under test in the last poll is the line at which the task awaits. The [facts](crate::run::threads) of the run have
-//! the line of the spawn.
+//! A waiting thread of a runtime reveals nothing about the tasks. But each task of tokio has a state word, and the
+//! operations on this word show which thread polls the task, and when. The task awaits at the last line of the package
+//! under test in its last poll. The [facts](crate::run::threads) of the run contain the line of the spawn.
 
 use super::call_of;
 use crate::run::event::Values;
@@ -12,12 +11,12 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{CallRecord, Run, Wait};
 use unpause_ordered::{Map, Set};
 
-/// The bits of the state of a task.
+/// The bits of the state word of a task.
 const RUNNING: u64 = 1;
 const COMPLETE: u64 = 2;
 
-/// The functions that poll the future of a thread until it is ready: of tokio, futures, smol, pollster and others. The
-/// line of their call is where the executor is entered, and no line of a future.
+/// The functions that poll the future of a thread until it is ready, for example in tokio, futures, smol and pollster.
+/// The line of such a call enters the executor and does not belong to a future.
 const EXECUTORS: [&str; 2] = ["block_on", "run_until"];
 
 /// Returns `true` for a call of an executor.
@@ -25,25 +24,25 @@ fn is_executor(call: &CallRecord) -> bool {
     EXECUTORS.contains(&&*call.function)
 }
 
-/// The futures of a run that wait.
+/// The waiting futures of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::report) struct Awaits {
-    /// The lines at which futures of threads in an executor await, by thread.
+    /// For each thread in an executor, the line at which its future awaits.
     pub(in crate::report) of_threads: Map<TaskId, String>,
-    /// The lines of the spawns of tasks that threads poll, by thread.
+    /// For each thread that polls a task, the line that spawned this task.
     pub(in crate::report) polled: Map<TaskId, String>,
-    /// The other tasks that have not ended, in the order of the first operations on their states.
+    /// The other tasks that have not ended, in the order of the first operations on their state words.
     pub(in crate::report) of_tasks: Vec<Pending>,
 }
 
-/// A task of tokio that waits.
+/// A waiting task of tokio.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::report) struct Pending {
-    /// The line at which it awaits, if its last poll had a line of the package under test.
+    /// The line at which the task awaits, if its last poll reached a line of the package under test.
     pub(in crate::report) at: Option<String>,
-    /// The line of its spawn, if it is known.
+    /// The line that spawned the task, if known.
     pub(in crate::report) spawned: Option<String>,
-    /// False if no thread has polled it.
+    /// False if no thread has polled the task.
     pub(in crate::report) was_polled: bool,
 }
 
@@ -56,7 +55,7 @@ struct Known {
     line: Option<String>,
 }
 
-/// Returns the call of an executor in which a thread waits, if it does.
+/// Returns the executor call in which a thread waits, if any.
 pub(in crate::report) fn executor<'a>(run: &'a Run, wait: &Wait) -> Option<&'a CallRecord> {
     call_of(run, wait).filter(|call| is_executor(call))
 }
@@ -71,12 +70,12 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
     }
     let own: Set<usize> = run.threads.own.iter().copied().collect();
     let mut tasks: Vec<Known> = Vec::new();
-    // The task that a thread polls.
+    // For each thread, the task that it polls.
     let mut polls: Map<TaskId, ObjectId> = Map::new();
     let mut of_threads = Map::new();
     for (index, event) in run.events.iter().enumerate() {
         if let (Some(word), true) = (event.object, is_task_state(event.place.file())) {
-            // A task that was not polled has an operation if its handle was polled or dropped.
+            // An unpolled task has an operation if its handle was polled or dropped.
             if tasks.iter().all(|task| task.word != word) {
                 tasks.push(Known { word, was_polled: false, has_ended: false, line: None });
             }

@@ -1,7 +1,7 @@
-//! The clock of a run: the time, which timers wait for.
+//! The clock of a run: the time that timers wait for.
 //!
-//! The time moves to the next deadline when no task can step. That move is not an operation. It comes after all steps
-//! before it and before all steps after it, so no search reverses it.
+//! The time moves to the next deadline when no task can step. This move is not an operation. It is ordered after all
+//! earlier steps and before all later steps, so no search reverses it.
 
 use super::kind::{Bits, Kind};
 
@@ -18,10 +18,10 @@ const ADJUSTS: Bits = 1 << 8;
 /// Read the time, or set a timer relative to it.
 pub const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
 
-/// Continued after a timer. Guard: the time has reached its deadline.
+/// Continued after a timer. Guard: the time has reached the timer's deadline.
 pub const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | MOVES).looks();
 
-/// Moved the time on.
+/// Advanced the time.
 pub const ADVANCE: Kind = Kind::of(ADVANCES)
     .conflicts_with(READS | DUES | ADVANCES | SETS | MOVES | ADJUSTS)
     .enables(DUES)
@@ -33,25 +33,24 @@ pub const RESET: Kind = Kind::of(RESETS)
     .enables(DUES | MOVES)
     .disables(DUES | MOVES);
 
-/// Began to wait for a deadline to come. Recorded if the time may move at any moment.
+/// Began to wait for a future deadline. Recorded only if the time may move at any moment.
 pub const SET: Kind = Kind::of(SETS).conflicts_with(ADVANCES | MOVES).enables(MOVES).looks();
 
-/// Gave up such a wait. Recorded if the time may move at any moment.
+/// Stopped waiting for a deadline. Recorded only if the time may move at any moment.
 pub const UNSET: Kind = Kind::of(UNSETS).conflicts_with(MOVES).disables(MOVES).looks();
 
-/// Moved the time to the next deadline, although tasks can step. Guard: there is a deadline to come.
+/// Moved the time to the next deadline, although tasks can step. Guard: there is a future deadline.
 pub const MOVE: Kind = Kind::of(MOVES)
     .conflicts_with(READS | DUES | ADVANCES | RESETS | SETS | UNSETS | MOVES | ADJUSTS)
     .enables(DUES)
     .disables(MOVES);
 
-/// Changed the rate of a node's clock, which continues from its time. So timers are due at other
-/// times to come, and none at the present one. Changes of one clock have another object that orders
-/// them.
+/// Changed the rate of a node's clock, which continues from its current time. The change affects the moments of future
+/// deadlines, but makes no timer due now. Another object orders the changes of one clock.
 pub const ADJUST: Kind = Kind::of(ADJUSTS).conflicts_with(ADVANCES | MOVES);
 
-/// Found that the time has moved because no task could step. Guard: it has. That move is a barrier and no operation, so
-/// this one has no relation.
+/// Observed that the time has moved because no task could step. Guard: the time has moved. The move is a barrier and
+/// not an operation, so this operation has no relation to other operations.
 pub const REST: Kind = Kind::of(RESTS).looks();
 
 #[cfg(any(test, feature = "planted"))]

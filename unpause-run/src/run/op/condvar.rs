@@ -1,4 +1,5 @@
-//! A condition variable: tasks wait for a notification, and one of them or all are notified. None is kept.
+//! A condition variable: tasks wait for a notification, and a notification reaches one waiting task or all of them.
+//! Notifications are not stored.
 
 use super::kind::{Bits, Kind};
 
@@ -10,21 +11,21 @@ const LEAVES: Bits = 1 << 4;
 
 const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
 
-/// Began to wait. The order in which tasks began to wait has no influence on who is notified.
+/// Began to wait. The order in which tasks begin to wait does not affect the choice of the notified task.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
 
-/// Continued. Guard: it was notified, or continues without a reason.
+/// Continued. Guard: the task was notified, or it wakes up spuriously.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(NOTIFIES);
 
-/// Notified one task that waits, if any.
+/// Notified one waiting task, if any.
 pub const NOTIFY_ONE: Kind =
     Kind::of(NOTIFIES_ONE).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
 
-/// Notified all tasks that wait.
+/// Notified all waiting tasks.
 pub const NOTIFY_ALL: Kind =
     Kind::of(NOTIFIES_ALL).conflicts_with(REGISTERS | HEARS | NOTIFIES_ONE | LEAVES).enables(HEARS);
 
-/// Stopped waiting. Its notification goes to another task.
+/// Stopped waiting. A notification for this task passes to another task.
 pub const LEAVE: Kind =
     Kind::of(LEAVES).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
 

@@ -1,4 +1,5 @@
-//! A value that is kept by its references: shared ownership, with owning and weak references.
+//! A value with shared ownership: it lives as long as it has owning references. There are owning
+//! and weak references.
 
 use super::kind::{Bits, Kind};
 
@@ -13,23 +14,25 @@ const WEIGHS: Bits = 1 << 6;
 /// Created a non-owning reference from an owning reference.
 pub const GAIN: Kind = Kind::of(GAINS).conflicts_with(COUNTS);
 
-/// Dropped a reference to a value without a destructor: nothing tells the last drop from the others.
+/// Dropped a reference to a value without a destructor: nothing distinguishes the last drop from
+/// the others.
 pub const LOSE: Kind = Kind::of(LOSES).conflicts_with(UPGRADES | TAKES | COUNTS);
 
-/// Dropped a reference to a value whose destructor the last drop calls.
+/// Dropped a reference to a value with a destructor, which the last drop calls.
 pub const END: Kind = Kind::of(ENDS).conflicts_with(ENDS | UPGRADES | TAKES | COUNTS);
 
-/// Created an owning reference from a weak one, if the value was still there.
+/// Created an owning reference from a weak reference, if the value was still alive.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(LOSES | ENDS | TAKES | COUNTS);
 
-/// Gave up a reference, and took the value if it was the last; or kept the reference if it was not.
+/// Tried to take the value out of a reference. This succeeds only for the last reference; otherwise
+/// the reference is dropped or kept.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(LOSES | ENDS | UPGRADES | TAKES | COUNTS);
 
-/// Looked at the counts.
+/// Read the reference counts.
 pub const COUNT: Kind =
     Kind::of(COUNTS).conflicts_with(GAINS | LOSES | ENDS | UPGRADES | TAKES | WEIGHS).looks();
 
-/// Made or dropped a reference that does not own.
+/// Created or dropped a weak reference.
 pub const WEIGH: Kind = Kind::of(WEIGHS).conflicts_with(COUNTS);
 
 #[cfg(any(test, feature = "planted"))]

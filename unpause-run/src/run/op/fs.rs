@@ -1,8 +1,9 @@
 //! Files: the disk of a node, and its inodes.
 //!
-//! Calls on different inodes commute, and so do calls that only read. A power failure conflicts with calls that make
-//! something durable: what else a call did may be lost, and is then among the states that the failure leaves. The death
-//! of a process conflicts with all calls that change something, because the page cache outlives it.
+//! Calls on different inodes commute, and calls that only read commute, too. A power failure conflicts with calls that
+//! make something durable. All other effects of a call may be lost, and a state without them is among the possible
+//! states after the failure. The death of a process conflicts with all calls that change something, because the page
+//! cache survives it.
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -21,35 +22,35 @@ const FAILS: Bits = 1 << 10;
 /// A call that reads. It conflicts like the operations recorded with it.
 pub const SEE: Kind = Kind::of(SEES).looks();
 
-/// Another call. It conflicts like the operations recorded with it.
+/// A call that changes something. It conflicts like the operations recorded with it.
 pub const ACT: Kind = Kind::of(ACTS);
 
-/// The call has a place in the order of effects on different inodes.
+/// The call has a position in the order of effects on different inodes.
 pub const JOURNAL: Kind = Kind::of(JOURNALS).conflicts_with(JOURNALS);
 
-/// The call took or freed room on a disk that has a limit.
+/// The call allocated or freed space on a disk with a limit.
 pub const ROOM: Kind = Kind::of(ROOMS).conflicts_with(ROOMS);
 
-/// The call decided what an earlier power failure left.
+/// The call decided which effects an earlier power failure had preserved.
 pub const DECIDE: Kind = Kind::of(DECIDES).conflicts_with(DECIDES);
 
-/// The call changed what processes see.
+/// The call changed data that processes can read.
 pub const CHANGE: Kind = Kind::of(CHANGES).conflicts_with(KILLS);
 
-/// The call made something durable, or failed to.
+/// The call made something durable, or failed to do so.
 pub const SYNC: Kind = Kind::of(SYNCS).conflicts_with(KILLS | POWERS_OFF);
 
-/// The call is of a task that the death of the node does not end.
+/// The call belongs to a task that survives the death of the node.
 pub const VISIT: Kind = Kind::of(VISITS).conflicts_with(KILLS | POWERS_OFF | FAILS);
 
-/// A fault of the disk began or ended. All steps of the tasks of the node conflict with that, too.
+/// A fault of the disk began or ended. All steps of the node's tasks conflict with this operation, too.
 pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(VISITS | FAILS);
 
-/// The process ended.
+/// The process of the node ended.
 pub const KILL: Kind =
     Kind::of(KILLS).conflicts_with(CHANGES | SYNCS | VISITS | KILLS | POWERS_OFF);
 
-/// The machine ended.
+/// The machine of the node lost power.
 pub const POWER_OFF: Kind =
     Kind::of(POWERS_OFF).conflicts_with(SYNCS | VISITS | KILLS | POWERS_OFF);
 
@@ -71,18 +72,18 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     ],
 };
 
-/// The kinds of operations on the contents of a mapped file, beside the kinds for its inode and its
-/// words.
+/// The kinds of operations on the contents of a mapped file. The inode of the file and the words of the map have other
+/// kinds.
 pub mod contents {
     use super::{Bits, Kind};
 
     const READS: Bits = 1 << 0;
     const STORES: Bits = 1 << 1;
 
-    /// A call of the file read them.
+    /// A call on the file read the contents.
     pub const READ: Kind = Kind::of(READS).conflicts_with(STORES).looks();
 
-    /// A map stored into them. Two stores conflict on words and sectors.
+    /// A store through a map changed the contents. Two stores conflict on words and sectors instead.
     pub const STORE: Kind = Kind::of(STORES).conflicts_with(READS);
 
     #[cfg(any(test, feature = "planted"))]
@@ -92,11 +93,11 @@ pub mod contents {
     };
 }
 
-/// The kinds of operations on an inode: its contents or its entries, and its lock.
+/// The kinds of operations on an inode: on its contents or its entries, and on its lock.
 pub mod inode {
     use super::{Bits, Kind, WATCHES};
 
-    // The bits of calls equal the disk's bits: they are announced on either.
+    // The bits for calls equal the bits of the disk, because calls are announced on the disk or on an inode.
     const SEES: Bits = 1 << 0;
     #[cfg(any(test, feature = "planted"))]
     const ACTS: Bits = 1 << 1;
@@ -107,32 +108,32 @@ pub mod inode {
     const UNLOCKS: Bits = 1 << 6;
     const FAILS: Bits = 1 << 7;
 
-    /// A call that reads, or what it found.
+    /// A call that reads the inode, or its result.
     pub const SEE: Kind = Kind::of(SEES).looks();
 
-    /// Read it.
+    /// Read the inode.
     pub const READ: Kind = Kind::of(READS).conflicts_with(WRITES).looks();
 
-    /// The same by a word of a map, whose operation has the point.
+    /// Read the inode through a word of a map. The operation on the word has the point.
     pub const READ_BY_WORD: Kind = READ.beside_a_point();
 
-    /// Changed it. A task may wait for a word of its map.
+    /// Changed the inode. A task may wait for a word of its map.
     pub const WRITE: Kind =
         Kind::of(WRITES).conflicts_with(READS | WRITES | WATCHES).enables(WATCHES);
 
-    /// Locked it alone. Guard: no other open file has a lock on it.
+    /// Locked the inode exclusively. Guard: no other open file has a lock on it.
     pub const LOCK: Kind =
         Kind::of(LOCKS).conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS).disables(LOCKS | SHARES);
 
-    /// Locked it together with others. Guard: no other open file has locked it alone.
+    /// Locked the inode in shared mode. Guard: no other open file holds its exclusive lock.
     pub const SHARE: Kind =
         Kind::of(SHARES).conflicts_with(LOCKS | UNLOCKS | FAILS).disables(LOCKS);
 
-    /// Gave a lock up.
+    /// Released a lock on the inode.
     pub const UNLOCK: Kind =
         Kind::of(UNLOCKS).conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS).enables(LOCKS | SHARES);
 
-    /// Tried to lock it while it was locked.
+    /// Tried to lock the inode while it was locked.
     pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(LOCKS | SHARES | UNLOCKS);
 
     #[cfg(any(test, feature = "planted"))]

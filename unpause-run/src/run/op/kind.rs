@@ -1,13 +1,13 @@
-//! The relation of the operations on one object: pairs that may not be swapped, and pairs of which
-//! one enables or disables the other.
+//! The relation between operations on one object: which pairs conflict, and which operations enable or disable others.
 //!
-//! A *machine* is what an object does: a word of memory, a lock, a task. It declares its kinds of operations, a file
-//! and a row each. Happens-before and the exhaustive search know kinds only, and no machine.
+//! A *machine* is the behavior of an object: a word of memory, a lock, a task. Each machine has its own file and
+//! declares its kinds of operations, one per row. Happens-before and the exhaustive search use only kinds and do not
+//! depend on machines.
 //!
-//! The law of a declaration: two steps that do not conflict give the same state, the same answers and
-//! the same footprints in either order, wherever both can be taken; and whatever turns a guard conflicts
-//! with what is then done. `simulate/exhaust/tests/diamond.rs` takes pairs of steps in both orders and
-//! compares.
+//! A declaration must obey this law. Two steps that do not conflict give the same state, the same results and the same
+//! footprints in either order, wherever both steps are possible. An operation that may change a guard conflicts with
+//! the operation that the guard permits. `simulate/exhaust/tests/diamond.rs` executes pairs of steps in both orders and
+//! compares the results.
 
 #[cfg(any(test, feature = "planted"))]
 use super::{
@@ -21,26 +21,26 @@ pub type Bits = u16;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind {
     bit: Bits,
-    /// Kinds that it may not be swapped with. Each of two kinds says so, but for [`WATCH`].
+    /// The kinds that conflict with this kind. Each of two conflicting kinds lists the other, except [`WATCH`].
     conflicts: Bits,
-    /// Kinds whose guard it may turn to true.
+    /// The kinds that this kind may enable.
     enables: Bits,
-    /// Kinds whose guard it may turn to false.
+    /// The kinds that this kind may disable.
     disables: Bits,
-    /// True if it leaves the object as it was.
+    /// True if the operation leaves the object unchanged.
     looks: bool,
     side: Side,
-    /// True if it is recorded beside an operation that has a point in the same step, and never alone.
+    /// True if the operation is recorded only together with an operation that has a point in the same step.
     beside: bool,
-    /// True if it is a fault: it disturbs tasks at a moment that they do not decide.
+    /// True if the kind is a fault: it disturbs tasks at a moment that they do not choose.
     fault: bool,
 }
 
-/// A range of the numbers of the messages of a channel: the first one, and the first one after it.
+/// A half-open range of message numbers of a channel: the first number, and the number after the last.
 ///
-/// For an operation that takes messages: these. For an operation that puts a message in, or takes
-/// room for a message: the messages whose receipt makes no difference to it, because they neither
-/// are its message nor gave its room.
+/// For an operation that takes messages: these messages. For an operation that sends a message or takes room for it:
+/// the messages with a receipt that commutes with the operation. They do not include its own message and the messages
+/// that freed its room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     pub from: u32,
@@ -51,7 +51,7 @@ impl Span {
     /// The span of an operation without numbers.
     pub const NONE: Span = Span { from: 0, to: 0 };
 
-    /// Returns `true` if there are messages, and all of them are in `other`.
+    /// Returns `true` if the span is not empty and lies within `other`.
     #[inline]
     fn is_within(self, other: Span) -> bool {
         self.from < self.to && other.from <= self.from && self.to <= other.to
@@ -66,28 +66,29 @@ impl Span {
     }
 }
 
-/// The side of a kind in conflicts that numbers decide.
+/// The side of a kind in conflicts that message numbers decide.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Side {
-    /// None: conflicts do not depend on numbers.
+    /// No side: conflicts do not depend on numbers.
     Neither,
-    /// It puts a message in, or takes room for one.
+    /// The operation sends a message, or takes room for a message.
     Puts,
-    /// It takes messages.
+    /// The operation receives messages.
     Takes,
 }
 
 /// The bit of [`WATCH`].
 pub const WATCHES: Bits = 1 << 15;
 
-/// Waits for a change of the object: its guard is that there was one. The same for all machines.
+/// Waits for a change of the object. Guard: the object has changed. This kind is the same for all machines.
 pub const WATCH: Kind = Kind::of(WATCHES);
 
 impl Kind {
-    /// Polled by hand, the same for all machines. The object alone knows if that was the begin of a wait, its end or
-    /// none of both, so it may not be swapped with any other operation, and may turn any guard.
+    /// An operation polled by hand, the same for all machines. Only the object knows if this poll began a wait, ended a
+    /// wait or did neither. So the operation conflicts with every other operation and may change any guard.
     //
-    // It has the bit of a watch, which is never done, as this is never a guard.
+    // It shares the bit of a watch. This is possible because a watch never takes effect and this operation never has a
+    // guard.
     pub const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
         let (side, beside, fault) = (Side::Neither, false, false);
@@ -103,49 +104,50 @@ impl Kind {
         }
     }
 
-    /// A kind that can be swapped with all others.
+    /// Creates a kind that commutes with all other kinds.
     pub const fn of(bit: Bits) -> Kind {
         let (looks, side, beside, fault) = (false, Side::Neither, false, false);
         Kind { bit, conflicts: 0, enables: 0, disables: 0, looks, side, beside, fault }
     }
 
-    /// May not be swapped with these.
+    /// Returns this kind with these conflicts.
     pub const fn conflicts_with(self, kinds: Bits) -> Kind {
         Kind { conflicts: kinds, ..self }
     }
 
-    /// May turn the guards of these to true.
+    /// Returns this kind with the kinds that it may enable.
     pub const fn enables(self, kinds: Bits) -> Kind {
         Kind { enables: kinds, ..self }
     }
 
-    /// May turn the guards of these to false.
+    /// Returns this kind with the kinds that it may disable.
     pub const fn disables(self, kinds: Bits) -> Kind {
         Kind { disables: kinds, ..self }
     }
 
-    /// Leaves the object as it was.
+    /// Returns this kind, marked as leaving the object unchanged.
     pub const fn looks(self) -> Kind {
         Kind { looks: true, ..self }
     }
 
-    /// Puts a message in, or takes room for one: numbers decide if it conflicts with a kind that [takes](Self::takes).
+    /// Returns this kind, marked as sending a message or taking room for a message. Message numbers decide if it
+    /// conflicts with a kind that [takes](Self::takes) messages.
     pub const fn puts(self) -> Kind {
         Kind { side: Side::Puts, ..self }
     }
 
-    /// Takes messages.
+    /// Returns this kind, marked as receiving messages.
     pub const fn takes(self) -> Kind {
         Kind { side: Side::Takes, ..self }
     }
 
-    /// Is recorded beside an operation that has a point in the same step, and never alone.
+    /// Returns this kind, marked as recorded only together with an operation that has a point in the same step.
     pub const fn beside_a_point(self) -> Kind {
         Kind { beside: true, ..self }
     }
 
-    /// Is a fault: it disturbs tasks at a moment that they do not decide, without a point. Strategies draw that moment
-    /// among the steps of its victims.
+    /// Returns this kind, marked as a fault: it disturbs tasks without a point, at a moment that they do not choose.
+    /// Strategies draw this moment among the steps of its victims.
     pub const fn fault(self) -> Kind {
         Kind { fault: true, ..self }
     }
@@ -155,17 +157,17 @@ impl Kind {
         self.fault
     }
 
-    /// Returns `true` if an operation with a point is done in the same step.
+    /// Returns `true` if the operation is recorded only together with an operation that has a point in the same step.
     pub const fn is_beside_a_point(self) -> bool {
         self.beside
     }
 
-    /// Returns `true` if such an operation leaves the object as it was.
+    /// Returns `true` if an operation of this kind leaves the object unchanged.
     pub const fn is_look(self) -> bool {
         self.looks
     }
 
-    /// Returns `true` if two operations that took effect conflict, so that they must not be swapped.
+    /// Returns `true` if two operations of these kinds that took effect conflict, so that they must not be swapped.
     #[inline]
     pub fn conflicts(self, other: Kind) -> bool {
         #[cfg(any(test, feature = "planted"))]
@@ -175,7 +177,7 @@ impl Kind {
         self.conflicts & other.bit != 0 || other.conflicts & self.bit != 0
     }
 
-    /// Returns `true` if the numbers of two operations tell that they can be swapped, although their kinds conflict.
+    /// Returns `true` if the message numbers show that two operations commute although their kinds conflict.
     #[inline]
     pub fn are_apart((one, span): (Kind, Span), (other, other_span): (Kind, Span)) -> bool {
         match (one.side, other.side) {
@@ -185,13 +187,13 @@ impl Kind {
         }
     }
 
-    /// Returns `true` if numbers decide some of its conflicts.
+    /// Returns `true` if message numbers decide some conflicts of this kind.
     #[inline]
     pub fn is_numbered(self) -> bool {
         self.side != Side::Neither
     }
 
-    /// Returns `true` if this operation, which took effect, may have turned the guard of the other one to true.
+    /// Returns `true` if this operation, which took effect, may have enabled the operation `asked`.
     #[inline]
     pub fn may_enable(self, asked: Kind) -> bool {
         #[cfg(any(test, feature = "planted"))]
@@ -201,7 +203,7 @@ impl Kind {
         self.enables & asked.bit != 0
     }
 
-    /// Returns `true` if this operation, which took effect, may have turned the guard of the other one to false.
+    /// Returns `true` if this operation, which took effect, may have disabled the operation `asked`.
     #[inline]
     pub fn may_disable(self, asked: Kind) -> bool {
         #[cfg(any(test, feature = "planted"))]
@@ -211,19 +213,19 @@ impl Kind {
         self.disables & asked.bit != 0
     }
 
-    /// Returns `true` if this operation may turn guards of others.
+    /// Returns `true` if this operation may enable or disable another operation.
     pub fn turns_some(self) -> bool {
         self.enables | self.disables != 0
     }
 
-    /// Returns `true` if this operation, which took effect, may have turned the guard of any other one to false.
+    /// Returns `true` if this operation, which took effect, may have disabled any other operation.
     #[inline]
     pub fn may_disable_some(self) -> bool {
         self.disables != 0
     }
 
-    /// The declaration as numbers: its own bit, the bits of the kinds that it conflicts with, of those that it may
-    /// enable, and of those that it may disable; 1 if it puts messages in, 2 if it takes them, else 0.
+    /// Returns the declaration as numbers: its own bit, the conflicting kinds, the kinds that it may enable, the kinds
+    /// that it may disable, and its side. The side is 1 if it sends messages, 2 if it receives messages, else 0.
     pub fn relation(self) -> [u64; 5] {
         let side = match self.side {
             Side::Neither => 0,
@@ -235,26 +237,26 @@ impl Kind {
         [bit, conflicts, enables, disables, side]
     }
 
-    /// The number of the kind in its machine.
+    /// Returns the number of the kind in its machine.
     pub fn number(self) -> usize {
         self.bit.trailing_zeros() as usize
     }
 
-    /// The numbers of the kinds of its machine that conflict with this kind, and the number of
-    /// [operations by hand](Self::by_hand).
+    /// Returns the numbers of the kinds that conflict with this kind in its machine, and the number of [operations by
+    /// hand](Self::by_hand).
     pub fn conflicting(self) -> impl Iterator<Item = usize> {
         let conflicts = self.conflicts | WATCHES;
         (0..Bits::BITS as usize).filter(move |number| conflicts >> number & 1 == 1)
     }
 
-    /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.
+    /// Returns `true` if every kind that conflicts with `other` also conflicts with this kind.
     #[inline]
     pub fn covers(self, other: Kind) -> bool {
         other.bit != WATCHES && other.conflicts & !self.conflicts == 0
     }
 }
 
-/// A machine: its kinds of operations, by name.
+/// A machine, as the list of its kinds of operations with their names.
 #[cfg(any(test, feature = "planted"))]
 #[derive(Debug)]
 pub struct Machine {
@@ -262,7 +264,7 @@ pub struct Machine {
     pub kinds: &'static [(&'static str, Kind)],
 }
 
-/// All machines.
+/// Returns all machines.
 #[cfg(any(test, feature = "planted"))]
 pub fn machines() -> impl Iterator<Item = &'static Machine> {
     let simple = [
@@ -287,7 +289,7 @@ pub fn machines() -> impl Iterator<Item = &'static Machine> {
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }
 
-/// Faults planted in declarations.
+/// Faults planted in declarations, to test the tests.
 #[cfg(any(test, feature = "planted"))]
 pub mod faults {
     use super::{Kind, Span};
@@ -306,7 +308,7 @@ pub mod faults {
         Span { from: span.from.saturating_sub(before), to: span.to.saturating_add(after) }
     }
 
-    /// While `act` is on, messages have no numbers.
+    /// Runs `act` while messages have no numbers.
     #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub fn without_numbers<T>(act: impl FnOnce() -> T) -> T {
         NUMBERLESS.set(true);
@@ -315,8 +317,8 @@ pub mod faults {
         done
     }
 
-    /// During `act`, operations that put messages in commute with the receipt of so many more
-    /// messages, before and after the messages for which this is true anyway.
+    /// Runs `act` with wider spans: an operation that sends a message also commutes with the receipt of `more`
+    /// messages, before and after the messages in its own span.
     #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub fn with_more<T>(more: (u32, u32), act: impl FnOnce() -> T) -> T {
         MORE.set(more);
@@ -329,7 +331,7 @@ pub mod faults {
         FORGOTTEN.get().is_some_and(|pair| pair == (a, b) || pair == (b, a))
     }
 
-    /// While `act` is on, the two kinds have no relation.
+    /// Runs `act` while the two kinds have no relation.
     #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub fn without<T>(pair: (Kind, Kind), act: impl FnOnce() -> T) -> T {
         FORGOTTEN.set(Some(pair));
@@ -359,7 +361,7 @@ mod tests {
         }
     }
 
-    /// The observer of a search compares kinds without their machines.
+    /// The observer of a search compares kinds without their machines, so these kinds must be unique.
     #[test]
     fn kinds_that_searches_know_are_unlike_those_of_other_machines() {
         let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
@@ -384,7 +386,7 @@ mod tests {
         }
     }
 
-    /// Whoever adds a fault adds a program to `sim-tests/src/moments.rs`, which measures its moment.
+    /// If you add a fault, add a program to `sim-tests/src/moments.rs`, which measures the fault's moment.
     #[test]
     fn these_are_the_faults() {
         let named = |machine: &'static Machine| {
@@ -409,7 +411,7 @@ mod tests {
         for machine in machines() {
             for (name, kind) in machine.kinds {
                 for (other_name, other) in machine.kinds {
-                    // The step itself says if it may not be swapped with the death.
+                    // The step itself declares if it must not be swapped with the death.
                     let is_death = (*kind, *other) == (task::KILL, task::LIVE);
                     let is_ordered = (*kind, *other) == net::ORDERED_BY_MESSAGE || is_death;
                     if !is_ordered && (kind.may_enable(*other) || kind.may_disable(*other)) {

@@ -1,6 +1,7 @@
-//! A lock that one task holds alone, or several tasks share. It has no queue: the waiter that is chosen next gets it.
+//! A lock that one task holds exclusively or several tasks share. It has no queue: the strategy chooses the waiter that
+//! acquires it next.
 //!
-//! A lock may let writers queue. No task then begins to share the lock until the writer has taken it.
+//! A lock may support queueing of writers. While a writer queues, no further task can acquire the lock in shared mode.
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -15,44 +16,44 @@ const LOOKS: Bits = 1 << 7;
 
 const TOUCHED: Bits = TOUCHES | LOOKS;
 
-/// Took the lock. Guard: it is free.
+/// Acquired the lock exclusively. Guard: the lock is free.
 pub const ACQUIRE: Kind = Kind::of(ACQUIRES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED)
     .disables(ACQUIRES | SHARES);
 
-/// Gave the lock up.
+/// Released the exclusive lock.
 pub const RELEASE: Kind = Kind::of(RELEASES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED | WATCHES)
     .enables(ACQUIRES | SHARES | WATCHES);
 
-/// Tried to take the lock while it was held.
+/// Tried to acquire the lock while it was held.
 pub const FAIL: Kind =
     Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES | TOUCHES);
 
-/// Took the lock together with others. Guard: no task holds it alone, and none queues.
+/// Acquired the lock in shared mode. Guard: no task holds it exclusively, and no writer queues.
 pub const SHARE: Kind = Kind::of(SHARES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | QUEUES | TOUCHED)
     .disables(ACQUIRES);
 
-/// Gave up a lock that it had taken together with others.
+/// Released a lock that was held in shared mode.
 pub const LEAVE: Kind = Kind::of(LEAVES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | TOUCHED | WATCHES)
     .enables(ACQUIRES | WATCHES);
 
-/// Queued, to take the lock alone in a later step.
+/// Queued, to acquire the lock exclusively in a later step.
 //
-// It may be done while the lock is free: no step of another task is then possible that would not be
-// possible later. So it commutes with the operations that release the lock, and with the queueing
-// of other writers.
+// A task may queue even while the lock is free, because every step of another task that is possible then is also
+// possible later. So this operation commutes with the operations that release the lock, and with the queueing of other
+// writers.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(SHARES).disables(SHARES);
 
-/// Changed the memory of the lock by an operation that is no call of it, or tried to.
+/// Changed the memory of the lock, or tried to, by an operation outside the calls of the lock.
 pub const TOUCH: Kind = Kind::of(TOUCHES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED | WATCHES)
     .enables(ACQUIRES | SHARES | WATCHES)
     .disables(ACQUIRES | SHARES);
 
-/// Read the memory of the lock by an operation that is no call of it.
+/// Read the memory of the lock by an operation outside the calls of the lock.
 pub const LOOK: Kind =
     Kind::of(LOOKS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES | TOUCHES).looks();
 

@@ -1,12 +1,11 @@
-//! The net: links between nodes, and inboxes, which messages arrive in.
+//! The net: links between nodes, and inboxes where messages arrive.
 //!
-//! Messages of a stream arrive in the order of their sending, messages to other inboxes in any
-//! order. A message that is sent conflicts with no arrival: it is a task of its own, which arrives
-//! later.
+//! Messages of a stream arrive in the order in which they were sent, but messages to other inboxes arrive in any order.
+//! Sending a message conflicts with no arrival, because the message is a task of its own that arrives later.
 //!
-//! An inbox has two ends. The arrival of a message at one end and the taking of another message at
-//! the other end do not conflict. The arrival of a message and its taking conflict, because the
-//! message is an object of its own: `PUT`, `GET`.
+//! An inbox has two ends. The arrival of a message at one end does not conflict with taking another message at the
+//! other end. The arrival of a message conflicts with taking the same message, because the message is an object of its
+//! own: `PUT`, `GET`.
 
 use super::kind::{Bits, Kind};
 
@@ -23,31 +22,31 @@ pub mod link {
     const COUNTS: Bits = 1 << 6;
     const OPENS: Bits = 1 << 7;
 
-    /// A message went over it.
+    /// A message passed over the link.
     pub const PASS: Kind = Kind::of(PASSES).conflicts_with(CUTS).looks();
 
-    /// A message was lost because it is cut.
+    /// A message was lost because the link is cut.
     pub const LOSE: Kind = Kind::of(LOSES).conflicts_with(CUTS).looks();
 
-    /// It was cut or healed.
+    /// The link was cut or healed.
     pub const CUT: Kind =
         Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS | OPENS).fault();
 
-    /// Its settings changed, with effect on messages sent from then on.
+    /// The settings of the link changed, with effect on messages that are sent later.
     pub const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES | OPENS);
 
-    /// A stream or a socket uses it from now on, or a request goes over it.
+    /// A stream or a socket begins to use the link, or a request passes over it.
     pub const JOIN: Kind = Kind::of(JOINS).conflicts_with(SETS).looks();
 
-    /// A stream uses it from now on. A cut has an operation on each stream that uses the link, so it is another step
-    /// before.
+    /// A stream begins to use the link. A cut has an operation on each stream that uses the link, so a cut before this
+    /// operation is a different step than a cut after it.
     pub const OPEN: Kind = Kind::of(OPENS).conflicts_with(CUTS | SETS).looks();
 
-    /// A message waits behind earlier messages.
+    /// A message waits behind earlier messages of the link.
     pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
-    /// Read how many messages cuts have met, or clogs have delayed. Searches learn from it that these numbers matter,
-    /// and derive what it conflicts with.
+    /// Read the number of messages that cuts have affected, or that clogs have delayed. From this operation, searches
+    /// learn that these numbers matter, and derive its conflicts.
     pub const COUNT: Kind = Kind::of(COUNTS).looks();
 
     #[cfg(any(test, feature = "planted"))]
@@ -66,7 +65,7 @@ pub mod link {
     };
 }
 
-/// The kinds of operations on the sending end of a connection: a window of bytes that are sent and not yet taken.
+/// The kinds of operations on the sending end of a connection: a window of bytes that are sent and not yet received.
 pub mod window {
     use super::{Bits, Kind};
 
@@ -82,33 +81,33 @@ pub mod window {
     const LOOKS: Bits = 1 << 9;
     const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS | SETS;
 
-    /// Wrote bytes that the window has room for although nobody takes any, or the end.
+    /// Wrote the end of the stream, or bytes that fit into the window even if the receiver takes none.
     pub const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES | LOOKS);
 
-    /// Wrote as many bytes as there is room for, looked for room, or found none.
+    /// Wrote as many bytes as fit into the window, checked for room, or found no room.
     pub const WRITE_TIGHT: Kind = Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
-    /// The same after a wait. Guard: it was woken.
+    /// Wrote or checked for room in the same way, but after a wait. Guard: the writer was woken.
     pub const GO_ON: Kind = Kind::of(GOES_ON).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
-    /// The other side took bytes.
+    /// The receiver took bytes out of the window.
     pub const MAKE_ROOM: Kind =
         Kind::of(MAKES_ROOM).conflicts_with(TIGHT | GOES_ON).enables(GOES_ON);
 
-    /// Writes fail from now on, or an error was reported.
+    /// Made all later writes fail, or reported an error.
     pub const BREAK: Kind =
         Kind::of(BREAKS).conflicts_with(ALL_WRITES | SEES | LOOKS).enables(GOES_ON);
 
-    /// The kernel looked if writes fail.
+    /// The kernel checked if writes fail.
     pub const SEE: Kind = Kind::of(SEES).conflicts_with(BREAKS).looks();
 
-    /// The kernel looked if something was written.
+    /// The kernel checked if something was written.
     pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ALL_WRITES).looks();
 
-    /// The settings of its link changed.
+    /// The settings of the connection's link changed.
     pub const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES | LOOKS);
 
-    /// Read an option of the socket, which writes do not see.
+    /// Read an option of the socket that does not affect writes.
     pub const OPTION: Kind = Kind::of(OPTIONS).conflicts_with(SETS_OPTION).looks();
 
     /// Set an option of the socket.
@@ -148,26 +147,25 @@ const SETS_BACK: Bits = 1 << 12;
 const WAITS: Bits = 1 << 13;
 const COUNTED: Bits = 1 << 14;
 
-/// Sent a message of a stream: the order counts.
+/// Sent a message of a stream. The order of such messages matters.
 pub const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
 
 /// Sent a datagram.
 pub const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
-/// A message arrived. Guard, of a stream: the earlier messages have arrived, and the link is not
-/// cut.
+/// A message arrived. Guard, for a stream: the earlier messages have arrived, and the link is not cut.
 pub const ARRIVE: Kind = Kind::of(ARRIVES)
     .conflicts_with(ARRIVES | TAKES_ALL | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS)
     .enables(ARRIVES | TAKES);
 
-/// The earliest arrival time of a message of a stream has come, and the message waits: for earlier
-/// messages, or because the link is cut.
+/// A message of a stream reached its earliest arrival time but must wait, either for earlier messages or because the
+/// link is cut.
 pub const WAIT_BEHIND: Kind = Kind::of(WAITS).conflicts_with(ARRIVES | CUTS | HEALS).looks();
 
-/// The operations that take.
+/// The operations that take messages.
 const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
 
-/// Took a message or the end, or as many bytes as were asked for. Guard: there is one.
+/// Took a message or the end of a stream, or all requested bytes. Guard: there is something to take.
 pub const TAKE: Kind =
     Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
@@ -175,48 +173,49 @@ pub const TAKE: Kind =
 pub const TAKE_NOW: Kind =
     Kind::of(TAKES_NOW).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
-/// Took all bytes that were there, which are fewer than were asked for.
+/// Took all available bytes, which are fewer than requested.
 pub const TAKE_ALL: Kind = Kind::of(TAKES_ALL)
     .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | SETS_BACK)
     .disables(TAKES);
 
-/// Looked at the messages, or for one and found none.
+/// Read the list of messages, or looked for a message and found none.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
 
-/// Read the address that its socket is connected to: a connection is as the end of what others send.
+/// Read the peer address of the socket. Connecting a socket counts as a close, because it ends the messages from other
+/// senders.
 pub const PEER: Kind = Kind::of(PEERS).conflicts_with(CLOSES).looks();
 
-/// Closed it: nothing arrives any more.
+/// Closed the inbox: no more messages arrive.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with(SENDS | ARRIVES | TAKE_ANY | PEERS | LOOKS | CLOSES | SETS | SETS_BACK)
     .enables(ARRIVES | TAKES);
 
-/// Its link was cut: the messages of a stream wait.
+/// The link to the inbox was cut, so the messages of a stream wait.
 pub const CUT: Kind =
     Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).disables(ARRIVES).fault();
 
-/// Its link was healed.
+/// The link to the inbox was healed.
 pub const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS | COUNTED).enables(ARRIVES);
 
-/// A message of a stream was sent, in a program that reads how many messages cuts have met. The cut
-/// meets a message sent before its end, but no later one. Beside [`SEND`], and recorded nowhere:
-/// searches derive it.
+/// Sent a message of a stream, in a program that reads the number of messages affected by cuts. A cut affects the
+/// messages that are sent before it is healed. This kind accompanies [`SEND`] and is not recorded: searches derive it.
 pub const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
-/// The settings of the link to it changed. Also: the answer came that nobody receives, and sends fail.
+/// The settings of the link to the inbox changed. Also recorded when a reply reports that nobody receives, so that
+/// sends fail.
 pub const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
 
-/// The settings of the link back changed. An arrival may be answered over this link, and reads have
-/// its faults.
+/// The settings of the link in the other direction changed. A reply to an arrival may use this link, and reads have its
+/// faults.
 pub const SET_BACK: Kind =
     Kind::of(SETS_BACK).conflicts_with(ARRIVES | TAKE_ANY | CLOSES | SETS_BACK);
 
-/// An arrival enables the taking of its message. They do not conflict here: the message orders them.
+/// An arrival enables taking its message. The two do not conflict on the inbox, because the message orders them.
 #[cfg(test)]
 pub(super) const ORDERED_BY_MESSAGE: (Kind, Kind) = (ARRIVE, TAKE);
 
-/// The message itself: put in by its arrival, got by its taking.
+/// The message itself: its arrival puts it, and its receipt gets it.
 pub const PUT: Kind = super::word::WRITE;
 pub const GET: Kind = super::word::READ;
 

@@ -1,11 +1,11 @@
-//! Nodes: one node, and the table of all nodes of a run.
+//! Nodes: a single node, and the table of all nodes of a run.
 //!
-//! A node is an object that is known by its name before the node is added, because any task may look the name up. So
-//! two nodes are added in either order, and a look-up conflicts with the addition of its own name alone. A list of all
-//! nodes conflicts with every addition.
+//! A node is an object with its name as its identity. The object exists before the node is added, because any task may
+//! look up the name. So the additions of two nodes commute, and a look-up conflicts only with the addition of the same
+//! name. A list of all nodes conflicts with every addition.
 //!
-//! The numbers of nodes, and so their addresses, follow the order of the additions. Additions conflict with each other
-//! only if the program can see that order: see [`table::ADD_IN_ORDER`].
+//! The numbers of nodes, and therefore their addresses, follow the order of additions. Additions conflict with each
+//! other only if the program can observe this order: see [`table::ADD_IN_ORDER`].
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -15,20 +15,20 @@ const ADDS: Bits = 1 << 2;
 const FINDS: Bits = 1 << 3;
 const RUNS: Bits = 1 << 4;
 
-/// Looked at its state: its life, whether it is up, whether it is paused.
+/// Read the state of the node: its life, and if it is up or paused.
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(CHANGES).looks();
 
-/// Changed its state.
+/// Changed the state of the node.
 pub const CHANGE: Kind =
     Kind::of(CHANGES).conflicts_with(SEES | CHANGES | RUNS | WATCHES).enables(WATCHES);
 
-/// Gave it its main function, which each restart calls.
+/// Set the main function of the node, which each restart calls.
 pub const RUN: Kind = Kind::of(RUNS).conflicts_with(CHANGES | RUNS);
 
-/// Added it. A second node of the name fails the run, so the order of two additions counts.
+/// Added the node. A second node with the same name fails the run, so the order of two additions matters.
 pub const ADD: Kind = Kind::of(ADDS).conflicts_with(ADDS | FINDS | WATCHES).enables(WATCHES);
 
-/// Looked its name up.
+/// Looked up the name of the node.
 pub const FIND: Kind = Kind::of(FINDS).conflicts_with(ADDS).looks();
 
 #[cfg(any(test, feature = "planted"))]
@@ -41,7 +41,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
 pub mod table {
     use super::{Bits, Kind};
 
-    // Searches know an addition by its kind, so its bit is none that another machine relates in the same way.
+    // Searches recognize an addition by its kind, so no other machine may have a kind with the same bit and relation.
     const ADDS: Bits = 1 << 4;
     const LISTS: Bits = 1 << 5;
     const ADDS_IN_ORDER: Bits = 1 << 6;
@@ -49,11 +49,11 @@ pub mod table {
     /// Added a node.
     pub const ADD: Kind = Kind::of(ADDS).conflicts_with(LISTS);
 
-    /// Listed all nodes, or found that no node has a number.
+    /// Listed all nodes, or found that a number belongs to no node.
     pub const LIST: Kind = Kind::of(LISTS).conflicts_with(ADDS).looks();
 
-    /// Added a node, in a program that can see the numbers of nodes. Beside [`ADD`], and recorded nowhere: searches
-    /// derive it.
+    /// Added a node, in a program that can observe the numbers of nodes. This kind accompanies [`ADD`] and is not
+    /// recorded: searches derive it.
     pub const ADD_IN_ORDER: Kind = Kind::of(ADDS_IN_ORDER).conflicts_with(ADDS_IN_ORDER);
 
     #[cfg(any(test, feature = "planted"))]

@@ -1,7 +1,8 @@
-//! A value that is made once: one task makes it, others wait until it is made.
+//! A value that is initialized once: one task initializes it, and other tasks wait for it.
 //!
-//! The state is empty, under way or made. An abandoned initialisation leaves it empty. Any waiting
-//! or later task may then begin the next one. Once made, the value stays.
+//! The state is empty, in progress or initialized. An abandoned initialization leaves the state
+//! empty. Any waiting or later task may then begin the next initialization. Once initialized, the
+//! value stays.
 
 use super::kind::{Bits, Kind};
 
@@ -13,31 +14,31 @@ const SEES: Bits = 1 << 4;
 const SETTLES: Bits = 1 << 5;
 const GIVES_UP: Bits = 1 << 6;
 
-/// The operations whose order decides who begins.
+/// The operations with an order that decides which task initializes the value.
 const TURNS: Bits = BEGINS | QUEUES | HEARS | SETTLES | GIVES_UP;
 
-/// Found no value, and began to make it.
+/// Found no value, and began to initialize it.
 pub const BEGIN: Kind = Kind::of(BEGINS).conflicts_with(TURNS);
 
-/// Found that the value is being made, and waits for the end of that. The waiting tasks have no
-/// order.
+/// Found that an initialization is in progress, and began to wait for its end. The waiting tasks
+/// have no order.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(TURNS & !QUEUES);
 
-/// Continues after such a wait. Guard: an initialisation has ended since it began to wait. Recorded
-/// as what it then does.
+/// Continued after a wait for an initialization. Guard: an initialization has ended since the wait
+/// began. Recorded as the operation that the task then does.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TURNS);
 
-/// Looked whether there is a value, or found it.
+/// Checked if there is a value, or found the value.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SETTLES).looks();
 
-/// Continues after a wait for the value itself. Guard: there is one. Recorded as a look.
+/// Continued after a wait for the value itself. Guard: there is a value. Recorded as a look.
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(SETTLES).looks();
 
-/// Made the value.
+/// Initialized the value.
 pub const SETTLE: Kind =
     Kind::of(SETTLES).conflicts_with(TURNS | LOOKS | SEES).enables(HEARS | SEES);
 
-/// Gave up making it.
+/// Abandoned the initialization.
 pub const GIVE_UP: Kind = Kind::of(GIVES_UP).conflicts_with(TURNS).enables(HEARS);
 
 #[cfg(any(test, feature = "planted"))]

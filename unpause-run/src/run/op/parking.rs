@@ -1,4 +1,5 @@
-//! The token of a task: one task waits for it, others give it. Tokens do not add up.
+//! The parking token of a task: this task waits for it, and other tasks give it. The token is
+//! binary.
 
 use super::kind::{Bits, Kind};
 
@@ -7,19 +8,19 @@ const RESTS: Bits = 1 << 1;
 const HEARS: Bits = 1 << 2;
 const TELLS: Bits = 1 << 3;
 
-/// The operations of the task whose token it is.
+/// The operations of the task that owns the token.
 const OWN: Bits = TAKES | RESTS | HEARS;
 
-/// Took the token, which was there.
+/// Took the token, which was available.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(OWN | TELLS);
 
-/// Found no token, and waits for it.
+/// Found no token, and began to wait for it.
 pub const REST: Kind = Kind::of(RESTS).conflicts_with(OWN | TELLS);
 
-/// Continued with the token, if any. Guard: it was given, or the task continues without a reason.
+/// Continued with the token, if any. Guard: the token was given, or the task wakes up spuriously.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(OWN | TELLS);
 
-/// Gave the token. A second time changes nothing.
+/// Gave the token. Giving it a second time changes nothing.
 pub const TELL: Kind = Kind::of(TELLS).conflicts_with(OWN).enables(HEARS);
 
 #[cfg(any(test, feature = "planted"))]

@@ -1,4 +1,4 @@
-//! A task, as others see it: aborted, woken, looked at, joined.
+//! A task from the viewpoint of other tasks: aborted, woken, observed, joined.
 
 use super::kind::{Bits, Kind};
 use super::{Access, Op};
@@ -16,7 +16,7 @@ const KILLS: Bits = 1 << 9;
 const RESUMES: Bits = 1 << 10;
 const PACES: Bits = 1 << 11;
 
-/// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
+/// The task took a step, regardless of its operation. Part of every step of the task, and pending until the task ends.
 pub const LIVE: Kind =
     Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES);
 
@@ -24,34 +24,34 @@ pub const LIVE: Kind =
 pub const END: Kind =
     Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS | STALLS | KILLS | RESUMES).enables(JOINS);
 
-/// Another task acted on whether it had ended.
+/// Another task checked if this task had ended, and acted on the result.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS | KILLS);
 
-/// Another task took its result. Guard: it has ended.
+/// Another task took the result of this task. Guard: this task has ended.
 pub const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS | KILLS);
 
-/// Another task aborted it before its next step. It can step then, whatever it waits for, and what it waits for is
-/// not done.
+/// Another task aborted this task before its next step. The task can then step even if it was blocked, and its pending
+/// operation does not take effect.
 pub const ABORT: Kind =
     Kind::of(ABORTS).conflicts_with(LIVES | ENDS | KILLS).enables(LIVES).disables(LIVES).fault();
 
-/// Another task woke it by something that is not of this library.
+/// Another task woke this task through something outside this library.
 pub const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES | KILLS).enables(LIVES);
 
-/// Another task moved or dropped a future that had announced an operation of it.
+/// Another task moved or dropped a future that had announced an operation of this task.
 pub const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES | KILLS).disables(LIVES);
 
-/// It takes no step any more.
+/// The task stalled: it takes no further steps.
 pub const STALL: Kind =
     Kind::of(STALLS).conflicts_with(LIVES | ENDS | KILLS | RESUMES).disables(LIVES).fault();
 
-/// It continues after it took no steps.
+/// The task continues after a stall.
 pub const RESUME: Kind =
     Kind::of(RESUMES).conflicts_with(LIVES | ENDS | KILLS | STALLS).enables(LIVES);
 
-/// It ended because another task ended its group, whatever it did. The steps of the task that may
-/// not be swapped with this say so themselves: their effects outlive the group. Other steps are as
-/// if they had not been taken.
+/// Another task ended the group of this task, and so ended this task in any state. Some steps of the task must not be
+/// swapped with this operation, because their effects outlive the group. These steps declare the conflict themselves.
+/// All other steps are as if they had not been taken.
 pub const KILL: Kind = Kind::of(KILLS)
     .conflicts_with(
         ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,
@@ -60,13 +60,13 @@ pub const KILL: Kind = Kind::of(KILLS)
     .disables(LIVES)
     .fault();
 
-/// Another task acted on which tasks it had spawned.
+/// Another task read the list of tasks that this task had spawned, and acted on it.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES | KILLS);
 
-/// Another task changed the time that its steps take.
+/// Another task changed the duration of this task's steps.
 pub const PACE: Kind = Kind::of(PACES).conflicts_with(LIVES | KILLS);
 
-/// The call of a waker of a task that was not woken yet.
+/// A call of a waker for a task that was not yet woken.
 pub const WAKE_BY_WAKER: Op = Op::new("wake", Access::Tell);
 
 #[cfg(any(test, feature = "planted"))]

@@ -1,4 +1,4 @@
-//! A word of memory: atomics and cells. Tasks may wait for it in a queue, as for a futex.
+//! A word of memory: atomics and cells. Tasks may wait for the word in a queue, as with a futex.
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -9,21 +9,21 @@ const RESUMES: Bits = 1 << 3;
 const WAKES: Bits = 1 << 4;
 const WAKES_NONE: Bits = 1 << 5;
 
-/// Saw the word and left it as it was: also a compare-exchange that failed, or a `fetch_max` that
-/// changed nothing.
+/// Read the word and left it unchanged. This includes a compare-exchange that failed, and a
+/// `fetch_max` that changed nothing.
 pub const READ: Kind = Kind::of(READS).conflicts_with(WRITES);
 
 /// Changed the word.
 pub const WRITE: Kind =
     Kind::of(WRITES).conflicts_with(READS | WRITES | WATCHES | ENQUEUES).enables(WATCHES);
 
-/// Saw the expected value and joined the queue. The order in the queue counts.
+/// Read the expected value and joined the queue. The order in the queue matters.
 pub const ENQUEUE: Kind = Kind::of(ENQUEUES).conflicts_with(WRITES | ENQUEUES | WAKES | WAKES_NONE);
 
-/// Continued. Guard: it was taken out of the queue.
+/// Continued. Guard: the task was removed from the queue.
 pub const RESUME: Kind = Kind::of(RESUMES).conflicts_with(WAKES);
 
-/// Took waiters out of the queue.
+/// Removed waiters from the queue.
 pub const WAKE: Kind =
     Kind::of(WAKES).conflicts_with(ENQUEUES | RESUMES | WAKES | WAKES_NONE).enables(RESUMES);
 

@@ -1,5 +1,5 @@
-//! The bounded search as a worker of a divided search. No run below a frame asks for anything there, and no task
-//! sleeps, so a part has nothing to probe.
+//! The bounded search as a worker of a divided search. A bounded search has no requests for shared frames and no
+//! sleeping tasks, so a part needs no probes.
 
 use super::{BoundedFrame, BoundedStack};
 use crate::run::choice::{Mismatch, View};
@@ -12,11 +12,11 @@ pub(super) struct Place {
     /// True if the search is divided.
     pub(super) is_part: bool,
     pub(super) seat: Seat,
-    /// The tasks of the frames of which only the choices are known.
+    /// The tasks of the frames for which only the choices are known.
     tasks: Vec<TaskId>,
-    /// `Some` if the run is a look: it ends at the first frame below the path, and finds the tasks there.
+    /// `Some` if the run is a look. A look ends at the first frame below the path, and finds the tasks there.
     look: Option<Vec<TaskId>>,
-    /// True if the path costs more than the bound, so that there is no run below it.
+    /// True if the path costs more than the bound, so that no run is below it.
     pub(super) is_beyond: bool,
 }
 
@@ -43,7 +43,7 @@ impl BoundedStack {
         (self.runs, self.repeated) = (0, 0);
     }
 
-    /// Fills a frame of which only the choices are known. Returns its task.
+    /// Fills in a frame for which only the choices are known. Returns its task.
     pub(super) fn see_frame(&mut self, step: usize, view: &View<'_>) -> Result<TaskId, Mismatch> {
         self.fill(step, view);
         let task = self.place.tasks[step];
@@ -56,30 +56,30 @@ impl BoundedStack {
         Ok(task)
     }
 
-    /// Has the next run end at the first frame below the path.
+    /// Makes the next run end at the first frame below the path.
     pub(super) fn begin_look(&mut self) {
         self.place.look = Some(Vec::new());
     }
 
-    /// The cost of the first steps, so many.
+    /// Returns the cost of the first `steps` steps.
     pub(super) fn cost_of(&self, steps: usize) -> u32 {
         let last = steps.checked_sub(1).map(|last| &self.frames[last]);
         last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on))
     }
 
-    /// The cost of the run so far.
+    /// Returns the cost of the run so far.
     pub(super) fn cost(&self) -> u32 {
         self.cost_of(self.depth)
     }
 
-    /// Sees whether the path costs more than the bound. To be called when all its steps are taken.
+    /// Checks if the path costs more than the bound. Must be called after all steps of the path.
     pub(super) fn see_path(&mut self) -> bool {
         self.place.is_beyond = self.cost_of(self.place.seat.root) > self.within;
         self.left_out |= self.place.is_beyond;
         self.place.is_beyond
     }
 
-    /// Ends the run at a new frame, if it is a look, or if there is no run below its path.
+    /// Ends the run at a new frame if the run is a look, or if the path is beyond the bound.
     pub(super) fn end_at_path(&mut self, step: usize, view: &View<'_>) -> Result<(), Mismatch> {
         let end = |end: &str| Err(Mismatch::new(view.step(), "nothing".to_owned(), end.to_owned()));
         if step == self.place.seat.root && self.see_path() {
@@ -91,7 +91,7 @@ impl BoundedStack {
         end("the end of a look")
     }
 
-    /// Ends a look.
+    /// Ends a look and returns its result.
     pub(super) fn end_look(&mut self) -> Look {
         let Place { seat, look, .. } = std::mem::take(&mut self.place);
         let last = seat.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
@@ -103,7 +103,7 @@ impl BoundedStack {
         }
     }
 
-    /// Ends the slice: returns what its runs have shown, and what is left.
+    /// Ends the slice. Returns the results of its runs and the rest of the part.
     pub(super) fn leave(&mut self) -> Slice {
         let place = std::mem::take(&mut self.place);
         let mut slice = Slice { runs: self.runs, repeated: self.repeated, ..Slice::default() };

@@ -1,9 +1,9 @@
-//! Preemptions: switches away from a task that could have gone on and did not yield.
+//! Preemptions: switches away from a task that could have continued and did not yield.
 //!
-//! Musuvathi, Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded Programs (PLDI
-//! 2007). The choice of the next task is free if the task waits, yields or ends. The bound therefore keeps all
-//! schedules that switch only there. The number of runs grows with the steps of a run to the power of
-//! the bound, and with the orders in which tasks can follow each other. A preemption is a step with
+//! Musuvathi, Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded Programs (PLDI 2007). If a
+//! task waits, yields or ends, the choice of the next task costs nothing. The bound therefore allows all schedules that
+//! switch only at such steps. For bound d and runs of k steps, the number of runs grows with k^d, and with the number
+//! of orders in which tasks can follow each other. A preemption is a step with
 //! [`StepRecord::preempts`](crate::run::StepRecord::preempts); shrinking uses the same definition.
 
 use super::Measure;

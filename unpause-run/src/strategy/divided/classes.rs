@@ -1,9 +1,9 @@
-//! The classes of the runs of a search, for looking up the classes of other runs.
+//! The classes of the runs of a search, for look-ups of the classes of other runs.
 
-/// The maximum number of classes in memory, 32 MiB. If there are more, only the classes below some value are kept.
+/// The maximum number of classes in memory (32 MiB). If there are more, only classes below some value are kept.
 const KEPT_MAX: usize = if cfg!(test) { 1 << 18 } else { 1 << 22 };
 
-/// A set of classes, by number. Classes from `end` on are not kept.
+/// A set of class numbers. Classes from `end` on are not kept.
 #[derive(Debug)]
 pub struct Classes {
     known: Vec<u64>,
@@ -28,7 +28,7 @@ impl Classes {
         if self.known.len() >= KEPT_MAX {
             self.known.sort_unstable();
             self.known.dedup();
-            // Classes are hashes, evenly distributed, so this drops half of them.
+            // Classes are uniformly distributed hashes, so this drops about half of them.
             self.end /= 2;
             let end = self.known.partition_point(|known| *known < self.end);
             self.known.truncate(end);
@@ -42,7 +42,7 @@ impl Classes {
         }
     }
 
-    /// Returns `true` if a run was of this class, `None` if that is not known.
+    /// Returns `true` if a run had this class, and `None` if this is unknown.
     pub fn has(&self, class: u64) -> Option<bool> {
         debug_assert!(self.is_sorted);
         (class < self.end).then(|| self.known.binary_search(&class).is_ok())

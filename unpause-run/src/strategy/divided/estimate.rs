@@ -1,10 +1,11 @@
 //! Estimates the number of runs of a search, from a few hundred looks.
 //!
-//! The backtrack sets of the search are not known before it, so Knuth's estimate on its own tree is biased. Sleep sets
-//! alone leave exactly one complete leaf for each class in the tree of *all* enabled tasks, and the children of a node
-//! of that tree are known at once. A probe goes down level by level, with at most so many nodes of a level, chosen at
-//! random: stochastic enumeration (Rubinstein, *Stochastic enumeration method for counting NP-hard problems*, 2013;
-//! Knuth's estimate of 1975 if the width is 1). Its mean is the number of classes.
+//! The backtrack sets of the search are not known in advance, so Knuth's estimate on the tree of the search is biased.
+//! The estimate therefore uses the tree of *all* enabled tasks, in which the children of a node are known at once. In
+//! this tree, sleep sets alone leave exactly one complete leaf for each class. A probe descends level by level and
+//! keeps at most `width` random nodes per level. This is stochastic enumeration (Rubinstein, *Stochastic enumeration
+//! method for counting NP-hard problems*, 2013); with width 1, it is Knuth's estimate of 1975. The expected value of a
+//! probe is the number of classes.
 //!
 //! In the tree of a bounded search, the children of a node are its tasks within the bound, and each leaf is a run.
 
@@ -23,14 +24,15 @@ const QUANTILE: f64 = 2.2;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TreeEstimate {
     pub runs: f64,
-    /// The interval in which the number is, with 95 %: seldom less, if the tree is very uneven.
+    /// The 95 % confidence interval is `low` to `high`. In rare cases, if the tree is very uneven, its confidence is
+    /// lower.
     pub low: f64,
     pub high: f64,
-    /// The width of its probes.
+    /// The width of the probes.
     pub width: usize,
 }
 
-/// Below this width, an estimate says too little to be shown.
+/// The minimum width of the probes of a displayed estimate; narrower probes are too imprecise.
 const SHOWN_WIDTH: usize = 8;
 
 impl TreeEstimate {
@@ -40,7 +42,8 @@ impl TreeEstimate {
     }
 }
 
-/// Probes of the tree of a search. It is a function of the body: the choices have a fixed seed.
+/// Probes of the tree of a search. The estimate is a function of the body, because the random choices have a fixed
+/// seed.
 #[derive(Debug)]
 pub struct TreeProbes {
     width: usize,
@@ -48,7 +51,7 @@ pub struct TreeProbes {
     tree: SearchTree,
     /// The number of runs that each node of the level represents.
     weight: f64,
-    /// The nodes of the level at which nobody has looked, each with a factor of its own.
+    /// The nodes of the level without a look so far, each with its own factor.
     level: Vec<(Job, f64)>,
     next: Vec<(Job, f64)>,
     /// The estimate of the current probe.
@@ -57,12 +60,12 @@ pub struct TreeProbes {
 }
 
 impl TreeProbes {
-    /// Probes with at most `width` nodes of a level, of a search that distinguishes runs by these differences.
+    /// Creates probes with at most `width` nodes per level, for a search that distinguishes runs by these differences.
     pub fn new(apart: Apart, width: usize) -> TreeProbes {
         TreeProbes::seeded(apart, width, 0)
     }
 
-    /// The same with other choices.
+    /// Creates the same probes with random choices from this seed.
     pub fn seeded(apart: Apart, width: usize, seed: u64) -> TreeProbes {
         let mut probes = TreeProbes {
             width,
@@ -78,7 +81,7 @@ impl TreeProbes {
         probes
     }
 
-    /// The same, of the runs of a bounded search whose cost is at most this level.
+    /// Restricts the probes to the runs of a bounded search with at most this cost.
     pub fn within(mut self, level: u32) -> TreeProbes {
         self.tree.known.level = level;
         self
@@ -91,7 +94,7 @@ impl TreeProbes {
         self.tree.frames.clear();
     }
 
-    /// The next node to look below; `None` if all probes are made.
+    /// Returns the next node for a look; `None` if all probes are complete.
     pub fn part(&mut self) -> Option<Part> {
         while self.level.is_empty() {
             if self.next.is_empty() {
@@ -110,7 +113,7 @@ impl TreeProbes {
         Some(self.tree.part(0))
     }
 
-    /// Keeps a random part of the level, so that it has its width.
+    /// Reduces the level to a random part with `width` nodes.
     fn thin(&mut self) {
         let count = self.level.len();
         if count > self.width {
@@ -128,7 +131,7 @@ impl TreeProbes {
     /// Adds a look below the node of the last part.
     pub fn add(&mut self, look: Look) {
         let Some((_, mut factor)) = self.level.pop() else { return };
-        // A step with many values represents the steps with its other values.
+        // A step with many values also represents the steps with its other values.
         let is_many = |drawn: &&Drawn| !drawn.given && drawn.bound > u64::from(WAYS_MAX);
         let many = look.draws.iter().filter(is_many).map(|drawn| drawn.bound as f64);
         let stands_for: f64 = many.product();
@@ -146,7 +149,7 @@ impl TreeProbes {
         self.next.extend(below.map(|job| (job, factor)));
     }
 
-    /// The estimate of the probes that are made; `None` if they are fewer than three.
+    /// Returns the estimate from the complete probes; `None` if there are fewer than three.
     pub fn estimate(&self) -> Option<TreeEstimate> {
         let count = self.done.len() as f64;
         if self.done.len() < 3 {

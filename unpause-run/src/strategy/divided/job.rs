@@ -1,4 +1,5 @@
-//! The parts of a divided search: a job is a part of the tree of runs, and a slice is what one worker made of it.
+//! The parts of a divided search. A job is a part of the tree of runs, and a slice is the work of one worker on a job
+//! in one round.
 
 use std::sync::Arc;
 
@@ -7,19 +8,19 @@ use crate::run::ids::TaskId;
 use crate::strategy::footprint::{Footprint, StepItem};
 use crate::strategy::search::{Apart, Drawn};
 
-/// The number of a shared frame, in the order of their creation.
+/// The number of a shared frame. Frames are numbered in the order of their creation.
 pub type FrameId = u64;
 
-/// A step with more tuples of drawn values than this never sleeps behind its siblings, unless the worker that explored
-/// it goes on there.
+/// The maximum number of tuples of drawn values for a step that can sleep. A step with more tuples sleeps only for the
+/// worker that explored it.
 pub const WAYS_MAX: u32 = 16;
 
-/// A task that comes before another one in the backtrack set of a frame, with the footprint of its step over all
-/// values that it may draw.
+/// A task that precedes another task in the backtrack set of a frame, with the footprint of its step over all values
+/// that it may draw.
 #[derive(Clone, Debug)]
 pub struct Sibling {
     pub task: TaskId,
-    /// `None` if it is not known here: a probe finds it.
+    /// The footprint of the step; `None` if it is unknown, so that a probe must find it.
     pub footprint: Option<Arc<Footprint>>,
 }
 
@@ -29,15 +30,15 @@ impl Sibling {
     }
 }
 
-/// Footprints that probes have found, each by the position of its frame in the path, and its task.
+/// Footprints found by probes, each with the position of its frame in the path and its task.
 pub type Probed = Vec<(usize, TaskId, Arc<Footprint>)>;
 
-/// The footprint of a step that never sleeps, because it conflicts with every other one.
+/// Returns the footprint of a step that never sleeps, because the footprint conflicts with every other step.
 pub fn never_sleeps(task: TaskId) -> Footprint {
     Footprint { task, items: vec![StepItem::Over], ..Footprint::default() }
 }
 
-/// A step of the path from the root of the search to a job: a shared frame, and the choices there.
+/// A step of the path from the root of the search to a job: a shared frame and the choices at this frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathStep {
     pub frame: FrameId,
@@ -45,47 +46,47 @@ pub struct PathStep {
     pub draws: Vec<Drawn>,
 }
 
-/// A frame of the stack of a job, as its choices.
+/// A frame of a job's stack, represented by its choices.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub task: TaskId,
     pub draws: Vec<Drawn>,
-    /// The tasks whose subtrees are explored.
+    /// The tasks with explored subtrees.
     pub done: Vec<Sibling>,
-    /// The tasks of the backtrack set whose subtrees are not explored.
+    /// The tasks of the backtrack set with unexplored subtrees.
     pub untaken: Vec<TaskId>,
-    /// The footprint of the step over the values that it has drawn so far. `None` if it is not known here.
+    /// The footprint of the step over the values that it has drawn so far; `None` if it is unknown.
     pub partial: Option<Arc<Footprint>>,
     /// The footprint of the step, if no other values are left.
     pub whole: Option<Arc<Footprint>>,
 }
 
-/// A part of the search: all runs below a path of shared frames that are left.
+/// A part of the search: all remaining runs below a path of shared frames.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// Jobs are numbered in the order of their birth.
+    /// The number of the job. Jobs are numbered in the order of their creation.
     pub number: u64,
     pub path: Vec<PathStep>,
-    /// The last step of the path varies its draws from this position on.
+    /// The position from which the job varies the draws of the last step of the path.
     pub fixed: usize,
     /// The frames below the path.
     pub stack: Vec<Entry>,
-    /// True if nothing is to be seen below it: its path is a whole run.
+    /// True if no frame is below the path, because the path is a complete run.
     pub is_seen: bool,
 }
 
-/// A frame of the path, as a worker needs it.
+/// A frame of the path, in the form that a worker needs.
 #[derive(Clone, Debug)]
 pub struct PathFrame {
     pub task: TaskId,
     pub draws: Vec<Drawn>,
     /// The backtrack set.
     pub order: Vec<TaskId>,
-    /// The tasks before this one in the backtrack set.
+    /// The tasks before `task` in the backtrack set.
     pub before: Vec<Sibling>,
 }
 
-/// A job as a worker gets it for a slice.
+/// A job in the form that a worker receives for a slice.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     pub path: Vec<PathFrame>,
@@ -94,30 +95,30 @@ pub struct Part {
     pub known: Known,
 }
 
-/// The knowledge that all jobs of a round begin with.
+/// The common initial knowledge of all jobs of a round.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The differences that distinguish runs.
     pub apart: Apart,
     /// The rules of the division.
     pub rules: DivisionRules,
-    /// The bound of the search, if it has one.
+    /// The bound of the search, if any.
     pub level: u32,
     pub noticed: Noticed,
 }
 
-/// Facts about the program, shown by its runs. They count for the whole search.
+/// Facts about the program that its runs have shown. They hold for the whole search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Noticed {
-    /// The first task that was seen to add a node.
+    /// The first task that added a node in some run.
     pub adder: Option<TaskId>,
-    /// True if another task was seen to add a node, too.
+    /// True if another task also added a node in some run.
     pub adders: bool,
-    /// True if the program was seen to look at the order in which nodes were added.
+    /// True if the program observed the order in which nodes were added in some run.
     pub sees_order_of_nodes: bool,
-    /// True if time moved on by a way that is not seen.
+    /// True if time advanced in a way that the search does not see.
     pub blind: bool,
-    /// The first sign that tasks depend on something that is not of this library, in words.
+    /// The first sign that tasks depend on something outside this library, described in words.
     pub contact: Option<String>,
     /// True if a bound left out runs.
     pub left_out: bool,
@@ -138,7 +139,7 @@ impl Noticed {
         }
     }
 
-    /// The differences that these facts distinguish runs by.
+    /// Returns the differences that must distinguish runs because of these facts.
     pub fn apart(&self) -> Apart {
         match self.sees_order_of_nodes && self.adders {
             true => Apart::NODES,
@@ -147,19 +148,19 @@ impl Noticed {
     }
 }
 
-/// A request for the backtrack set of a shared frame, which a run below it made.
+/// A request of a run to add a task to the backtrack set of a shared frame above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wish {
     /// The position of the frame in the path of the job.
     pub depth: usize,
-    /// Tasks, each of which would do.
+    /// The initials: adding any one of these tasks satisfies the request.
     pub initials: Vec<TaskId>,
-    /// The one of them that is best, if it is one of them.
+    /// The preferred task, if it is among the initials.
     pub prefer: TaskId,
 }
 
 impl Wish {
-    /// The task that is added.
+    /// Returns the task to add.
     pub fn chosen(&self) -> Option<TaskId> {
         let preferred = self.initials.iter().find(|task| **task == self.prefer);
         preferred.or(self.initials.first()).copied()
@@ -174,54 +175,54 @@ pub struct Rest {
     pub stack: Vec<Entry>,
 }
 
-/// The runs that a worker made of a job in one round.
+/// The results of the runs that a worker executed for a job in one round.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
     /// The number of complete runs.
     pub runs: u64,
     /// The number of runs that were given up.
     pub blocked: u64,
-    /// The number of complete runs that repeat runs of a lower bound.
+    /// The number of complete runs that repeat runs of a lower level.
     pub repeated: u64,
     /// The classes of the complete runs.
     pub classes: Vec<u64>,
     pub wishes: Vec<Wish>,
-    /// `None` if the job is through.
+    /// The rest of the job; `None` if the job is complete.
     pub rest: Option<Rest>,
-    /// Differences that were learnt to distinguish runs: the search begins again.
+    /// Newly learnt differences that must distinguish runs. If `Some`, the search must restart.
     pub learnt: Option<Apart>,
     pub noticed: Noticed,
     pub probed: Probed,
 }
 
-/// The place of a worker in the tree: the frames that it shares with others, and how far it is. The default is the
-/// place of a search that is not divided.
+/// The place of a worker in the tree: the frames that it shares with other workers, and its progress. The default is
+/// the place of a search that is not divided.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seat {
     /// The number of frames that are shared with other workers.
     pub root: usize,
-    /// The last shared frame varies its draws from this position on.
+    /// The position from which the worker varies the draws of the last shared frame.
     pub fixed: usize,
-    /// The first frames, of which only the choices are known before the first run of a slice.
+    /// The number of initial frames for which only the choices are known before the first run of a slice.
     pub bare: usize,
     /// True if the slice has explored all of its part.
     pub is_through: bool,
 }
 
 impl Seat {
-    /// The first draw that varies of the last of `depth` frames.
+    /// Returns the position of the first draw that varies in the last of `depth` frames.
     pub fn varies_from(&self, depth: usize) -> usize {
         if depth == self.root { self.fixed } else { 0 }
     }
 
-    /// Returns `true` if nothing is left to describe: the part is through, or no run of the slice was whole.
+    /// Returns `true` if no rest must be returned: the part is complete, or the slice had no complete run.
     pub fn has_no_rest(&self) -> bool {
         self.is_through || self.bare > 0
     }
 }
 
 impl Slice {
-    /// The number of runs, counted or not.
+    /// Returns the number of runs, counted or not.
     pub fn made(&self) -> u64 {
         self.runs + self.blocked + self.repeated
     }

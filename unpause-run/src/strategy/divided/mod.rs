@@ -1,21 +1,22 @@
-//! A search that is divided among workers, in rounds.
+//! A search divided among workers, in rounds.
 //!
-//! A [`Job`] is a part of the tree of runs. In each round a worker makes a [`Slice`] of each job: some runs, depth
-//! first. Slices of one round do not see each other. When all are made, [`SearchTree::merge`] grants their requests,
-//! in the order of the jobs, and shares out the work anew. So the search is a function of the body: the runs, their
+//! A [`Job`] is a part of the tree of runs. In each round, a worker executes a [`Slice`] of each job: some runs, depth
+//! first. Slices of one round do not affect each other. After all slices, [`SearchTree::merge`] grants their requests
+//! in the order of the jobs and redistributes the work. The search is therefore a function of the body: the runs, their
 //! numbers and the reported run are the same for any number of workers.
 //!
 //! A *shared frame* is a frame above the root of some job. Three rules make the division sound:
 //!
-//! * A run below may ask for a task in a shared frame ([`Wish`]). The wish is judged at the merge, in the frame as it
-//!   is then. Judged by the worker alone, two workers could each add an initial where one is enough.
-//! * The backtrack set of a shared frame has an order. It is the order in which tasks were added, and it never changes.
-//!   Behind a task sleep only the tasks before it, whether they are done, under way, or not begun. If siblings slept
-//!   behind each other, each would leave the common classes to the other.
-//! * A sleeping sibling has the footprint of its step over *all* values that it may draw. Where no run has shown it, a
-//!   *probe* does: the steps of the path, and that step.
+//! * A run may request a task in a shared frame above it ([`Wish`]). The merge evaluates the request against the
+//!   current frame. If workers evaluated requests alone, two workers could each add an initial where one initial is
+//!   enough.
+//! * The backtrack set of a shared frame has a fixed order: the order in which tasks were added. Below a task, only the
+//!   tasks before it sleep, whether they are done, in progress, or not begun. If two siblings slept below each other,
+//!   each would leave their common classes to the other.
+//! * A sleeping sibling has the footprint of its step over *all* values that it may draw. If no run has shown this
+//!   footprint, a *probe* executes the steps of the path and this step.
 //!
-//! The tree is data: nothing in it refers to a program, and a footprint is only a memory of what a probe would find.
+//! The tree is pure data: it does not refer to a program, and a footprint only caches the result of a probe.
 
 mod classes;
 mod estimate;
@@ -46,24 +47,24 @@ use self::classes::Classes;
 use super::search::{Apart, SearchBound, SearchProgress};
 use crate::run::ids::TaskId;
 
-/// The sizes of rounds, slices and jobs. Runs of a search have other numbers with other sizes.
+/// The sizes of rounds, slices and jobs. The sizes affect the numbers of the runs of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// The runs of the first round, which has one job.
+    /// The number of runs of the first round, which has one job.
     pub first: u64,
-    /// The least number of runs of a slice.
+    /// The minimum number of runs of a slice.
     pub slice: u64,
-    /// A round has at most the runs so far, divided by this number, if its slices are longer than the least.
+    /// If slices exceed the minimum, a round has at most (runs so far / `grow`) runs.
     pub grow: u64,
-    /// The number of jobs: at most this many by division. Wishes make others.
+    /// The maximum number of jobs created by division. Requests create further jobs.
     pub jobs: u64,
 }
 
 impl Sizes {
-    /// The sizes of every search that is not a test of the division.
+    /// The sizes of every search, except in tests of the division.
     pub const USUAL: Sizes = Sizes { first: 256, slice: 32, grow: 16, jobs: 128 };
 
-    /// The number of jobs after so many runs.
+    /// Returns the number of jobs after `made` runs.
     fn jobs_after(self, made: u64) -> u64 {
         (made / self.slice).clamp(1, self.jobs)
     }
@@ -72,7 +73,7 @@ impl Sizes {
 /// A frame above the roots of jobs.
 #[derive(Clone, Debug, Default)]
 struct SharedFrame {
-    /// The backtrack set: each task with its footprint, if it is known.
+    /// The backtrack set: each task with its footprint, if known.
     order: Vec<Sibling>,
 }
 
@@ -85,49 +86,48 @@ pub struct SearchTree {
     next_frame: FrameId,
     jobs: Vec<Job>,
     next_job: u64,
-    /// The number of times that the search began again, or went to another level.
+    /// The number of times that the search restarted or went to another level.
     generation: u32,
-    /// The number of rounds since then.
+    /// The number of rounds since the last change of `generation`.
     round: u64,
-    /// The bound of the search; `None` if it has none.
+    /// The bound of the search, if any.
     bound: Option<TreeBound>,
-    /// The runs since the search began, or began again.
+    /// The number of runs since the search started or restarted.
     runs: u64,
     blocked: u64,
     repeated: u64,
-    /// The runs that do not count because the search began again.
+    /// The number of runs that do not count because the search restarted.
     void: u64,
     classes: Classes,
     /// True if other processes search the rest of the tree.
     is_share: bool,
-    /// The top of the share of a bounded search, where each level begins.
+    /// The top of the share of a bounded search, at which each level begins.
     every_level: Option<Top>,
-    /// The part of the tree that is its share.
+    /// The share of this search, as a part of the whole tree.
     whole: f64,
-    /// The number of its runs, if it was estimated.
+    /// The estimated number of runs, if any.
     estimate: Option<TreeEstimate>,
-    /// The same for whoever looks on: nothing depends on it.
+    /// The estimate for the live display; no decision depends on it.
     live: Option<TreeEstimate>,
-    /// The classes below this number are written down, and so many were. `None` if none are.
+    /// The bound below which classes are recorded, and the number of recorded classes; `None` without recording.
     written: Option<(u64, u64)>,
 }
 
-/// The maximum number of classes of a search that are written down. If there are more, those below half of the number
-/// are.
+/// The maximum number of recorded classes of a search. If there are more, the bound is halved.
 const WRITTEN_MAX: u64 = 1 << 16;
 
-/// The bound of a search that goes from level to level.
+/// The bound of a search that proceeds level by level.
 #[derive(Clone, Copy, Debug)]
 struct TreeBound {
     what: &'static str,
     most: u32,
     through: Option<u32>,
-    /// The number of runs up to level `through`.
+    /// The number of runs up to and including level `through`.
     runs: u64,
 }
 
 impl SearchTree {
-    /// A search of all runs.
+    /// Creates a search of all runs.
     pub fn new(sizes: Sizes, apart: Apart) -> SearchTree {
         let known = Known { apart, ..Known::default() };
         SearchTree {
@@ -154,78 +154,78 @@ impl SearchTree {
         }
     }
 
-    /// The same, with its slices written down.
+    /// Makes the search record its slices.
     pub fn recorded(self) -> SearchTree {
         SearchTree { written: Some((u64::MAX, 0)), ..self }
     }
 
-    /// The classes below this number are written down.
+    /// Returns the bound below which classes are recorded.
     pub fn class_bound(&self) -> u64 {
         self.written.map_or(0, |(bound, _)| bound)
     }
 
-    /// The number of times that the search began again, or went to another level.
+    /// Returns the number of times that the search restarted or went to another level.
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// The number of rounds since then.
+    /// Returns the number of rounds since the last change of the generation.
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// The same, with a bound on a quantity: all runs of level 0 come first, then all of level 1, up to `most`.
+    /// Adds a bound on a quantity: all runs of level 0 come first, then all runs of level 1, up to level `most`.
     pub fn within(self, what: &'static str, most: u32) -> SearchTree {
         SearchTree { bound: Some(TreeBound { what, most, through: None, runs: 0 }), ..self }
     }
 
-    /// The number of jobs.
+    /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// The number of the job at this position, which stays the same in all rounds.
+    /// Returns the number of the job at this position. A job keeps its number in all rounds.
     pub fn number_of(&self, at: usize) -> u64 {
         self.jobs[at].number
     }
 
-    /// Returns `true` if there is no other run.
+    /// Returns `true` if no run is left.
     pub fn is_through(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// True if the search has a bound, so that it goes from level to level.
+    /// Returns `true` if the search has a bound, so that it proceeds level by level.
     pub fn is_bounded(&self) -> bool {
         self.bound.is_some()
     }
 
-    /// The level of a bounded search.
+    /// Returns the level of a bounded search.
     pub fn level(&self) -> u32 {
         self.known.level
     }
 
-    /// The runs so far, counted or not.
+    /// Returns the number of runs so far, counted or not.
     pub fn made(&self) -> u64 {
         self.runs + self.blocked + self.repeated
     }
 
-    /// The complete runs so far.
+    /// Returns the number of complete runs so far.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// The differences that distinguish runs.
+    /// Returns the differences that distinguish runs.
     pub fn apart(&self) -> Apart {
         self.known.apart
     }
 
-    /// The first sign that tasks depend on something that is not of this library, in words.
+    /// Returns the first sign that tasks depend on something outside this library, described in words.
     pub fn contact(&self) -> Option<&str> {
         self.known.noticed.contact.as_deref()
     }
 
-    /// The maximum numbers of runs of the slices of the next round, of which all together have at most `left`. The
-    /// last jobs have no slice if nothing is left for them.
+    /// Returns the maximum number of runs of each slice of the next round, at most `left` runs in total. If the total
+    /// is exhausted, the last jobs get no slice.
     pub fn budgets(&self, left: u64) -> Vec<u64> {
         let each = match self.round {
             0 => self.sizes.first,
@@ -243,7 +243,8 @@ impl SearchTree {
         self.jobs.iter().map_while(|_| budget()).collect()
     }
 
-    /// The job at this position, for a slice. To be called once in a round; the merge gets the job back as its rest.
+    /// Returns the job at this position for a slice. Must be called once per round. The merge receives the job back as
+    /// its rest.
     pub fn part(&mut self, at: usize) -> Part {
         let stack = std::mem::take(&mut self.jobs[at].stack);
         let job = &self.jobs[at];
@@ -264,8 +265,8 @@ impl SearchTree {
         Part { path: path.collect(), fixed: job.fixed, stack, known: self.known.clone() }
     }
 
-    /// Ends a round with the slices of its jobs, in their order. If one has learnt something, it is the last that
-    /// counts, and the search begins again.
+    /// Ends a round with the slices of its jobs, in job order. If a slice has learnt something, later slices do not
+    /// count and the search restarts.
     pub fn merge(&mut self, slices: Vec<Slice>) {
         let mut wishes = Vec::new();
         let mut jobs = std::mem::take(&mut self.jobs);
@@ -310,10 +311,10 @@ impl SearchTree {
         }
     }
 
-    /// Checks slices that were read from lines.
+    /// Checks slices that were parsed from text lines.
     ///
     /// # Errors
-    /// If they are no slices of the next round.
+    /// Returns an error if the slices do not belong to the next round.
     pub fn check(&self, slices: &[Slice]) -> Result<(), String> {
         let fits = |(job, slice): (&Job, &Slice)| {
             let path = job.path.len();
@@ -339,7 +340,7 @@ impl SearchTree {
         self.written = Some((bound, count));
     }
 
-    /// Counts the runs of the last slices of a search that is over.
+    /// Counts the runs of the last slices of an ended search.
     pub fn count(&mut self, slices: Vec<Slice>) {
         for slice in slices {
             self.runs += slice.runs;
@@ -349,7 +350,7 @@ impl SearchTree {
         }
     }
 
-    /// Begins again, with runs distinguished by these differences, too. The runs so far do not count.
+    /// Restarts the search so that these differences also distinguish runs. The runs so far do not count.
     pub fn begin_again(&mut self, apart: Apart) {
         self.known.apart = self.known.apart.and(apart);
         self.void += self.made();
@@ -370,7 +371,7 @@ impl SearchTree {
         self.next_job += 1;
     }
 
-    /// Goes to the next level of a bounded search, if any.
+    /// Advances a bounded search to the next level, if any.
     fn next_level(&mut self) {
         let Some(bound) = &mut self.bound else { return };
         (bound.through, bound.runs) = (Some(self.known.level), self.runs);
@@ -386,7 +387,7 @@ impl SearchTree {
         }
     }
 
-    /// Adds an initial to a shared frame, unless one is there. `path` ends at that frame.
+    /// Adds an initial to a shared frame, unless the frame already contains an initial. `path` ends at this frame.
     fn grant(&mut self, mut path: Vec<PathStep>, wish: &Wish) {
         let last = path.last_mut().expect("a wish names a frame of the path");
         let frame = self.frames.get_mut(&last.frame).expect("a job above it is not through");
@@ -410,7 +411,7 @@ impl SearchTree {
         Job { number: self.next_job - 1, path, fixed, ..Job::default() }
     }
 
-    /// Keeps the footprints of probes that were made for a job with this path.
+    /// Stores the footprints that probes found for a job with this path.
     fn remember(&mut self, path: &[PathStep], probed: Probed) {
         for (depth, task, footprint) in probed {
             let Some(frame) = self.frames.get_mut(&path[depth].frame) else { continue };
@@ -420,14 +421,14 @@ impl SearchTree {
         }
     }
 
-    /// Drops the frames that no job is below.
+    /// Drops the frames that have no job below them.
     fn forget_frames(&mut self) {
         let used: Set<FrameId> =
             self.jobs.iter().flat_map(|job| job.path.iter().map(|step| step.frame)).collect();
         self.frames.retain(|frame, _| used.contains(frame));
     }
 
-    /// The progress of the search. Runs of a slice that is not merged do not count.
+    /// Returns the progress of the search. Runs of slices that are not yet merged do not count.
     pub fn progress(&self) -> SearchProgress {
         let within =
             self.bound.map(|bound| SearchBound { what: bound.what, through: bound.through });
@@ -444,9 +445,9 @@ impl SearchTree {
         }
     }
 
-    /// The part of the search that is done.
+    /// Returns the explored part of the search.
     fn part_done(&self) -> f64 {
-        // Frames near the root learn of their siblings late, so this is too high rather than too low.
+        // Frames near the root get their siblings late, so this value is usually too high.
         let by_siblings = 1.0 - self.left() / self.whole;
         match self.estimate.map(|estimate| (estimate.is_shown(), self.part_of(estimate))) {
             Some((true, part)) if !self.is_through() => part,
@@ -456,13 +457,13 @@ impl SearchTree {
         .clamp(0.0, 1.0)
     }
 
-    /// The part of the runs of the current level that is done.
+    /// Returns the explored part of the runs of the current level.
     fn part_of(&self, estimate: TreeEstimate) -> f64 {
         let before = self.bound.map_or(0, |bound| bound.runs);
         (self.runs - before) as f64 / (estimate.runs - before as f64).max(1.0)
     }
 
-    /// The part of the search that is done, for whoever looks on. `None` if nobody knows.
+    /// Returns the explored part of the search for the live display; `None` if it is unknown.
     pub fn live_part(&self) -> Option<f64> {
         match self.bound {
             Some(_) => Some(self.part_done()),
@@ -470,7 +471,7 @@ impl SearchTree {
         }
     }
 
-    /// Sets the estimate for whoever looks on.
+    /// Sets the estimate for the live display.
     pub fn set_live(&mut self, estimate: Option<TreeEstimate>) {
         self.live = estimate;
     }
@@ -485,13 +486,13 @@ impl SearchTree {
         self.classes.sort();
     }
 
-    /// Returns `true` if a run was of this class, `None` if that is not known: others may have had it, or it is not
-    /// written down.
+    /// Returns `true` if a run had this class. `None` if this is unknown, because another share may contain the class
+    /// or the class is not recorded.
     pub fn has_class(&self, class: u64) -> Option<bool> {
         if self.is_share { None } else { self.has_own_class(class) }
     }
 
-    /// The same, without the other shares.
+    /// Like [`has_class`](Self::has_class), but ignores the other shares.
     pub fn has_own_class(&self, class: u64) -> Option<bool> {
         let is_written = self.written.is_none_or(|(bound, _)| class < bound);
         if is_written { self.classes.has(class) } else { None }

@@ -1,21 +1,21 @@
-//! The rules of the division. A test leaves one out and checks that the search then misses something.
+//! The rules of the division. A test can leave out a rule and check that the search then misses something.
 
-/// A rule.
+/// A rule of the division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DivisionRule {
-    /// A request for a shared frame is granted there.
+    /// Requests for a shared frame are granted.
     Wishes,
-    /// Behind a task sleep only the tasks before it.
+    /// Below a task of a shared frame, only the tasks before it sleep.
     Order,
-    /// A sleeping sibling has the footprint of all values that its step may draw.
+    /// The footprint of a sleeping sibling covers all values that its step may draw.
     Values,
     /// The first run of a slice plans from step 0.
     Replan,
-    /// The footprint of the current steps of a job is kept from one slice to the next.
+    /// The footprints of the current steps of a job are kept from slice to slice.
     Current,
-    /// A split takes from the job everything that it gives away.
+    /// A split removes from the job everything that it gives to new jobs.
     Given,
-    /// Nothing of the search before it began again counts.
+    /// After a restart, nothing from the earlier search counts.
     Anew,
 }
 
@@ -46,7 +46,7 @@ thread_local! {
     static LEFT_OUT: std::cell::Cell<Option<DivisionRule>> = const { std::cell::Cell::new(None) };
 }
 
-/// Has trees that are created during `act` leave out a rule.
+/// Runs `act`. Trees created during `act` leave out this rule.
 #[cfg(any(test, feature = "planted"))]
 #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
 pub fn without_rule<T>(rule: DivisionRule, act: impl FnOnce() -> T) -> T {

@@ -1,9 +1,9 @@
-//! Gives parts of a job away, and measures how much is left.
+//! Splits jobs, and measures the unexplored part of the tree.
 
 use super::{DivisionRule, Entry, Job, PathStep, SearchTree, SharedFrame, Sibling, WAYS_MAX};
 use crate::strategy::search::Drawn;
 
-/// Returns `true` if values of these draws, from position `from` on, are not explored.
+/// Returns `true` if these draws have unexplored values from position `from` on.
 fn has_values(draws: &[Drawn], from: usize) -> bool {
     draws.iter().skip(from).any(Drawn::has_next)
 }
@@ -15,7 +15,7 @@ impl Entry {
 }
 
 impl Job {
-    /// The depth of the first frame of which something can be given away.
+    /// Returns the depth of the first frame that can be split.
     fn splits_at(&self) -> Option<usize> {
         let above = self.path.len();
         if self.path.last().is_some_and(|last| has_values(&last.draws, self.fixed)) {
@@ -27,8 +27,8 @@ impl Job {
 }
 
 impl SearchTree {
-    /// Divides the job with the shallowest frame that has something to give away. It gives away all of that frame that
-    /// is not begun. Returns `false` if no job has anything.
+    /// Splits the job with the shallowest splittable frame. All branches of this frame that are not yet begun become
+    /// new jobs. Returns `false` if no job can be split.
     pub(super) fn split(&mut self) -> bool {
         let depths = (0..).zip(&self.jobs).filter_map(|(at, job)| Some((job.splits_at()?, at)));
         let Some((depth, at)) = depths.min() else { return false };
@@ -65,10 +65,11 @@ impl SearchTree {
         true
     }
 
-    /// Makes a frame of a stack a shared one.
+    /// Turns a frame of a stack into a shared frame.
     fn share(&mut self, entry: Entry) -> PathStep {
         let known = |mut sibling: Sibling| {
-            // Others find it by a probe, which does not try that many values.
+            // Drops footprints over more tuples of values, because a probe by another worker would not try that many
+            // tuples.
             sibling.footprint = sibling.footprint.filter(|found| found.ways <= WAYS_MAX);
             sibling
         };
@@ -81,7 +82,7 @@ impl SearchTree {
         PathStep { frame, task: entry.task, draws: entry.draws }
     }
 
-    /// The part of the tree of runs that is not explored, from 0 to 1: Knuth's estimate (1975), under the assumption
+    /// Returns the unexplored part of the tree of runs, from 0 to 1. This is Knuth's estimate (1975), which assumes
     /// that siblings have equally large subtrees.
     pub(super) fn left(&self) -> f64 {
         self.jobs.iter().map(|job| self.left_of(job)).sum::<f64>()
@@ -104,7 +105,7 @@ impl SearchTree {
     }
 }
 
-/// The part of a step that its values have left, and the weight of its current values.
+/// Returns the unexplored part of a step's values, and updates `weight` to the weight of its current values.
 fn values_left(draws: &[Drawn], fixed: usize, weight: &mut f64) -> f64 {
     let mut left = 0.0;
     for (nth, drawn) in draws.iter().enumerate().filter(|(_, drawn)| !drawn.given) {

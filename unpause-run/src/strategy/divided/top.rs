@@ -1,12 +1,12 @@
-//! Divides a search among processes that do not see each other.
+//! Divides a search among processes that do not communicate.
 //!
-//! The frames at the top of the tree take *every* enabled task that does not sleep. So no run below can ask for a task
-//! there, and each process searches its own jobs to the end. Every process makes the same top for itself, by looks:
-//! runs of the steps of a job that end where its next frame begins.
+//! The frames at the top of the tree contain *every* enabled task that does not sleep. Runs below the top therefore
+//! never request a task there, and each process searches its own jobs to the end. Each process computes the same top by
+//! looks. A look is a run that takes the steps of a job and ends at the next frame.
 //!
-//! A bounded search has one top for all levels, whose frames have the tasks of every cost. So the runs of a share are
-//! the same on each level, and it knows by itself whether there are any of a higher cost. A job whose path costs more
-//! than the level has no run there.
+//! A bounded search has one top for all levels, with tasks of every cost in its frames. A share therefore has the same
+//! jobs on each level, and can detect on its own if it has runs of a higher cost. A job has no run on a level if its
+//! path costs more than the level.
 
 use super::{FrameId, Job, Part, PathStep, Probed, SearchTree, SharedFrame, Sibling};
 use crate::run::ids::TaskId;
@@ -17,52 +17,53 @@ use crate::strategy::search::{Apart, Drawn};
 pub struct Look {
     /// The values that the last step of the path drew.
     pub draws: Vec<Drawn>,
-    /// The enabled tasks that do not sleep. Empty if the run ends before the frame, or repeats another one.
+    /// The enabled tasks that do not sleep. Empty if the run ends before the frame or repeats another run.
     pub tasks: Vec<TaskId>,
     /// True if the run ends before the frame.
     pub is_end: bool,
-    /// Differences that were learnt to distinguish runs: the search begins again.
+    /// Newly learnt differences that must distinguish runs. If `Some`, the search must restart.
     pub learnt: Option<Apart>,
     pub probed: Probed,
 }
 
-/// The jobs of one process, of `of` processes.
+/// The share of process `number` among `of` processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Division {
-    /// From 1.
+    /// The number of the process, starting at 1.
     pub number: u64,
     pub of: u64,
-    /// The least number of jobs of each process, if the search has as many.
+    /// The minimum number of jobs per process, if the search has enough jobs.
     pub jobs: u64,
 }
 
 impl Division {
-    /// The jobs of one of these processes. With this many, the largest share is seldom more than 1.2 times the mean.
+    /// Returns the share of one process. With 16 jobs per process, the largest share is rarely more than 1.2 times the
+    /// mean.
     pub fn of(number: u64, of: u64) -> Division {
         Division { number, of, jobs: 16 }
     }
 }
 
-/// The top of the tree of one process, as data.
+/// The top of the tree of one process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Top {
     /// The differences that distinguish runs.
     pub apart: Apart,
-    /// The runs that do not count because the search began again.
+    /// The number of runs that do not count because the search restarted.
     pub void: u64,
     /// The shared frames, each with its backtrack set.
     pub frames: Vec<(FrameId, Vec<TaskId>)>,
-    /// The paths of the jobs, each with the number of fixed draws of its last step.
+    /// The paths of the jobs, each with the number of fixed draws in its last step.
     pub jobs: Vec<(Vec<PathStep>, usize)>,
 }
 
 impl SearchTree {
-    /// Returns `true` if the search is a share, and its top is not made.
+    /// Returns `true` if the top of the tree must still be computed.
     pub fn needs_top(&self) -> bool {
         self.round == 0
     }
 
-    /// The top, as data.
+    /// Returns the top of the tree.
     pub fn top(&self) -> Top {
         let order = |frame: &SharedFrame| frame.order.iter().map(|sibling| sibling.task).collect();
         Top {
@@ -73,10 +74,10 @@ impl SearchTree {
         }
     }
 
-    /// Continues from a top that was made before.
+    /// Continues from a top that was computed earlier.
     ///
     /// # Errors
-    /// If a job is not below the frames of the top.
+    /// Returns an error if a job is not below the frames of the top.
     pub fn take_top(&mut self, generation: u32, top: Top) -> Result<(), String> {
         let is_in = |step: &PathStep| {
             let mut frames = top.frames.iter().filter(|(id, _)| *id == step.frame);
@@ -92,7 +93,7 @@ impl SearchTree {
         Ok(())
     }
 
-    /// Replaces the tree by a top.
+    /// Replaces the tree with a top.
     pub(super) fn begin_at(&mut self, top: Top) {
         let Top { frames, jobs, .. } = top;
         self.round = 1;
@@ -105,21 +106,22 @@ impl SearchTree {
         jobs.into_iter().for_each(|(path, fixed)| self.add_job(path, fixed));
     }
 
-    /// The job at this position, for a look while the top is made.
+    /// Returns the job at this position for a look during the computation of the top.
     pub fn part_of_top(&mut self, at: usize) -> Part {
         let mut part = self.part(at);
         part.known.level = self.bound.map_or(0, |bound| bound.most);
         part
     }
 
-    /// The next job to look below, while the top is made. `None` if the top has enough jobs for this division.
+    /// Returns the next job that needs a look during the computation of the top. `None` if the top has enough jobs for
+    /// this division.
     pub fn to_look_at(&self, division: Division) -> Option<usize> {
         let is_enough = self.jobs.len() as u64 >= division.of * division.jobs;
         if is_enough { None } else { self.jobs.iter().position(|job| !job.is_seen) }
     }
 
-    /// Replaces a job by a job for each task of the frame that was seen below it, and for the other values of its
-    /// last step. They come behind all others, so that the top grows level by level.
+    /// Replaces a job with one job for each task of the frame below it, and jobs for the other values of its last step.
+    /// The new jobs come after all other jobs, so that the top grows level by level.
     pub fn look_below(&mut self, at: usize, look: Look) {
         if let Some(learnt) = look.learnt {
             self.begin_again(learnt);
@@ -131,8 +133,8 @@ impl SearchTree {
         self.jobs.extend(tasks);
     }
 
-    /// The jobs below a path that was looked at: jobs for the other values of its last step, and a job for each task of
-    /// the frame that was seen. The latter is the job itself if there is no task.
+    /// Returns the jobs that replace a job after a look: jobs for the other values of its last step, and one job for
+    /// each task of the frame below it. If there is no task, the second list contains only the job itself.
     pub(super) fn expand(&mut self, mut job: Job, look: Look) -> (Vec<Job>, Vec<Job>) {
         self.remember(&job.path, look.probed);
         let mut values = Vec::new();
@@ -162,7 +164,7 @@ impl SearchTree {
         (values, tasks)
     }
 
-    /// Keeps the jobs of one process.
+    /// Keeps only the jobs of one process.
     pub fn keep_share(&mut self, division: Division) {
         let mut nth = 0;
         self.jobs.retain(|_| {

@@ -1,10 +1,10 @@
-//! The histories of a class of runs: every order of recorded calls that its happens-before allows.
+//! The histories of a class of runs: every order of recorded calls that the happens-before order allows.
 //!
-//! A checker depends on which calls returned before others began, but no step does: runs of one class
-//! may have consistent histories and violating ones. One run of the class is enough to compute them
-//! all. Earlier returns and later beginnings only add constraints, so it is enough to check the
-//! *strongest* histories: no call in them can return earlier or begin later. If one of them is
-//! violated, a schedule exists that makes it.
+//! The result of a checker depends on the order of returns and beginnings of calls, but steps do not depend on this
+//! order. Runs of one class may therefore have consistent histories and violating histories. One run of the class is
+//! enough to compute all its histories. Earlier returns and later beginnings only add constraints, so it is enough to
+//! check the *strongest* histories, in which no call can return earlier or begin later. If a strongest history is
+//! violated, some schedule produces it.
 //!
 //! ```text
 //! run:        write x ├──────────┤
@@ -13,11 +13,10 @@
 //!                                 ├──┤ read y
 //! ```
 //!
-//! Shapes: a *moment* is a step in which calls begin or return, with a bit set of its predecessors
-//! among the moments. A depth-first search enumerates the strongest orders: moments with returns
-//! only come as soon as possible, moments in which a call begins come when a return needs them, and
-//! each possible next return is a branch. There are at most n! / (k!)^(n/k) orders for n calls of
-//! one step, k of each task; conflicts reduce the number.
+//! Shapes: a *moment* is a step in which calls begin or return, with a bit set of its predecessors among the moments. A
+//! depth-first search enumerates the strongest orders. Moments with only returns come as early as possible. Moments in
+//! which a call begins come only when a return needs them. Each possible next return is a branch. For n calls of one
+//! step each, k per task, there are at most n! / (k!)^(n/k) orders; conflicts reduce the number.
 
 use std::ops::ControlFlow;
 
@@ -30,11 +29,11 @@ use crate::strategy::happens_before::{HappensBefore, Index};
 /// The result of the check of all orders of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClosureVerdict {
-    /// Each order is consistent.
+    /// All orders are consistent.
     Consistent,
-    /// One order is violated. Steps of these tasks, in this sequence, make it.
+    /// One order is violated. Steps of these tasks in this sequence produce it.
     Violated(Vec<TaskId>),
-    /// Unknown: there are too many orders, or they cannot be computed.
+    /// The result is unknown: there are too many orders, or they cannot be computed.
     Unknown,
 }
 
@@ -42,7 +41,7 @@ pub enum ClosureVerdict {
 struct CallMoment {
     step: Index,
     points: Vec<CallPoint>,
-    /// The moments that are before it in every order.
+    /// The moments that precede this moment in every order.
     before: u128,
 }
 
@@ -56,8 +55,8 @@ impl CallMoment {
     }
 }
 
-/// Calls `holds` with the strongest orders of the calls of each history, up to its last check, until one does not
-/// hold. The first argument is the number of the history. At most `orders_max` orders of each are checked.
+/// Calls `holds` with the strongest call orders of each history, up to its last check, until `holds` returns `false`.
+/// The first argument is the number of the history. Checks at most `orders_max` orders per history.
 pub fn check_orders(
     order: &HappensBefore,
     orders_max: u32,
@@ -107,7 +106,7 @@ fn check_history(
     }
 }
 
-/// The moments before the last check of the history; `None` if there are more than bits in a set.
+/// Returns the moments before the last check of the history; `None` if there are more moments than bits in a bit set.
 fn moments(order: &HappensBefore, history: usize) -> Option<Vec<CallMoment>> {
     let points = |step: Index| {
         let point = move |item: &StepItem| match item {
@@ -117,7 +116,8 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<CallMoment>> {
         order.items_of(step).iter().filter_map(point)
     };
     let mut moments: Vec<CallMoment> = Vec::new();
-    // At the last check: the number of moments before it, and of points of the next moment before it.
+    // The position of the last check: the number of complete moments before it, and the number of points of its own
+    // moment before it.
     let mut checked = (0, 0);
     for step in 0..order.steps() {
         let mut own = Vec::new();
@@ -181,12 +181,12 @@ impl OrderSearch<'_> {
             self.search(done | needs | 1 << at, visit)?;
             self.sequence.truncate(length);
         }
-        // The calls that are left never returned, and no other call depends on their beginning.
+        // The remaining calls never returned, and no other call depends on their beginning.
         if last { visit(&self.sequence) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// The calls in this order of moments; `None` if a call returned whose beginning is not recorded.
+/// Returns the times of the calls in this order of moments; `None` if the beginning of a returned call is not recorded.
 fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
     let mut times: Vec<Timed> = Vec::new();
     let points = sequence.iter().flat_map(|at| &moments[*at].points);
@@ -205,14 +205,16 @@ fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
     Some(times)
 }
 
-/// The tasks in the order of their steps, for this order of moments; other steps come when a moment needs them.
+/// Returns a schedule with this order of moments: the task of each step. The schedule contains each other step when a
+/// moment needs it.
 fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
     let (mut done, mut dead) = (vec![false; order.steps() as usize], Vec::new());
     let mut turns = Vec::new();
     for wanted in moments.iter().copied().chain(0..order.steps()) {
         for step in 0..=wanted {
             if order.is_before(step, wanted) && !std::mem::replace(&mut done[step as usize], true) {
-                // Its task may have died: what it did then made no difference.
+                // If the task has already died in this schedule, its steps make no difference, so the schedule omits
+                // them.
                 if !dead.contains(&order.task_of(step)) {
                     turns.push(order.task_of(step));
                 }

@@ -1,4 +1,4 @@
-//! Signs that tasks depend on something that is not of this library, in words.
+//! Signs that tasks depend on something outside this library, described in words.
 
 use crate::run::board::TaskRow;
 use crate::run::choice::View;
@@ -7,17 +7,17 @@ use crate::run::ids::TaskId;
 use crate::run::op::task::WAKE_BY_WAKER;
 use crate::strategy::roster::path_of;
 
-/// Such a sign in a step.
+/// A sign, in a step, that tasks depend on something outside this library.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sign {
-    /// The first task woke the second one.
+    /// The first task woke the second task.
     Woke(TaskId, TaskId),
-    /// A task left a waker of the program's own in an object.
+    /// A task left a custom waker of the program in an object.
     LeftWaker(TaskId),
 }
 
 impl Sign {
-    /// The sign as a sentence. `events` are the events of the step.
+    /// Returns the sign as a sentence. `events` are the events of the step.
     pub(super) fn text(self, view: &View<'_>, events: &[Event]) -> String {
         match self {
             Sign::Woke(by, woken) => {
@@ -49,7 +49,7 @@ pub(super) fn waits(view: &View<'_>, task: TaskId) -> String {
     format!("{} waits for something that sim does not know, {at}", name(view, task))
 }
 
-/// The name of a task as people know it.
+/// Returns the name of a task for messages: its path and, if set, its name.
 fn name(view: &View<'_>, task: TaskId) -> String {
     match (&view.task(task).name, task) {
         (Some(name), _) => format!("{} {name}", path_of(view, task)),

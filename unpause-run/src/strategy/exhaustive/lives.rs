@@ -1,12 +1,12 @@
 //! Lives of nodes: the steps of a node whose effects outlive it, and the ends of lives.
 //!
-//! The death of a node takes back what its tasks did to memory of the node, saw of others, and wait for: such a step
-//! and then the death are as the death alone, so a search need not try the death before the step if it tries it after,
-//! and the other way round. A step *outlives* the node if it changed an object outside the node, spawned a task (such
-//! as a sent message), ended its task, reached a point of a recorded call, drew a value, or had another effect without
-//! an event.
+//! The death of a node undoes its tasks' changes to the memory of the node, their reads from other tasks, and their
+//! waits. Such a step followed by the death is equivalent to the death alone, so the search needs to try only one of
+//! the two orders. A step *outlives* the node if it changed an object outside the node, spawned a task (such as a sent
+//! message), or ended its task. It also outlives the node if it reached a point of a recorded call, drew a value, or
+//! had another effect without an event.
 //!
-//! That holds as long as nobody else looks at memory of the node, during its life or after: see
+//! This holds only if no other task reads memory of the node, during or after its life; see
 //! [`Apart`](crate::strategy::search::Apart).
 
 use crate::run::board::{Contact, ContactMark, Life};
@@ -40,15 +40,15 @@ pub(super) fn outlives(
         })
 }
 
-/// Returns `true` if an event changed an object that is not memory of the life.
+/// Returns `true` if an event changed an object that is not memory of this life.
 fn changes_others(view: &View<'_>, life: Life, event: &Event) -> bool {
     let Some(object) = event.object else { return false };
-    // A wait for a deadline leaves the clock as it was, and yet enables the move of the time.
+    // A wait for a deadline does not change the clock, but it enables the advance of time.
     let turns = |event: &Event| event.op.kind.is_some_and(|kind| kind.turns_some());
     view.life_of(object) != life && (!event.is_look() || turns(event))
 }
 
-/// The lives that these events ended.
+/// Returns the lives that these events ended.
 pub(super) fn ends(view: &View<'_>, events: &[Event]) -> Vec<Life> {
     let mut lives = Vec::new();
     for event in events {
@@ -74,7 +74,7 @@ pub mod faults {
         NOTHING.get()
     }
 
-    /// While `act` is on, no step outlives its node.
+    /// Runs `act`. Meanwhile, no step outlives its node.
     #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub fn with_all_lost<T>(act: impl FnOnce() -> T) -> T {
         NOTHING.set(true);

@@ -1,19 +1,18 @@
-//! Exhaustive search: dynamic partial-order reduction with sleep sets. Explores one run for each class of
-//! runs that differ only in the order of steps that do not conflict (Mazurkiewicz).
+//! Exhaustive search: dynamic partial-order reduction with sleep sets. Runs belong to the same class if they differ
+//! only in the order of steps that do not conflict (Mazurkiewicz). The search explores one run per class.
 //!
-//! The search is depth-first: each run has a common prefix with the previous run and takes another
-//! step there. [`plan`] computes the backtrack sets from the *announcements* of the runs so far:
-//! the pending operations, done or not. The base is Flanagan and Godefroid, *Dynamic Partial-Order
-//! Reduction for Model Checking Software* (POPL 2005), with sleep sets and with the initials of
-//! source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic Partial Order Reduction*,
-//! POPL 2014) where these are certain.
+//! The search is depth-first: each run shares a prefix with the previous run and takes a different step after it.
+//! [`plan`] computes the backtrack sets from the *announcements* of the runs so far, which are the pending operations,
+//! done or not. The basis is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software*
+//! (POPL 2005), with sleep sets. If the initials of source sets are certain, the search uses them (Abdulla, Aronsson,
+//! Jonsson, Sagonas: *Optimal Dynamic Partial Order Reduction*, POPL 2014).
 //!
-//! The search assumes three things: a run is a function of its decisions, the declarations of
-//! [`op`](crate::run::op) hold, and footprints contain all effects of tasks on each other. If tasks wake each other
-//! through something outside of this library, the search sees the wake-up and not the state that they share. It then
-//! starts again, and treats all steps as conflicting. It explores each order of steps, and is still a proof.
+//! The search assumes three things: a run is a function of its decisions, the declarations of [`op`](crate::run::op)
+//! hold, and footprints contain all effects of tasks on each other. If tasks wake each other through something outside
+//! this library, the search sees only the wake-up and not the shared state. It then restarts and treats all steps as
+//! conflicting. The restarted search explores every order of steps, and is still a proof.
 //!
-//! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
+//! The values that a step draws are branches of its frame. The search is a function of the body, so the n-th run is
 //! always the same.
 
 pub mod closure;
@@ -46,10 +45,11 @@ use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// The maximum number of orders of recorded calls that are checked for one run. If there are more, each is a run.
+/// The maximum number of orders of recorded calls that are checked for one run. If there are more orders, each order
+/// becomes a separate run.
 const ORDERS_MAX: u32 = 20_000;
 
-/// A step of the current run: a node of the search stack, for all runs with the same steps before it.
+/// A step of the current run. It is a node of the search stack, shared by all runs with the same earlier steps.
 #[derive(Debug, Default)]
 struct SearchFrame {
     /// The enabled tasks, by number.
@@ -60,20 +60,20 @@ struct SearchFrame {
     backtrack: Vec<TaskId>,
     /// The footprints of the steps whose subtrees are explored.
     done: Vec<Arc<Footprint>>,
-    /// The sleep set: steps after which earlier runs have explored everything.
+    /// The sleep set: steps with continuations that earlier runs have fully explored.
     sleep: Vec<Arc<Footprint>>,
     draws: Vec<Drawn>,
-    /// The footprint of the step, the union over all values that it drew.
+    /// The footprint of the step: the union over all values drawn so far.
     footprint: Footprint,
     /// The numbers of events and of objects before the step.
     events: usize,
     objects: usize,
-    /// Reversals of races with this step that later steps, of this run or of others, may make possible.
+    /// Reversals of races with this step that later steps, in this run or another run, may make possible.
     open: Vec<OpenReversal>,
 }
 
 impl SearchFrame {
-    /// The sleep set's step of `task`, if any.
+    /// Returns the step of `task` in the sleep set, if any.
     fn asleep(&self, task: TaskId) -> Option<&Arc<Footprint>> {
         self.sleep.iter().find(|asleep| asleep.task == task)
     }
@@ -82,7 +82,7 @@ impl SearchFrame {
         self.asleep(task).is_some()
     }
 
-    /// Forgets everything. Keeps the allocations.
+    /// Clears all fields but keeps the allocations.
     fn clear(&mut self) {
         self.enabled.clear();
         self.backtrack.clear();
@@ -94,7 +94,7 @@ impl SearchFrame {
         self.open.clear();
     }
 
-    /// The task that takes the step in the next run, if any.
+    /// Returns the task that takes the step in the next run, if any.
     fn next(&self) -> Option<TaskId> {
         let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
         self.backtrack.iter().copied().find(|task| !is_done(task) && !self.sleeps(*task))
@@ -105,10 +105,10 @@ impl SearchFrame {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Course {
     On,
-    /// All enabled tasks sleep: earlier runs have explored each continuation.
+    /// All enabled tasks are in the sleep set, so earlier runs have explored every continuation.
     Blocked,
     Ended,
-    /// The search starts again from the first run.
+    /// The search restarts from the first run.
     Restarted,
 }
 
@@ -116,9 +116,9 @@ enum Course {
 #[derive(Debug)]
 pub struct Explorer {
     frames: Vec<SearchFrame>,
-    /// The number of frames in use; the others are kept for their allocations.
+    /// The number of frames in use. Further frames are kept for their allocations.
     depth: usize,
-    /// The length of the common prefix of the current run and the previous one.
+    /// The length of the common prefix of the current run and the previous run.
     kept: usize,
     order: HappensBefore,
     /// The races of the new steps of this run: pairs of an earlier and a later step.
@@ -131,13 +131,13 @@ pub struct Explorer {
     blocked: u64,
     /// The classes of the runs that count.
     classes: Vec<u64>,
-    /// The part of a divided search that it explores.
+    /// The part of a divided search that this search explores.
     place: Place,
     rules: Rules,
-    /// The number of times that no initial of a reversal was enabled, so that all enabled tasks were added to the
-    /// backtrack set. Always 0 unless tasks share state that the search does not see.
+    /// The number of reversals without an enabled initial, for which all enabled tasks were added to the backtrack set.
+    /// Always 0 unless tasks share state that the search does not see.
     pub astray: u64,
-    /// The tasks of the first steps of all runs.
+    /// The fixed prefix: the tasks of the first steps of all runs.
     prefix: Vec<TaskId>,
 }
 
@@ -169,14 +169,14 @@ impl Explorer {
         self.course = Course::On;
         self.drawn = 0;
         self.observer.begin();
-        // The first run of a slice sees all of its steps again.
+        // The first run of a slice observes all of its steps again.
         let is_first = self.place.seat.bare > 0;
         self.kept = if is_first { 0 } else { self.depth.saturating_sub(1) };
         self.order.truncate(self.kept as u32);
         self.races.clear();
     }
 
-    /// Chooses the task of the next step. The scheduling decision, on one screen.
+    /// Chooses the task of the next step. The whole scheduling decision is in this function.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
         if let Some(probe) = &mut self.place.probe {
@@ -195,7 +195,7 @@ impl Explorer {
             let same = (step < self.prefix.len() || frame.enabled.len() == view.candidates().len())
                 && view.candidates().contains(&frame.task)
                 && frame.events == view.events().len();
-            // The prefix was run before, and a run is a function of its decisions.
+            // An earlier run had the same prefix, and a run is a function of its decisions.
             if !same {
                 return Err(differs(frame, view));
             }
@@ -207,8 +207,7 @@ impl Explorer {
             }
             let frame = &self.frames[step];
             let awake = |task: &TaskId| !frame.sleeps(*task);
-            // Continues with the last task if it can, so that the first run of a subtree has few
-            // switches.
+            // Continues with the last task if possible, so that the first run of a subtree has few switches.
             let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;
@@ -255,8 +254,8 @@ impl Explorer {
         Ok(value)
     }
 
-    /// Explores no other value for the `nth` draw of the step, unless tasks share something unseen, of which the step
-    /// may have changed a part.
+    /// Stops the search from exploring other values for the `nth` draw of the step. Does nothing if tasks share unseen
+    /// state, because the step may have changed part of this state.
     fn settle(&mut self, step: usize, nth: usize) {
         if self.observer.apart().steps {
             return;
@@ -282,8 +281,8 @@ impl Explorer {
         }
     }
 
-    /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if the last step ended the
-    /// run, although other tasks may still be enabled.
+    /// Evaluates the ended run: adds its last step and plans later runs. `cut` is true if the last step ended the run,
+    /// although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
         self.judge_run(cut);
         self.place.seat.bare = 0;
@@ -304,14 +303,14 @@ impl Explorer {
             }
         }
         if self.observer.take_learnt() {
-            // Steps that were taken as independent may conflict.
+            // Steps that the search treated as independent may conflict.
             self.restart();
             return;
         }
         self.plan();
     }
 
-    /// Starts again with the learnt footprints. The runs so far do not count.
+    /// Restarts the search with the learnt footprints. The runs so far do not count.
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
@@ -321,7 +320,7 @@ impl Explorer {
         self.course = Course::Restarted;
     }
 
-    /// Calls `holds` with the other histories of the class of the run that was just finished.
+    /// Calls `holds` with the other histories in the class of the last finished run.
     fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
         if self.course != Course::Ended || self.observer.apart().orders {
             return ClosureVerdict::Consistent;
@@ -329,13 +328,13 @@ impl Explorer {
         closure::check_orders(&self.order, ORDERS_MAX, holds)
     }
 
-    /// Starts again, with runs distinguished by these differences, too. The runs so far do not count.
+    /// Restarts the search so that these differences also distinguish runs. The runs so far do not count.
     fn tell_apart(&mut self, differences: Apart) {
         self.observer.tell_apart(differences);
         self.restart();
     }
 
-    /// Backtracks to the next run. Returns `false` if there is none.
+    /// Backtracks to the next run. Returns `false` if no run is left.
     fn next_run(&mut self) -> bool {
         if self.course == Course::Restarted {
             return true;
@@ -343,7 +342,7 @@ impl Explorer {
         while let Some(at) = self.depth.checked_sub(1) {
             let (seat, is_root) = (self.place.seat, self.depth == self.place.seat.root);
             let frame = &mut self.frames[at];
-            // They are about the step that is now replaced.
+            // The open reversals belong to the step that is now replaced.
             frame.open.clear();
             frame.footprint.ways += 1;
             if Drawn::advance(&mut frame.draws, seat.varies_from(self.depth)) {
@@ -374,7 +373,7 @@ impl Explorer {
         self.see_frame(step, view);
     }
 
-    /// Fills a frame with everything but the choices there.
+    /// Fills in all fields of a frame except its choices.
     fn see_frame(&mut self, step: usize, view: &View<'_>) {
         let (before, frame) = self.frames.split_at_mut(step);
         let frame = &mut frame[0];
@@ -401,7 +400,7 @@ impl Explorer {
         let frame = &mut frames[step];
         (frame.footprint.task, frame.footprint.objects) = (observer.task(), frame.objects);
         for item in observer.items() {
-            // The items of runs with other draws are there already.
+            // The footprint already contains the items of runs with other draws.
             if !frame.footprint.items.contains(item) {
                 frame.footprint.items.push(*item);
             }
@@ -410,7 +409,7 @@ impl Explorer {
         races.extend(order.races().iter().map(|earlier| (*earlier, step as Index)));
     }
 
-    /// The progress of the search. Valid between two runs.
+    /// Returns the progress of the search. Valid between two runs.
     pub fn progress(&self) -> SearchProgress {
         let (mut part, mut weight) = (0.0, 1.0);
         for frame in &self.frames[..self.depth] {
@@ -430,7 +429,7 @@ impl Explorer {
         SearchProgress { runs, blocked, part, blind, by_step, ..SearchProgress::default() }
     }
 
-    /// The decisions of the current run, for repeating it.
+    /// Returns the decisions of the current run, so that it can be repeated.
     pub fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
         let (mut steps, mut draws) = (Vec::new(), Vec::new());
         let probe = self.place.probe.as_ref();

@@ -1,9 +1,9 @@
-//! Footprints of steps: compares the run before a step with the run after it.
+//! Computes footprints of steps by comparing the run before a step with the run after it.
 //!
-//! The footprint of a step contains each operation that was done in it, with a point or without, and each guarded
-//! operation that its task had announced, because the value of the guard decided what the step did. All items
-//! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
-//! by the order of recorded calls, or by the numbers of messages that faults of the net have met.
+//! The footprint of a step contains each operation that the step did, with or without a point. It also contains each
+//! guarded operation that the task had announced, because the guard determined the effect of the step. All items come
+//! from events and announcements. The only knowledge from other runs is the set of differences that must distinguish
+//! runs, for example the order of recorded calls.
 
 use super::contacts::{self, Sign};
 use super::lives::{ends, outlives};
@@ -20,36 +20,36 @@ use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
 use crate::strategy::search::Apart;
 use unpause_ordered::sort_by_key;
 
-/// Makes footprints of steps.
+/// The observer of a run, which computes the footprint of each step.
 #[derive(Debug, Default)]
 pub struct Observer {
     /// The differences that distinguish runs.
     apart: Apart,
-    /// True if another difference was seen to do so since the last call of `take_learnt`.
+    /// True if a new difference was learnt since the last call of `take_learnt`.
     learnt: bool,
-    /// Facts that count for the whole search.
+    /// Facts that hold for the whole search.
     noticed: Noticed,
     task: TaskId,
     life: Life,
-    /// True if the time moved before the step.
+    /// True if time advanced before the step.
     time_moved: bool,
     events: usize,
     contacts: usize,
     calls: usize,
     woken: Vec<bool>,
-    /// The tasks that wait for something unseen at the end of the run.
+    /// The tasks that wait at the end of the run for something outside this library.
     waiting: Vec<TaskId>,
-    /// The text of the first of them.
+    /// The description of the first waiting task.
     waits: String,
-    /// True if no task could step at the end of the run, though it passed.
+    /// True if no task could step at the end of the run although the run passed.
     ends_stalled: bool,
     /// True if the task is dropped in the step.
     dies: bool,
     items: Vec<StepItem>,
     guarded: Vec<StepItem>,
-    /// Of the tasks that the step created.
+    /// The guarded operations of the tasks that the step created.
     born: Vec<(TaskId, StepItem)>,
-    /// Values drawn in the step, with their bounds.
+    /// The values drawn in the step, with their bounds.
     draws: Vec<(u64, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl Observer {
         self.waiting.clear();
     }
 
-    /// Reads the run before the step of `task`.
+    /// Reads the state of the run before the step of `task`.
     pub fn before(&mut self, view: &View<'_>, task: TaskId) {
         (self.task, self.life) = (task, view.task(task).life);
         self.time_moved = view.time_moved();
@@ -83,12 +83,13 @@ impl Observer {
         self.draws.push((value, bound));
     }
 
-    /// The `nth` draw of the step made no difference: it counts as a draw of 0, which searches try.
+    /// Records that the `nth` draw of the step made no difference. The draw then counts as a draw of 0, which every
+    /// search tries.
     pub fn settle(&mut self, nth: usize) {
         self.draws[nth].0 = 0;
     }
 
-    /// Reads the run after its last step.
+    /// Reads the state of the run after its last step.
     pub fn after_last(&mut self, view: &View<'_>) {
         self.after(view);
         let waits = |row: &TaskRow| {
@@ -105,7 +106,7 @@ impl Observer {
         }
     }
 
-    /// Reads the run after a step.
+    /// Reads the state of the run after a step.
     pub fn after(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
@@ -117,7 +118,8 @@ impl Observer {
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
                 Contact::Sleeps => {
-                    // A loop of a plain thread sleeps until what it reads has changed, which is announced.
+                    // A loop of a plain thread sleeps until the memory that it reads has changed. It announces this
+                    // wait.
                     let row = view.task(self.task);
                     self.noticed.blind |= row.status == Status::Blocked && row.announced.is_empty();
                     continue;
@@ -134,7 +136,7 @@ impl Observer {
                 Contact::Looked => LOOK,
                 Contact::Counted => COUNT,
                 Contact::Disarmed => DISARM,
-                // The time moved because no task could step: an effect of all of them.
+                // Time advanced because no task could step, so this is an effect of all tasks.
                 Contact::TimedOut => {
                     (self.noticed.blind, timed) = (true, true);
                     WAKE
@@ -155,7 +157,7 @@ impl Observer {
                 }
             }
         }
-        // The waker came through memory that is not seen, and may have been one of several there.
+        // The waker came through memory that the observer does not see. This memory may contain several wakers.
         if let Some(sign) = shares.filter(|_| !self.noticed.blind) {
             if self.noticed.contact.is_none() {
                 self.noticed.contact = Some(sign.text(view, &view.events()[self.events..]));
@@ -184,7 +186,7 @@ impl Observer {
         self.add_lives(view);
     }
 
-    /// Adds the ends of lives of nodes, and whether the step has effects that outlive its own.
+    /// Adds items for ends of node lives, and an item if the step has effects that outlive its own life.
     fn add_lives(&mut self, view: &View<'_>) {
         let (events, contacts) = (&view.events()[self.events..], &view.contacts()[self.contacts..]);
         let life = self.life;
@@ -205,9 +207,11 @@ impl Observer {
         }
     }
 
-    /// Adds the effects of an event on the numbers of messages that faults of the net have met, if they matter.
+    /// Adds the effects of an event on the numbers of messages that network faults have stopped, if these numbers
+    /// matter.
     //
-    // An event for each message that may be met would cost all runs, and most programs do not read the numbers.
+    // There is no separate event for each message that a fault may stop: it would slow down all runs, and most programs
+    // do not read the numbers.
     fn add_counts(&mut self, view: &View<'_>, event: &Event) {
         let kind = event.op.kind;
         if kind == Some(net::link::COUNT) {
@@ -234,10 +238,10 @@ impl Observer {
         }
     }
 
-    /// Adds the effect of an event on the order of added nodes, if that order matters.
+    /// Adds the effect of an event on the order in which nodes were added, if this order matters.
     //
-    // It matters if several tasks add nodes and the program sees a number or an address of one. Most programs do not,
-    // and their nodes are added in one order.
+    // The order matters if several tasks add nodes and the program sees the number or address of a node. For other
+    // programs, which are the majority, the search tries only one order.
     fn add_order_of_nodes(&mut self, view: &View<'_>, event: &Event) {
         if event.op.kind != Some(node::table::ADD) {
             return;
@@ -262,8 +266,8 @@ impl Observer {
         });
     }
 
-    /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another
-    /// object orders them.
+    /// Removes the guards of operations that were done. A done operation conflicts with every operation that changes
+    /// its guard, or is ordered with it by another object.
     fn forget_guards_of_done(&mut self) {
         let mut at = 0;
         while let Some(item) = self.items.get(at) {
@@ -287,7 +291,7 @@ impl Observer {
         }
     }
 
-    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although
+    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended the run, although
     /// other tasks may still be enabled.
     pub fn end(&mut self, cut: bool) {
         let cut = cut && !self.ends_stalled;
@@ -309,8 +313,8 @@ impl Observer {
             self.learn(Apart::ORDERS);
         }
         let strict = self.apart.orders;
-        // An invocation is stamped with the first operation of its task after it was announced. The order of the
-        // points within a step counts.
+        // The time of an invocation is the first operation of the task after the call was announced. The order of the
+        // points within a step matters.
         let mut marks: Vec<(usize, StepItem)> = Vec::new();
         for (index, mark) in view.calls().iter().enumerate() {
             let called = |point| StepItem::Called { history: mark.history, point, strict };
@@ -335,12 +339,12 @@ impl Observer {
         self.items.extend(marks.into_iter().map(|(_, item)| item));
     }
 
-    /// Distinguishes runs by these differences, too, from now on.
+    /// Makes these differences also distinguish runs, from now on.
     pub fn tell_apart(&mut self, differences: Apart) {
         self.apart = self.apart.and(differences);
     }
 
-    /// The differences that distinguish runs.
+    /// Returns the differences that distinguish runs.
     pub fn apart(&self) -> Apart {
         self.apart
     }
@@ -352,8 +356,8 @@ impl Observer {
         self.learnt |= self.apart != known;
     }
 
-    /// Returns `true` if tasks affected each other by a way that is not seen, and that
-    /// [telling steps apart](Self::tell_apart) does not replace.
+    /// Returns `true` if tasks affected each other in an unseen way that [telling steps apart](Self::tell_apart) cannot
+    /// cover.
     pub fn is_blind(&self) -> bool {
         self.noticed.blind
     }
@@ -363,30 +367,30 @@ impl Observer {
         std::mem::take(&mut self.learnt)
     }
 
-    /// Begins a run and forgets everything learnt from others.
+    /// Begins a run and forgets everything learnt from earlier runs.
     pub fn begin_anew(&mut self) {
         self.begin();
         (self.learnt, self.apart) = (false, Apart::NOTHING);
         self.noticed = Noticed { contact: self.noticed.contact.take(), ..Noticed::default() };
     }
 
-    /// Begins a part of a divided search, of which this is known.
+    /// Begins a part of a divided search with the known differences and facts.
     pub fn begin_part(&mut self, apart: Apart, noticed: &Noticed) {
         (self.learnt, self.apart) = (false, apart);
         self.noticed.clone_from(noticed);
     }
 
-    /// The facts that count for the whole search.
+    /// Returns the facts that hold for the whole search.
     pub fn noticed(&self) -> &Noticed {
         &self.noticed
     }
 
-    /// The task of the step.
+    /// Returns the task of the step.
     pub fn task(&self) -> TaskId {
         self.task
     }
 
-    /// The items of the step.
+    /// Returns the items of the step.
     pub fn items(&self) -> &[StepItem] {
         &self.items
     }
@@ -399,7 +403,7 @@ impl Observer {
     }
 }
 
-/// The item of an event; `None` if no other task can observe it.
+/// Returns the item of an event; `None` if no other task can observe the event.
 fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
     let on = |target, kind| Some(StepItem::Task { target, kind, done: true });
     match (event.op.access, event.values) {

@@ -1,10 +1,9 @@
 //! The plan of an exhaustive search: adds race reversals to the backtrack sets of earlier frames.
 //!
-//! The rule is about *announcements*. The operations that a task `q` has announced are pending from its own
-//! last step (its *base*) until it steps again, is dropped, or the run ends. Let `i` be a step of another task
-//! in that time, or before the announcement without a happens-before edge to it. If `i` races with the next step of
-//! `q`, or may have disabled a pending operation of `q`, then `q` must go before `i` in some run with the same steps
-//! before `i`:
+//! The rule is about *announcements*. The operations that a task `q` has announced are pending from the last step of
+//! `q` (its *base*) until `q` steps again, `q` is dropped, or the run ends. Let `i` be a step of another task during
+//! this time, or an earlier step that did not happen before the announcement. If `i` races with the next step of `q`,
+//! or may have disabled a pending operation of `q`, some run with the same steps before `i` must execute `q` first:
 //!
 //! ```text
 //! A := the steps after i that happened before the announcement
@@ -15,13 +14,13 @@
 //!                             add an initial of that step with all that happened before it
 //! ```
 //!
-//! The fate of the announcement (done, pending at the end, dropped by an abort or by another branch) makes no
-//! difference. Completeness is by induction over the position of the first step that has no counterpart in
-//! any explored run; it needs the law of [`op::kind`](crate::run::op::kind), and that an operation announced with a
-//! guard is in the footprint of each step of its task. Jonsson, Lång and Sagonas treat awaits in this way
-//! (*Awaiting for Godot*, FMCAD 2022), for one enabling step each.
+//! It makes no difference if the announced operation is done, pending at the end, or dropped by an abort or another
+//! branch. The completeness proof is an induction over the position of the first step that has no counterpart in any
+//! explored run. The proof needs the law of [`op::kind`](crate::run::op::kind), and requires that an operation
+//! announced with a guard is in the footprint of each step of its task. Jonsson, Lång and Sagonas treat awaits in this
+//! way (*Awaiting for Godot*, FMCAD 2022), with one enabling step per await.
 //!
-//! Costs O(steps · conflicting steps) for each run, counting only the steps that are new in it.
+//! Planning costs O(steps · conflicting steps) per run, counting only the steps that are new in this run.
 
 mod rules;
 
@@ -36,8 +35,8 @@ use crate::strategy::divided::Wish;
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
-/// A reversal at a frame that is not complete: the task is not enabled there or sleeps there, so later steps may add
-/// other tasks to the backtrack set in its place.
+/// An incomplete reversal at a frame. Its task is not enabled or is asleep at the frame, so later steps may add other
+/// tasks to the backtrack set instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OpenReversal {
     task: TaskId,
@@ -47,14 +46,14 @@ pub(super) struct OpenReversal {
 
 #[cfg(any(test, feature = "planted"))]
 impl OpenReversal {
-    /// The frame it is at, its task, and the step up to which it is needed.
+    /// Returns its frame `at`, its task, and the last step of the prefix that needs the reversal.
     pub(super) fn named(&self, at: usize) -> (usize, TaskId, Index) {
         (at, self.task, self.until)
     }
 }
 
 impl Explorer {
-    /// Plans later runs, from the new steps of this one.
+    /// Plans later runs from the new steps of this run.
     pub(super) fn plan(&mut self) {
         let Explorer { frames, depth, kept, order, races, astray, rules, place, .. } = self;
         let length = order.steps();
@@ -81,7 +80,7 @@ struct Planner<'a> {
     order: &'a HappensBefore,
     rules: Rules,
     astray: &'a mut u64,
-    /// Frames before this one are shared: what is added there is requested, too.
+    /// The first frame that is not shared. Additions to earlier, shared frames are also requested.
     root: Index,
     wishes: &'a mut Vec<Wish>,
 }
@@ -107,7 +106,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Reverses the announcements of step `at` with earlier, concurrent steps that may have disabled them.
+    /// Reverses the announcements of step `at` with earlier concurrent steps that may have disabled the announced
+    /// operations.
     fn add_disabled_before(&mut self, at: Index) {
         let order = self.order;
         let own = order.guarded_after(at).iter().map(|guarded| (order.task_of(at), guarded));
@@ -127,8 +127,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns `true` if an operation of `task` that was pending after step `at` takes part in reversals: always,
-    /// unless a test leaves out a part of the rule.
+    /// Returns `true` if an operation of `task` that was pending after step `at` takes part in reversals. Always
+    /// `true`, unless a test leaves out a part of the rule.
     fn competes(&self, at: Index, task: TaskId) -> bool {
         let order = self.order;
         let aborted = StepItem::Task { target: task, kind: ABORT, done: true };
@@ -141,7 +141,8 @@ impl Planner<'_> {
             }
     }
 
-    /// The end of the steps that may enable `task` at frame `at`: the end of the run, unless a test leaves that out.
+    /// Returns the end of the steps that may enable `task` at frame `at`. This is the end of the run, unless a test
+    /// leaves out `LateEnablers`.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
         let end = self.order.steps();
         match self.rules.has(Rule::LateEnablers) {
@@ -150,7 +151,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans a run in which `task` goes before step `at`. `base` is the step that its announcement always comes after.
+    /// Plans a run in which `task` steps before step `at`. The announcement of `task` always comes after step `base`.
     /// The reversal is needed in all runs with the same steps up to and including `until`.
     fn reverse_race(&mut self, at: Index, task: TaskId, base: Option<Index>, until: Index) {
         if let Some(base) = base.filter(|base| *base > at) {
@@ -159,7 +160,7 @@ impl Planner<'_> {
         self.add_backtrack(at, OpenReversal { task, until }, at + 1);
     }
 
-    /// Continues the open reversals of a frame in the shared prefix, with the steps from `kept` on.
+    /// Continues the open reversals of a frame in the common prefix, with the steps from `kept` on.
     fn revisit(&mut self, at: Index, kept: Index) {
         let mut open = std::mem::take(&mut self.frames[at as usize].open);
         open.retain(|open| open.until < kept);
@@ -167,14 +168,14 @@ impl Planner<'_> {
         for reversal in &open {
             self.add_backtrack(at, *reversal, kept);
         }
-        // No new reversal is open.
+        // The loop opens no new reversals.
         debug_assert!(self.frames[at as usize].open.iter().all(|new| open.contains(new)));
         debug_assert_eq!(open.len(), before);
         self.frames[at as usize].open = open;
     }
 
-    /// Adds a task to the backtrack set of a frame or, if it is asleep or not enabled there, the steps from `from` on
-    /// that must come before it.
+    /// Adds a task to the backtrack set of a frame. If the task is asleep or not enabled there, instead adds initials
+    /// of the steps from `from` on that must precede the task.
     fn add_backtrack(&mut self, at: Index, open: OpenReversal, from: Index) {
         let order = self.order;
         let frame = &mut self.frames[at as usize];
@@ -194,7 +195,8 @@ impl Planner<'_> {
             if !self.rules.has(Rule::Sleepers) {
                 return;
             }
-            // Earlier runs explored its step here. Its continuation is new only after a step that conflicts with it.
+            // Earlier runs explored the step of this task here. Its continuation is new only after a step that
+            // conflicts with it.
             stays_open(frame);
             for step in from..order.steps() {
                 let other = order.task_of(step);
@@ -208,8 +210,7 @@ impl Planner<'_> {
         if !self.rules.has(Rule::Enablers) {
             return;
         }
-        // It needs an enabling step, which must then come before `at`, unless that step depends on
-        // `at`.
+        // The task needs an enabling step. This step must come before `at`, unless it depends on `at`.
         stays_open(frame);
         let guarded = guarded_by(order, task, order.base_at(task, at));
         for step in from..self.enablers_end(task, at) {
@@ -220,9 +221,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds an initial, at frame `at`, of the steps that happened before `end`, and `end` itself: a
-    /// task whose first such step has no predecessor among them. Prefers `task`. Does nothing if an
-    /// initial is in the backtrack set or sleeps.
+    /// Adds an initial to frame `at`, for `end` and the steps after `at` that happened before `end`. A task is an
+    /// initial if its first step among these steps has no predecessor among them. Prefers `task`. Does nothing if an
+    /// initial is already in the backtrack set or asleep.
     fn add_initial(&mut self, at: Index, end: Index, task: TaskId) {
         let order = self.order;
         let clock = order.clock(end);
@@ -249,8 +250,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds one of these tasks to the backtrack set of a frame, `prefer` if it is one of them. If the frame is shared,
-    /// all of them are named, because any one may be there when the request is judged.
+    /// Adds one of the `initials` to the backtrack set of a frame: `prefer`, if possible. If the frame is shared, the
+    /// request names all initials, because any initial may already be in the backtrack set when the request is
+    /// evaluated.
     fn add(&mut self, at: Index, initials: Vec<TaskId>, prefer: TaskId) {
         let wish = Wish { depth: at as usize, initials, prefer };
         let Some(task) = wish.chosen() else { return };
@@ -261,7 +263,7 @@ impl Planner<'_> {
     }
 }
 
-/// The guarded operations that a task with this base has announced.
+/// Returns the guarded operations that a task with this base has announced.
 fn guarded_by(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[StepItem] {
     let own = base.filter(|base| order.task_of(*base) == task);
     own.map_or(order.born_with(task), |own| order.guarded_after(own))

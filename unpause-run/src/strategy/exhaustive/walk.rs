@@ -1,4 +1,4 @@
-//! The two interfaces of the search: [`Search`] for its driver, [`Strategy`] for its worker.
+//! The two interfaces of the search: [`Search`] for its driver, and [`Strategy`] for its worker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,14 +11,14 @@ use crate::strategy::divided::{Look, Part, SearchTree, Sizes, Slice};
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::{Apart, Search, SearchProgress};
 
-/// A search that its driver and the strategy of its worker share.
+/// A search, shared by its driver and the strategy of its worker.
 #[derive(Clone, Debug, Default)]
 pub struct Exhaustive {
     explorer: Arc<Mutex<Explorer>>,
 }
 
 impl Exhaustive {
-    /// A search of the runs whose first steps are taken by these tasks.
+    /// Creates a search of all runs in which these tasks take the first steps.
     pub fn after(prefix: &[TaskId]) -> Exhaustive {
         let explorer = Explorer { prefix: prefix.to_vec(), ..Explorer::default() };
         Exhaustive { explorer: Arc::new(Mutex::new(explorer)) }
@@ -28,13 +28,13 @@ impl Exhaustive {
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The differences that distinguish runs.
+    /// Returns the differences that distinguish runs.
     pub fn apart(&self) -> Apart {
         self.explorer().observer.apart()
     }
 
-    /// The same as for [`advance`](Search::advance). Calls `look` with the happens-before order of
-    /// the run that ended.
+    /// Like [`advance`](Search::advance), but also calls `look` with the happens-before order of
+    /// the ended run.
     pub fn advance_and(&self, cut: bool, look: impl FnOnce(&HappensBefore)) -> bool {
         let mut explorer = self.explorer();
         explorer.finish_run(cut);
@@ -115,11 +115,11 @@ impl Search for Exhaustive {
     }
 }
 
-/// The strategy of the search: answers the choices of one run after the other.
+/// The strategy of the search, which answers the choices of one run after the other.
 #[derive(Debug)]
 struct ExhaustiveStrategy {
     search: Exhaustive,
-    /// The step being taken.
+    /// The current step.
     step: usize,
 }
 

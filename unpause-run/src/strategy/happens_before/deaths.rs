@@ -1,13 +1,12 @@
-//! Steps that the death of a node takes back: see [`lives`](crate::strategy::exhaustive). Two runs that differ in such
-//! steps alone are equivalent.
+//! Lost steps: steps that the death of a node undoes; see [`lives`](crate::strategy::exhaustive). Two runs that differ
+//! only in such steps are equivalent.
 
 use super::{HappensBefore, Index, NewStep, join};
 use crate::run::ids::TaskId;
 use crate::strategy::footprint::StepItem;
 
 impl HappensBefore {
-    /// The order without the steps that deaths of nodes took back. `None` if there are no such
-    /// steps.
+    /// Returns the order without the steps that node deaths undid. `None` if there are no such steps.
     pub(super) fn without_lost_steps(&self) -> Option<HappensBefore> {
         let lost = self.lost()?;
         let mut order = HappensBefore::default();
@@ -25,8 +24,8 @@ impl HappensBefore {
         Some(order)
     }
 
-    /// By step, `true` if a death took it back: its task died, and it happened before no step whose effects outlived
-    /// the node. `None` if there are no such steps.
+    /// Returns, for each step, `true` if a node death undid it: its task died, and the step did not happen before any
+    /// step with effects that outlived the node. `None` if there are no such steps.
     pub fn lost(&self) -> Option<Vec<bool>> {
         let mut lost: Option<Vec<bool>> = None;
         for (life, log) in self.lives.iter().enumerate() {
@@ -50,18 +49,18 @@ impl HappensBefore {
         lost
     }
 
-    /// The tasks that died in a step.
+    /// Returns the tasks that died in a step.
     pub fn killed_by(&self, step: Index) -> impl Iterator<Item = TaskId> {
         self.items_of(step).iter().filter_map(StepItem::killed)
     }
 
-    /// Returns `true` if step `a` comes before step `b` in each order in which both are taken: it happened before it,
-    /// or its task died in it.
+    /// Returns `true` if step `a` precedes step `b` in every order that contains both steps: `a` happened before `b`,
+    /// or the task of `a` died in `b`.
     pub fn comes_before(&self, a: Index, b: Index) -> bool {
         self.is_before(a, b) || a < b && self.kills(b, self.task_of(a))
     }
 
-    /// Returns `true` if a task died in a step.
+    /// Returns `true` if `task` died in a step.
     pub fn kills(&self, step: Index, task: TaskId) -> bool {
         self.killed_by(step).any(|killed| killed == task)
     }

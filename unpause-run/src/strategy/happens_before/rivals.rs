@@ -1,4 +1,4 @@
-//! The earlier steps that conflict with a new one.
+//! The earlier steps that conflict with a new step.
 
 use super::{HappensBefore, Index, covers};
 use crate::run::ids::TaskId;
@@ -7,7 +7,7 @@ use crate::strategy::footprint::StepItem;
 
 impl HappensBefore {
     /// Collects the steps of other tasks that conflict with a step of `task`. May leave out a step that certainly
-    /// happened before another collected one.
+    /// happened before a collected step.
     pub(super) fn collect_rivals(&self, task: TaskId, items: &[StepItem], rivals: &mut Vec<Index>) {
         let mut add = |index: Index| {
             if self.steps[index as usize].task != task {
@@ -27,13 +27,13 @@ impl HappensBefore {
                 StepItem::Counted { .. } => conflicting(&self.counts, item, &mut add),
                 StepItem::Life { life, ends } => {
                     let log = self.lives.get(life.index()).map_or(&[][..], Vec::as_slice);
-                    // Nothing of a life comes after its end.
+                    // No item of a life follows the end of the life.
                     let from = if *ends { 0 } else { log.len().saturating_sub(1) };
                     conflicting(&log[from..], item, &mut add);
                 }
                 StepItem::Task { target, kind, .. } if *target == task => {
-                    // Its own end: other tasks that saw it alive or ended must keep their order
-                    // with it.
+                    // The end of the task itself: operations of other tasks that saw the task alive or ended must keep
+                    // their order with this step.
                     debug_assert_eq!(*kind, END);
                     conflicting(&self.tasks[task.index()].notes, item, &mut add);
                 }
@@ -42,7 +42,7 @@ impl HappensBefore {
                     let last = self.tasks.iter().filter_map(|log| log.steps.last());
                     last.for_each(|index| add(*index));
                 }
-                // The last step conflicts with all before it.
+                // All steps conflict, so the last step is already ordered after all earlier steps.
                 StepItem::Unseen => {
                     if let Some(last) = (self.steps.len() as Index).checked_sub(1) {
                         add(last);
@@ -60,7 +60,7 @@ impl HappensBefore {
         for (index, other) in log.iter().rev() {
             if item.conflicts(other) {
                 add(*index);
-                // All earlier steps that conflict with the new one conflict with this one, too.
+                // All earlier steps that conflict with the new step also conflict with this step.
                 if covers(other, *kind) {
                     break;
                 }
@@ -68,10 +68,10 @@ impl HappensBefore {
         }
     }
 
-    /// Adds the steps that conflict with a new step of another task about `target`.
+    /// Adds the steps that conflict with `item`, an operation on the task `target` by another task.
     fn rivals_about_task(&self, target: TaskId, item: &StepItem, add: &mut impl FnMut(Index)) {
         let Some(log) = self.tasks.get(target.index()) else { return };
-        // Of two others one may have ended it.
+        // Another task may have ended the target.
         conflicting(&log.notes, item, add);
         let end = StepItem::Task { target, kind: END, done: true };
         let with_end = log.ended && item.conflicts(&end);

@@ -1,29 +1,28 @@
-//! Chains of locks: a task wants a lock while it holds another. Without chains, tasks cannot deadlock in a circle of
-//! locks.
+//! Chains of locks. A chain is a task that waits for a lock while it holds another lock. Without chains, tasks cannot
+//! deadlock in a circle of locks.
 //!
-//! In a circle each task holds one lock and wants the next one. A run that looks for circles
-//! therefore holds each task that wants a second lock, until no other task can continue. Such runs
-//! meet a circle of any length soon, while random orders at each lock meet a circle of n tasks in
-//! one run of about 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that
-//! it has computed before (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique
-//! for Detecting Real Deadlocks*, PLDI 2009); here none is computed, so the rehearsals need not
-//! contain the circle.
+//! In a circle, each task holds one lock and waits for the next lock. A run that looks for circles therefore holds each
+//! task before it acquires a second lock, until no other task can continue. Such runs quickly find a circle of any
+//! length. Random orders at each lock find a circle of n tasks in only one run of about 2^n. DeadlockFuzzer pauses
+//! threads in this way at the places of one precomputed circle (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program
+//! Analysis Technique for Detecting Real Deadlocks*, PLDI 2009). This module precomputes no circle, so the rehearsals
+//! need not contain it.
 
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// The holders of locks in this run, and the existence of chains in the rehearsals. Of the tasks
-/// that share a lock, the last one to take it counts.
+/// The holders of locks in this run, and the existence of chains in the rehearsals. For a shared lock, only the last
+/// task to acquire it counts as the holder.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     are_there: bool,
-    /// By object: the task that holds it.
+    /// For each object, the task that holds it.
     holders: Vec<Option<TaskId>>,
-    /// By task: the number of locks that it holds.
+    /// For each task, the number of locks that it holds.
     held: Vec<u32>,
-    /// The number of events of this run that were read.
+    /// The number of events of this run that were read so far.
     seen: usize,
 }
 
@@ -35,7 +34,7 @@ impl Chains {
         self.seen = 0;
     }
 
-    /// Returns `true` if a task of the rehearsals took a lock while it held one.
+    /// Returns `true` if a task of the rehearsals acquired a lock while it held another lock.
     pub(super) fn are_there(&self) -> bool {
         self.are_there
     }
@@ -55,7 +54,7 @@ impl Chains {
         match event.op.access {
             Access::Lock | Access::LockShared => self.take(event.task, object),
             Access::TryLock if event.values != Values::Failed => self.take(event.task, object),
-            // The task of the event need not be the holder.
+            // The task that unlocks need not be the holder.
             Access::Unlock | Access::UnlockShared => self.give_up(object),
             _ => {}
         }
@@ -82,7 +81,7 @@ impl Chains {
         self.held.get(task.index()).is_some_and(|count| *count > 0)
     }
 
-    /// Returns `true` if the task wants a lock while it holds one.
+    /// Returns `true` if the task waits for a lock while it holds another lock.
     pub(super) fn extends_chain(&self, view: &View<'_>, task: TaskId) -> bool {
         let announced = &view.task(task).announced;
         self.holds_any(task) && announced.any(|one| one.op.access.waits())
@@ -100,7 +99,7 @@ mod tests {
     const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
     const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
-    /// Returns `true` if there are chains after these events: task, operation, object, success.
+    /// Returns `true` if there are chains after these events, given as (task, operation, object, success).
     fn chains(acts: &[(u32, &'static Op, u32, bool)]) -> bool {
         let mut chains = Chains::default();
         for (task, op, object, succeeds) in acts {

@@ -1,4 +1,4 @@
-//! A contended object: the expected accesses of each task, and the task that is intended to access it next.
+//! A contended object, with the expected accesses of each task and the task that is intended to access the object next.
 
 use super::super::dice::Dice;
 use super::super::rehearsal::REHEARSALS;
@@ -6,10 +6,10 @@ use super::super::weights::Weights;
 use crate::run::ids::TaskId;
 use unpause_ordered::Map;
 
-/// The index, in the counts, of the maximum over the rehearsals; before it are the counts of each rehearsal.
+/// The index in `Counts` of the maximum over the rehearsals. The lower indices are the counts of each rehearsal.
 pub(super) const MOST: usize = REHEARSALS as usize;
 
-/// The weight of an access by a favoured task; an access by another task weighs 1.
+/// The weight of an access by a favoured task. An access by another task has weight 1.
 const FAVOUR: u64 = 64;
 
 /// A part is rare if at most one task in this many has it.
@@ -18,57 +18,56 @@ const FEW: usize = 3;
 /// The number of accesses of a task to an object in each rehearsal, and their maximum.
 pub(super) type Counts = [u64; MOST + 1];
 
-/// The tasks that are put before the others at an object.
+/// The favoured tasks, which are put before the other tasks at an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Favour {
     Nobody,
     /// The tasks with this part.
     First(u32),
-    /// All tasks but the tasks with this part.
+    /// All tasks except the tasks with this part.
     Last(u32),
 }
 
-/// A task that accesses the object, or has descendants that do.
+/// A task that accesses the object, or has a descendant that accesses it.
 #[derive(Debug)]
 struct Accessor {
-    /// Its own accesses.
+    /// The accesses of the task itself.
     counts: Counts,
-    /// Its part; `None` if it has no accesses itself, or has descendants with accesses.
+    /// The part of the task; `None` if the task itself has no accesses, or if a descendant has accesses.
     part: Option<u32>,
     /// The position of its parent.
     parent: Option<usize>,
     /// The task of this run, once it is spawned.
     task: Option<TaskId>,
-    /// The weight of one access of it in this run.
+    /// The weight of one access by the task in this run.
     unit: u64,
-    /// The weight of the accesses by it and its descendants in this run.
+    /// The total weight of all accesses by the task and its descendants in this run.
     weight: u64,
 }
 
-/// An object that tasks compete for.
+/// A contended object.
 #[derive(Debug, Default)]
 pub(super) struct Contested {
-    /// True if this run leaves it to the random walk.
+    /// True if this run leaves the object to the random walk.
     pub(super) is_left_out: bool,
-    /// Parents before their children.
+    /// All accessors; parents precede their children.
     accessors: Vec<Accessor>,
-    /// The parts that accessors have, and how many have each.
+    /// The parts of the accessors, and the number of accessors with each part.
     parts: Vec<(u32, usize)>,
-    /// By position of the accessor: the weight of the accesses that it and its descendants not yet spawned have
-    /// left.
+    /// For each accessor, the weight of its remaining accesses, including descendants that are not yet spawned.
     left: Weights,
     intended: Option<TaskId>,
 }
 
 impl Contested {
-    /// Adds an accessor, after its parent. Returns its position.
+    /// Adds an accessor and returns its position. The parent must have been added before.
     pub(super) fn add(
         &mut self,
         counts: Counts,
         part: Option<u32>,
         parent: Option<usize>,
     ) -> usize {
-        // A task that waits for its children cannot come before them.
+        // A task that waits for its children cannot access the object before them.
         if let Some(parent) = parent {
             self.accessors[parent].part = None;
         }
@@ -76,7 +75,7 @@ impl Contested {
         self.accessors.len() - 1
     }
 
-    /// Counts the accessors that have each part, after all of them were added.
+    /// Counts the accessors with each part. Must be called after all accessors were added.
     pub(super) fn count_parts(&mut self) {
         let mut parts = Map::new();
         for part in self.accessors.iter().filter_map(|accessor| accessor.part) {
@@ -85,13 +84,13 @@ impl Contested {
         self.parts = parts.into_iter().collect();
     }
 
-    /// Forgets the counts of this accessor.
+    /// Resets the counts of this accessor.
     #[cfg(test)]
     pub(super) fn forget(&mut self, at: usize) {
         self.accessors[at].counts = Counts::default();
     }
 
-    /// Begins a run with this favour, which expects the counts at index `which`.
+    /// Begins a run with this favour. The run expects the counts at index `which`.
     pub(super) fn restart(&mut self, which: usize, favour: Favour) {
         self.left.clear();
         self.intended = None;
@@ -113,8 +112,8 @@ impl Contested {
         }
     }
 
-    /// Draws a favour: for one rare part, for all others, or for no task. Always the last if most tasks have a part of
-    /// their own.
+    /// Draws a favour: for one rare part, for all tasks without this part, or for no task. Always returns `Nobody` if
+    /// most tasks have a unique part.
     pub(super) fn draw_favour(&self, dice: &mut impl Dice) -> Favour {
         let tasks: usize = self.parts.iter().map(|(_, count)| count).sum();
         let few = || self.parts.iter().filter(|(_, count)| FEW * count <= tasks);
@@ -130,8 +129,8 @@ impl Contested {
         }
     }
 
-    /// Adds the task of an accessor, when it is spawned: its weight, and perhaps the intention, move from its parent to
-    /// it.
+    /// Adds the task of an accessor when the task is spawned. Moves its weight, and perhaps the intention, from its
+    /// parent to it.
     pub(super) fn add_task(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) {
         let Accessor { weight, parent, .. } = self.accessors[at];
         self.accessors[at].task = Some(task);
@@ -146,13 +145,13 @@ impl Contested {
         }
     }
 
-    /// Removes an accessor that has ended. Returns `true` if it was the intended one.
+    /// Removes an accessor that has ended. Returns `true` if its task was the intended task.
     pub(super) fn dismiss(&mut self, at: usize, task: TaskId) -> bool {
         self.left.set(at, 0);
         self.intended == Some(task)
     }
 
-    /// Draws the task that is intended to access it next, in proportion to the weights.
+    /// Draws the task that is intended to access the object next, in proportion to the weights.
     #[inline]
     pub(super) fn intend(&mut self, dice: &mut impl Dice) -> Option<TaskId> {
         let drawn = self.left.draw(dice);
@@ -165,8 +164,8 @@ impl Contested {
         self.intended
     }
 
-    /// Records that an accessor is about to access it. An unexpected access makes its task the intended one with the
-    /// probability that it would have if the access had been expected. Returns `true` if it was unexpected.
+    /// Records that an accessor is about to access the object. An unexpected access makes its task the intended task
+    /// with the same probability as if the access had been expected. Returns `true` if the access was unexpected.
     #[inline]
     pub(super) fn expect(&mut self, at: usize, task: TaskId, dice: &mut impl Dice) -> bool {
         let is_surprise = self.left.get(at) == 0;
@@ -201,7 +200,7 @@ mod tests {
     const READER: u32 = 7;
     const WRITER: u32 = 8;
 
-    /// A body that does nothing to it, a reader of two accesses, and writers of one.
+    /// A body without accesses, a reader with two accesses, and writers with one access each.
     fn contested(writers: u32) -> Contested {
         let mut contested = Contested::default();
         contested.add([0; MOST + 1], None, None);
@@ -213,7 +212,7 @@ mod tests {
         contested
     }
 
-    /// The weights after the first `there` accessors are spawned, beginning with the body.
+    /// Returns the weights after the first `there` accessors are spawned, starting with the body.
     fn weights(favour: Favour, there: usize) -> Vec<u64> {
         let mut contested = contested(3);
         contested.restart(MOST, favour);
@@ -229,7 +228,7 @@ mod tests {
         assert_eq!(weights(Favour::First(READER), 5), [0, 2 * N, 1, 1, 1]);
         assert_eq!(weights(Favour::Last(READER), 5), [0, 2, N, N, N]);
         assert_eq!(weights(Favour::First(WRITER), 5), [0, 2, N, N, N]);
-        // The accesses of tasks not yet spawned are expected of the body.
+        // The accesses of tasks that are not yet spawned are attributed to the body.
         assert_eq!(weights(Favour::Nobody, 2), [3, 2, 0, 0, 0]);
         assert_eq!(weights(Favour::First(READER), 1), [2 * N + 3, 0, 0, 0, 0]);
         assert_eq!(weights(Favour::Last(READER), 2), [3 * N, 2, 0, 0, 0]);

@@ -6,7 +6,7 @@ use crate::acts::interpret::state::{Item, NodeState};
 use crate::acts::program::{Act, Effect, End, WORDS};
 
 impl Step<'_, '_> {
-    /// Has a fiber do the act that it is at, from where it stands.
+    /// Makes a fiber perform its current act, from its current progress.
     pub(super) fn act(&mut self, lane: Lane, act: &Act) -> Flow {
         match act {
             Act::Load(word) => self.access(lane, *word, |old| (None, Some(old))),
@@ -40,7 +40,7 @@ impl Step<'_, '_> {
             }
 
             Act::Lock(lock) => {
-                // Another branch of this task may have taken it in this very step.
+                // Another branch of this task may have acquired the lock in this very step.
                 if self.state.held[*lock] {
                     self.fiber_mut(lane).unwrap().turn = false;
                 }
@@ -94,7 +94,7 @@ impl Step<'_, '_> {
                 if step.state.held[*lock] {
                     return Answer::No;
                 }
-                // Taken and released in the step: a waiter that held back looks again.
+                // The lock was acquired and released within the step, so a held waiter evaluates its condition again.
                 step.changed(WORDS + lock);
                 Answer::Yes
             }),
@@ -144,7 +144,7 @@ impl Step<'_, '_> {
                             return Flow::Saw(self.joined(*target));
                         }
                     }
-                    // The yield. The join is announced beside it.
+                    // This is the yield. The join is announced together with it.
                     if !self.point(lane) {
                         return Flow::Waits;
                     }
@@ -168,7 +168,7 @@ impl Step<'_, '_> {
                 self.give_up(*target);
                 Flow::Done
             }
-            // Announced, and taken back.
+            // The operation is announced, and then cancelled.
             Act::Drop(_) => Flow::Done,
 
             Act::Node(name) => {

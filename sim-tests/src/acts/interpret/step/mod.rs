@@ -1,4 +1,4 @@
-//! One step of a task, and the parts of acts.
+//! One step of a task, and the building blocks of acts.
 
 mod acts;
 
@@ -7,7 +7,7 @@ use super::state::{Fiber, Item, Life, Spin, State};
 use super::{Draws, JOIN_IS_A_POINT};
 use crate::acts::program::{Act, Effect, End, Program, WORDS, entry};
 
-/// A step that is being taken.
+/// A step during its execution.
 pub(super) struct Step<'p, 's> {
     program: &'p Program,
     state: &'s mut State,
@@ -17,13 +17,13 @@ pub(super) struct Step<'p, 's> {
 
 /// The result of an act.
 enum Flow {
-    /// It is done, and the piece goes on.
+    /// The act is done, and the piece continues.
     Done,
-    /// It is done, and the value it saw is logged.
+    /// The act is done, and the value that it saw is logged.
     Saw(u8),
-    /// It is not done in this step.
+    /// The act is not done in this step.
     Waits,
-    /// The run is over.
+    /// The run has ended.
     Over,
 }
 
@@ -31,15 +31,15 @@ enum Flow {
 enum Answer {
     Yes,
     No,
-    /// It has another look to take.
+    /// The condition needs another read.
     More,
 }
 
-/// A fiber of a task: 0 for its own acts, 1 and 2 for its branches.
+/// The index of a fiber in its task: 0 for the task's own acts, 1 and 2 for its branches.
 type Lane = u8;
 
 impl<'p> Step<'p, '_> {
-    /// Has `task`, which can step, take a step. Those values that it draws are taken from `draws`.
+    /// Makes `task` take a step. The task must be able to step. `draws` supplies the values that it draws.
     pub(super) fn take(program: &'p Program, state: &mut State, task: usize, draws: &mut Draws) {
         let mut step = Step { program, state, task, draws };
         if step.state.tasks[task].aborted {
@@ -49,7 +49,7 @@ impl<'p> Step<'p, '_> {
         }
     }
 
-    /// The future of an aborted task is dropped: its branches first, then what it holds itself.
+    /// Drops the future of an aborted task: first its branches, then its own values.
     fn drop_task(&mut self) {
         self.release_branches();
         self.release(0);
@@ -92,7 +92,7 @@ impl<'p> Step<'p, '_> {
         }
     }
 
-    /// Runs a fiber as far as possible. Returns `true` if it is at its end.
+    /// Runs a fiber as far as possible. Returns `true` if the fiber has ended.
     fn run(&mut self, lane: Lane) -> bool {
         while let Some(act) = self.acts(lane).and_then(|acts| acts.get(self.at(lane))) {
             let flow = self.act(lane, act);
@@ -121,15 +121,15 @@ impl<'p> Step<'p, '_> {
 
     // ---- points and memory
 
-    /// Returns `true` if the current operation of the fiber must take effect now. Otherwise it is
-    /// announced.
+    /// Returns `true` if the current operation of the fiber must take effect now. Otherwise
+    /// announces the operation.
     fn point(&mut self, lane: Lane) -> bool {
         let fiber = self.fiber_mut(lane).unwrap();
         fiber.announced = !fiber.turn;
         std::mem::take(&mut fiber.turn)
     }
 
-    /// An operation that reads a word and may write another value.
+    /// Performs an operation that reads a word and may write a new value.
     fn access(
         &mut self,
         lane: Lane,
@@ -151,14 +151,14 @@ impl<'p> Step<'p, '_> {
         self.changed(word);
     }
 
-    /// As part of an operation that reads too: it is a change if the value is another one.
+    /// Writes a word as part of an operation that also reads. This is a change only if the value differs.
     fn replace(&mut self, word: usize, value: u8) {
         if std::mem::replace(&mut self.state.memory[word], value) != value {
             self.changed(word);
         }
     }
 
-    /// A word or a lock has changed: conditions that read it are evaluated again.
+    /// Records that a word or a lock has changed, so conditions that read it are evaluated again.
     fn changed(&mut self, object: usize) {
         for task in &mut self.state.tasks {
             for fiber in std::iter::once(&mut task.main).chain(task.branches.iter_mut().flatten()) {
@@ -177,7 +177,7 @@ impl<'p> Step<'p, '_> {
         *value - 1
     }
 
-    /// One evaluation of a condition that is repeated until it holds.
+    /// Evaluates a condition once. The evaluation is repeated until the condition holds.
     fn ask(&mut self, lane: Lane, look: impl FnOnce(&mut Self, u8) -> Answer) -> Flow {
         if !self.point(lane) {
             return Flow::Waits;
@@ -212,7 +212,7 @@ impl<'p> Step<'p, '_> {
 
     // ---- tasks
 
-    /// Takes the handle of `target` from the task: its bit, 0 if the task does not hold it.
+    /// Removes the handle of `target` from the task. Returns its bit, or 0 if the task does not hold it.
     fn give_up(&mut self, target: usize) -> u32 {
         let handles = &mut self.state.tasks[self.task].handles;
         let bit = *handles & 1 << target;
@@ -227,7 +227,7 @@ impl<'p> Step<'p, '_> {
         self.state.tasks[self.task].handles |= 1 << child;
     }
 
-    /// Awaits a handle that the fiber has taken.
+    /// Awaits a handle that the fiber has removed from the task.
     fn join(&mut self, lane: Lane, target: usize) -> Flow {
         if !JOIN_IS_A_POINT && self.state.has_ended(target) {
             self.fiber_mut(lane).unwrap().turn = true;
@@ -238,7 +238,7 @@ impl<'p> Step<'p, '_> {
         Flow::Saw(self.joined(target))
     }
 
-    /// The result of joining a task that has ended.
+    /// Returns the result of joining a task that has ended.
     fn joined(&mut self, target: usize) -> u8 {
         let handles = std::mem::take(&mut self.state.tasks[target].handles);
         self.state.tasks[self.task].handles |= handles;
@@ -275,7 +275,7 @@ impl<'p> Step<'p, '_> {
 
     // ---- pieces
 
-    /// The act of two branches: polls the first, then the second.
+    /// Performs an act with two branches: polls the first, then the second.
     fn branches(&mut self, lane: Lane, race: bool) -> Flow {
         assert_eq!(lane, 0, "pieces have no pieces");
         let task = &mut self.state.tasks[self.task];
@@ -309,7 +309,7 @@ impl<'p> Step<'p, '_> {
         self.state.tasks[self.task].branches = None;
     }
 
-    /// A piece ends or is dropped: it releases its values, the last first.
+    /// Releases the values of a piece that ends or is dropped, the last value first.
     fn release(&mut self, lane: Lane) {
         while self.state.over.is_none() {
             let Some(item) = self.fiber_mut(lane).unwrap().items.pop() else { return };
@@ -338,7 +338,7 @@ impl<'p> Step<'p, '_> {
         let outer = self.state.tasks[self.task].main.at;
         let name = (self.task as u8, outer, if lane == 0 { 0 } else { 100 * lane + at });
         if stage == 0 {
-            // Invoked at its first access.
+            // The call is invoked at its first access.
             let returned = self.state.calls.iter().filter(|call| call.returned.is_some());
             let before = returned.map(|call| call.name).collect();
             self.state.calls.push(Call { name, write, returned: None, before });
@@ -362,7 +362,7 @@ impl<'p> Step<'p, '_> {
 
     // ---- fibers
 
-    /// The acts of a fiber; none for a branch if the task is at no branches.
+    /// Returns the acts of a fiber; `None` for a branch if the task is not at branches.
     fn acts(&self, lane: Lane) -> Option<&'p [Act]> {
         let acts = &self.program.tasks[self.task];
         match lane {

@@ -1,4 +1,4 @@
-//! Sampled runs that are made again with their steps in another order, and what runs show.
+//! Repetitions of sampled runs with their steps in another order, and the comparable observations of runs.
 
 use std::sync::Arc;
 use unpause_ordered::Map;
@@ -18,20 +18,20 @@ use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 
-/// A sampled run, and the worker that makes it again.
+/// A sampled run, and the worker that repeats it.
 pub(super) struct Again<'a, 's> {
     pub(super) session: &'a Session<'s>,
     pub(super) worker: &'a mut Worker,
     pub(super) watched: &'a WatchedWorker,
     pub(super) seed: Seed,
     pub(super) schedule: Schedule,
-    /// The differences that distinguish classes.
+    /// The criteria that distinguish classes.
     pub(super) apart: Apart,
 }
 
 impl Again<'_, '_> {
-    /// Makes the run with its steps taken by these tasks, and calls `look` with its happens-before order. Returns its
-    /// failure, too.
+    /// Repeats the run with its steps taken by these tasks, and calls `look` with its happens-before order. Also
+    /// returns the failure of the repetition.
     pub(super) fn make<T>(
         &mut self,
         tasks: &[TaskId],
@@ -44,50 +44,52 @@ impl Again<'_, '_> {
         let sampling = self.worker.set_strategy(witness.watch(job.strategy()));
         self.watched.begin_job(job);
         let failure = self.session.once(self.worker, self.seed, &self.session.limits());
+        // The worker samples further runs after the repetition, with the same strategy.
         self.worker.set_strategy(sampling);
         let looked = witness.look(ends_by_a_step(failure.as_ref()), look);
         (failure, looked)
     }
 
-    /// The last run.
+    /// Returns the last run.
     pub(super) fn extract(&self) -> Run {
         self.worker.extract(self.seed, SAMPLED)
     }
 
-    /// The last run, without its histories and programs.
+    /// Returns the last run, without its histories and programs.
     pub(super) fn outline(&self) -> Run {
         self.worker.outline(self.seed, SAMPLED)
     }
 }
 
-/// An operation, with its place and its values as text.
+/// An operation: its name, line, column, and its values as text.
 pub(in crate::engine::simulate) type Operation = (&'static str, u32, u32, String);
 
-/// The operations of each task.
+/// The operations of each task, which are the observable result of a run.
 pub(super) type Sight = Map<TaskPath, Vec<Operation>>;
 
-/// Returns the operations of each task of a run, except in steps that are `lost`. Looks without a
-/// value that screens leave out are no results: the first of two tasks that use an object may have
-/// them, whichever it is.
+/// Returns the operations of each task of a run, except operations in `lost` steps. Reads without a value, which
+/// reports omit, are not results. For example, the first of two tasks that use an object may have such reads, and
+/// either task may be first.
 pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
     let mut sight = Sight::new();
     let is_lost = |event: &&Event| lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
     for event in run.events.iter().filter(|event| !is_lost(event)) {
         let Some(operation) = operation(run, event) else { continue };
+        // The number of a task depends on the order of the spawns, but its path does not.
         let task = run.tasks[event.task.index()].path.clone();
         sight.entry(task).or_default().push(operation);
     }
     sight
 }
 
-/// The operation of an event. `None` for a look that is no result.
+/// Returns the operation of an event. `None` for a read without a value, which is not a result.
 pub(in crate::engine::simulate) fn operation(run: &Run, event: &Event) -> Option<Operation> {
     let (op, place) = (event.op, event.place);
     let is_idle_look = op.quiet && event.is_look() && event.values == Values::None;
     (!is_idle_look).then(|| (op.name, place.line(), place.column(), shown(run, event)))
 }
 
-/// The values of an event, as far as they mean the same in every run.
+/// Returns the values of an event, if they mean the same in every run.
 fn shown(run: &Run, event: &Event) -> String {
     let record = event.object.map(|object| &run.objects[object.index()]);
     let kind = record.map_or(ValueKind::Opaque, |record| record.values);
@@ -103,8 +105,9 @@ fn shown(run: &Run, event: &Event) -> String {
     }
 }
 
-/// The first difference between what two runs show, in words. Empty if there is none.
+/// Returns a description of the first difference between the observations of two runs. Empty if they are equal.
 pub(super) fn difference(one: &Sight, other: &Sight) -> String {
+    // A task may have operations in only one of the runs.
     let tasks = one.keys().chain(other.keys());
     for task in tasks {
         let of = |sight: &'_ Sight| sight.get(task).cloned().unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Finds the two steps that did not commute: a run shows something else in another order of its steps.
+//! Finds the two steps that did not commute, when a run gives another result in another order of its steps.
 //!
-//! Both orders are linear extensions of the same happens-before order, so swaps of neighbouring steps that do not
-//! conflict lead from one to the other. The first run shows what was sampled, the last one does not. A binary search
-//! over the swaps finds the swap that makes the difference. It takes as many runs as the number of swaps has binary
-//! digits.
+//! Both orders are linear extensions of the same happens-before order. Therefore swaps of adjacent steps without a
+//! conflict transform one order into the other. The first order gives the sampled result, the last order does not. A
+//! binary search over the swaps finds the swap that makes the difference. For n swaps, it needs about log2(n) runs.
 
 use super::again::{Again, Sight, difference, sight};
 use crate::report::{Clash, StepText};
@@ -12,26 +11,26 @@ use crate::run::event::Values;
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, task};
 
-/// The expected result of a run in all orders of its steps that make no difference.
+/// The expected result of a run in all orders of its steps that must make no difference.
 pub(super) struct Expected<'r> {
     pub(super) run: &'r Run,
-    /// `None` if classes are not compared.
+    /// The expected class; `None` if classes are not compared.
     pub(super) class: Option<u64>,
 }
 
 impl Expected<'_> {
-    /// Returns `true` if its steps were made in this order.
+    /// Returns `true` if the steps of the run were already in this order.
     pub(super) fn is_made_by(&self, order: &[u32]) -> bool {
         self.run.steps.iter().map(|step| step.task).eq(self.tasks(order))
     }
 
-    /// Returns `true` if the last run, which is of this class, shows the same, without the steps that are lost.
+    /// Returns `true` if the last run, which has this class, gives the same result. Steps that are lost are ignored.
     pub(super) fn is_met(&self, again: &Again<'_, '_>, class: u64, lost: &[bool]) -> bool {
         self.class.is_none_or(|expected| expected == class)
             && sight(&again.outline(), &[]) == sight(self.run, lost)
     }
 
-    /// The tasks that take the steps in this order.
+    /// Returns the tasks that take the steps in this order.
     pub(super) fn tasks(&self, order: &[u32]) -> Vec<TaskId> {
         order.iter().map(|step| self.run.steps[*step as usize].task).collect()
     }
@@ -41,12 +40,14 @@ impl Expected<'_> {
         failure.is_none() && self.is_met(again, class, lost)
     }
 
-    /// Returns the two steps that do not commute, on the way to an order with another result.
+    /// Returns the two steps that do not commute. They are found on the way to the order `target`, which gives another
+    /// result.
     pub(super) fn clash(&self, again: &mut Again<'_, '_>, target: &[u32]) -> Option<Clash> {
         let swaps = first_that_differs(swaps_to(target), |swaps| {
             let (order, _) = after_swaps(target, swaps);
             self.is_shown(again, &order, &[])
         })?;
+        // The order before this swap still gives the sampled result. The swap exchanges the steps at `at` and `at + 1`.
         let (order, at) = after_swaps(target, swaps - 1);
         let (run, shown) = self.made(again, &order);
         let (_, otherwise) = self.made(again, &after_swaps(target, swaps).0);
@@ -54,7 +55,8 @@ impl Expected<'_> {
         Some(Clash { steps, shows: difference(&shown, &otherwise), is_death: false })
     }
 
-    /// The step that a death should have taken back, and the death. `lost` has the steps that deaths take back.
+    /// Returns a step that a death should have rolled back, and the death. `lost` marks the steps that deaths roll
+    /// back.
     pub(super) fn clash_with_death(
         &self,
         again: &mut Again<'_, '_>,
@@ -63,6 +65,7 @@ impl Expected<'_> {
         let all: Vec<u32> = (0..).zip(lost).filter(|(_, lost)| **lost).map(|(at, _)| at).collect();
         let without = |count: usize| {
             let mut lost = vec![false; lost.len()];
+            // The last steps are left out first, so no remaining step misses an earlier lost step.
             all.iter().rev().take(count).for_each(|step| lost[*step as usize] = true);
             let kept: Vec<u32> = (0..).zip(&lost).filter(|(_, l)| !**l).map(|(at, _)| at).collect();
             (lost, kept)
@@ -71,6 +74,7 @@ impl Expected<'_> {
             let (lost, kept) = without(count);
             self.is_shown(again, &kept, &lost)
         })?;
+        // With one lost step less left out, the result was the same, so this step makes the difference.
         let step = all[all.len() - count];
         let dead = self.run.steps[step as usize].task;
         let kills = |event: &&crate::run::event::Event| {
@@ -86,7 +90,7 @@ impl Expected<'_> {
         Some(Clash { steps, shows, is_death: true })
     }
 
-    /// Makes the run with its steps in this order. Returns it and what it shows.
+    /// Repeats the run with its steps in this order. Returns the run and its observations.
     fn made(&self, again: &mut Again<'_, '_>, order: &[u32]) -> (Run, Sight) {
         again.make(&self.tasks(order), |_| ());
         let run = again.outline();
@@ -95,9 +99,10 @@ impl Expected<'_> {
     }
 }
 
-/// Finds by bisection a number up to `most` for which the run is not the same, although it is the
-/// same for the number below. `None` if it is the same for `most`.
+/// Finds by bisection a number up to `most` at which the run is not the same, although it is the same for the previous
+/// number. `None` if it is the same for `most`.
 fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Option<usize> {
+    // For 0 the run is the sampled run itself, so it is the same.
     let (mut same, mut differs) = (0, most);
     if most == 0 || is_same(most) {
         return None;
@@ -112,18 +117,21 @@ fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Op
     Some(differs)
 }
 
-/// The number of swaps of neighbours that lead from the order of numbers to this one.
+/// Returns the number of adjacent swaps that transform the sorted order into `target`.
 fn swaps_to(target: &[u32]) -> usize {
+    // Each swap on the way creates exactly one inversion of `target`.
     let inversions = |at: usize| target[at..].iter().filter(|later| **later < target[at]).count();
     (0..target.len()).map(inversions).sum()
 }
 
-/// The order of numbers after so many of these swaps, and the position of the first of the two that are swapped next.
+/// Returns the order after the first `swaps` swaps, and the position of the next swap. This swap exchanges the step at
+/// this position and its successor.
 fn after_swaps(target: &[u32], mut swaps: usize) -> (Vec<u32>, usize) {
     let mut order: Vec<u32> = (0..target.len() as u32).collect();
     for (at, step) in target.iter().enumerate() {
         let found = order.iter().position(|own| own == step);
         let mut from = found.expect("an order has each step once");
+        // The step moves to the left until it is in its place, so no pair is swapped twice.
         while from > at {
             if swaps == 0 {
                 return (order, from - 1);

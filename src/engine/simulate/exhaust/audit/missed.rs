@@ -1,5 +1,5 @@
-//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, and with two of its
-//! steps in the other order it does.
+//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, but does after the
+//! reversal of two of its steps.
 
 use std::collections::VecDeque;
 use unpause_ordered::Set;
@@ -10,15 +10,15 @@ use crate::run::ids::TaskId;
 use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
 
-/// The maximum number of runs that are made to find it.
+/// The maximum number of runs for finding it.
 const RUNS: u32 = 200;
 
-/// The maximum number of steps of a run in which conflicting steps are reversed: it has as many pairs as steps, or
-/// more.
+/// The maximum number of steps of a run in which conflicting steps are reversed. Longer runs have too many pairs of
+/// conflicting steps.
 const STEPS: u32 = 400;
 
-/// The two steps of a run next to the sampled one, by reversals of conflicting steps, whose order
-/// the search did not reverse. `None` if no run near it is of a class of the search.
+/// Returns two steps whose order the search did not reverse. Starting at the sampled run, it reverses pairs of
+/// conflicting steps until a run belongs to a class of the search. `None` if no nearby run belongs to such a class.
 pub(super) fn reversal(
     again: &mut Again<'_, '_>,
     search: &SearchTree,
@@ -39,7 +39,7 @@ pub(super) fn reversal(
             let made = again.outline();
             let made = made.steps.iter().map(|step| step.task).take(begins);
             if !made.eq(tasks[..begins].iter().copied()) {
-                // They could not come in the other order.
+                // These two steps cannot occur in the other order.
                 continue;
             }
             if search.has_class(class) == Some(true) {
@@ -54,20 +54,22 @@ pub(super) fn reversal(
     None
 }
 
-/// Two conflicting steps with none between them, in the other order.
+/// A reversal of two conflicting steps without a step between them in happens-before order.
 struct Reversal {
     steps: [u32; 2],
-    /// The tasks that take the steps.
+    /// The tasks of all steps, in the new order.
     tasks: Vec<TaskId>,
-    /// The number of steps up to the reversed ones. Others follow as far as they fit.
+    /// The number of steps up to and including the reversed steps. The further steps follow as far as they are
+    /// possible.
     begins: usize,
 }
 
-/// All reversals of a run.
+/// Returns all reversals of a run.
 fn reversals(order: &HappensBefore) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     let length = order.steps().min(STEPS);
-    // Reversals near the end first: a reversal near the begin may lead to a run without the others.
+    // Reversals near the end come first, because a reversal near the beginning may lead to a run without the later
+    // reversals.
     for later in (0..length).rev() {
         for earlier in (0..later).rev() {
             let is_between =

@@ -1,14 +1,14 @@
-//! A queue of messages from many senders to one receiver, with room for a number of them or for all.
+//! A queue of messages from many senders to one receiver, with bounded or unbounded room.
 //!
-//! A sender asks for room, queues for it if there is none, and puts its message in. Each received message gives its
-//! room to the first in that queue. Room that is given up without a message goes the same way. The receiver finds
-//! the end when all senders are gone, or when it has closed the queue and no room is taken.
+//! A sender asks for room, queues if there is no room, and then puts its message in. Each received message gives its
+//! room to the first sender in that queue. Room that is returned without a message goes to the same sender. The
+//! receiver finds the end when all senders are gone, or when the receiver has closed the queue and no room is taken.
 //!
-//! Messages and the room for them have numbers. Let `n` be the number of a message that is put in,
-//! and `k` the number of its room: the sender needs the `k - capacity`-th receipt, or an earlier
-//! one if room was given up without a message. So it commutes with the receipt of each message
-//! between that receipt and its own. Taking room is the same without a message. Queueing for room
-//! commutes with the receipts before the needed one, as long as no room was given up.
+//! Messages and their rooms have numbers. Let `n` be the number of a message, and `k` the number of its room. The
+//! sender needs receipt number `k - capacity`, or an earlier receipt if room was returned without a message. So putting
+//! the message in commutes with each receipt between that receipt and the message's own receipt. Taking room obeys the
+//! same rule without a message. Queueing for room commutes with the receipts before the needed receipt, as long as no
+//! room was returned.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -32,54 +32,54 @@ const SEES_CLOSED: Bits = 1 << 14;
 
 /// Operations after a wait for room.
 const HAVE_ROOM: Bits = GOES | GOES_AND_PUSHES;
-/// Operations that give room to waiting senders.
+/// Operations that free room for waiting senders.
 const GIVE_ROOM: Bits = GIVES | LEAVES | POPS | HEARS | CLOSES;
 
-/// Put a message in. Took the room for it, or had it.
+/// Put a message in. The operation took the room for it, or the sender already had the room.
 pub const PUSH: Kind = Kind::of(PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | ASKS | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)
     .puts();
 
-/// Took room, or queued for it.
+/// Took room, or began to queue for room.
 pub const ASK: Kind = Kind::of(ASKS).conflicts_with(PUSHES | ASKS | GIVE_ROOM | LOOKS).puts();
 
-/// Continued with room. Guard: it has all that it asked for, or the queue of messages is closed.
+/// Continued with room. Guard: the sender has all the room that it asked for, or the queue of messages is closed.
 pub const GO: Kind = Kind::of(GOES).conflicts_with(GIVE_ROOM).puts();
 
-/// Continued with room, and put a message in. Guard: as for [`GO`].
+/// Continued with room, and put a message in. Guard: the same as for [`GO`].
 pub const GO_AND_PUSH: Kind = Kind::of(GOES_AND_PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)
     .puts();
 
-/// Gave room back without a message.
+/// Returned room without a message.
 pub const GIVE: Kind = Kind::of(GIVES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | LEAVES | HEARS | MISSES | CLOSES | LOOKS)
     .enables(HAVE_ROOM | HEARS);
 
-/// Left the queue for room, or gave up what it had got there.
+/// Left the queue for room, or returned the room it had received there.
 pub const LEAVE: Kind = Kind::of(LEAVES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | LOOKS)
     .enables(HAVE_ROOM | HEARS);
 
-/// Received messages, without a wait.
+/// Received messages without waiting.
 pub const POP: Kind = Kind::of(POPS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | (GIVE_ROOM & !GIVES) | MISSES | LOOKS)
     .enables(HAVE_ROOM)
     .takes();
 
-/// Received messages or the end, after a wait. Guard: there was a message since, or the end.
+/// Received messages or found the end, after a wait. Guard: a message arrived since, or the queue ended.
 pub const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | DROPS | LOOKS)
     .enables(HAVE_ROOM)
     .takes();
 
-/// Found no message, or the end.
+/// Found no message, or found the end.
 pub const MISS: Kind =
     Kind::of(MISSES).conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | DROPS).looks();
 
-/// Closed the queue of messages: no room is given any more.
+/// Closed the queue of messages: no more room is given.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | LOOKS | SEES_CLOSED)
     .enables(HAVE_ROOM | HEARS | SEES_CLOSED);
@@ -88,18 +88,18 @@ pub const CLOSE: Kind = Kind::of(CLOSES)
 pub const DROP: Kind =
     Kind::of(DROPS).conflicts_with(HEARS | MISSES | UPGRADES | LOOKS).enables(HEARS);
 
-/// Made a sender of another one, or changed the number of weak ones.
+/// Created a sender from another sender, or changed the number of weak senders.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LOOKS);
 
-/// Made a sender of a weak one.
+/// Created a sender from a weak sender.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS);
 
-/// Looked at the number of messages, of senders, or at the room.
+/// Read the number of messages, the number of senders or the available room.
 pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(PUSHES | ASKS | GOES_AND_PUSHES | GIVE_ROOM | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Looked whether the queue is closed, or continued because it is. Guard: it is closed.
+/// Checked if the queue is closed, or continued after it was closed. Guard: the queue is closed.
 pub const SEE_CLOSED: Kind = Kind::of(SEES_CLOSED).conflicts_with(CLOSES).looks();
 
 #[cfg(any(test, feature = "planted"))]

@@ -1,4 +1,5 @@
-//! The objects of tokio, as the operations on them can be swapped: a file for each kind of object.
+//! The objects of tokio: declarations of the conflicts between their operations, with a file for
+//! each kind of object.
 
 pub mod mail;
 pub mod permits;
@@ -11,7 +12,7 @@ pub mod whole;
 #[cfg(any(test, feature = "planted"))]
 use super::kind::Machine;
 
-/// Their declarations.
+/// The machines of tokio's objects.
 #[cfg(any(test, feature = "planted"))]
 pub(super) const MACHINES: &[&Machine] = &[
     &mail::MACHINE,

@@ -1,9 +1,8 @@
-//! Permits that tasks take and give back, in the order of their requests: semaphores, fair locks,
-//! the capacity of a bounded channel.
+//! Permits that tasks take and give back, in request order: semaphores, fair locks, the capacity of a bounded channel.
 //!
-//! A task that asks takes the free permits, and queues for the rest. Permits that are given back go to the head of the
-//! queue until it has all, then to the next; so permits are free only while the queue is empty. A
-//! task that leaves the queue gives back the permits that it had got.
+//! A request takes the free permits and queues for the rest. Returned permits go to the first task in the queue until
+//! it has all its permits, then to the next task. So permits are free only while the queue is empty. A task that leaves
+//! the queue gives back the permits that it received there.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -27,43 +26,43 @@ const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES | SETTL
 /// Took free permits.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Joined the queue, with what was free.
+/// Joined the queue, and took the permits that were free.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Found that no more permits are given.
+/// Found that the object is closed: it gives no more permits.
 pub const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES).looks();
 
-/// Continued from the queue. Guard: it has all that it asked for, or no more permits are given.
+/// Continued from the queue. Guard: the task has all its permits, or the object is closed.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES | SETTLES);
 
-/// Gave permits back, or added some.
+/// Gave permits back, or added new permits.
 pub const GIVE: Kind =
     Kind::of(GIVES).conflicts_with((CHANGES & !GIVES) | HEARS | FAILS | COUNTS).enables(HEARS);
 
-/// Left the queue, or gave up what it had got there.
+/// Left the queue, or gave back the permits that it had received there.
 pub const LEAVE: Kind =
     Kind::of(LEAVES).conflicts_with(CHANGES | HEARS | FAILS | COUNTS).enables(HEARS);
 
-/// Tried to take more than was free, or found that no more are given.
+/// Tried to take more permits than were free, or found that the object is closed.
 pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(CHANGES).looks();
 
-/// Took free permits away for good.
+/// Removed free permits permanently.
 pub const FORGET: Kind = Kind::of(FORGETS).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Kept permits that it had taken for good.
+/// Kept its permits permanently.
 pub const KEEP: Kind = Kind::of(KEEPS).looks();
 
-/// Ended the giving of permits.
+/// Closed the object: it gives no more permits.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with((CHANGES & !CLOSES) | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
-/// Ended the giving of permits, as the only operation that may do so.
+/// Closed the object, as the only operation that may close it.
 pub const SETTLE: Kind = Kind::of(SETTLES)
     .conflicts_with(CHANGES | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
-/// Looked at the number of free permits, or whether permits are given.
+/// Read the number of free permits, or checked if the object is closed.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES).looks();
 
 #[cfg(any(test, feature = "planted"))]

@@ -1,7 +1,7 @@
-//! A lock that is exclusive or shared, granted in the order of the requests.
+//! A read-write lock that is granted in request order.
 //!
-//! Readers that ask one after the other form a group. Their order within the group does not matter.
-//! A reader that asks while a writer queues waits behind it.
+//! Readers that request the lock one after the other form a group. Their order within the group
+//! does not matter. A reader that requests the lock while a writer queues waits behind this writer.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -24,45 +24,45 @@ const ENTERS: Bits = READS | QUEUES_TO_READ;
 const WRITER: Bits = WRITES | QUEUES_TO_WRITE;
 const OPENS: Bits = ENDS_WRITING | DOWNGRADES | LEAVES;
 
-/// Took the lock to read.
+/// Acquired the lock for reading.
 pub const READ: Kind = Kind::of(READS).conflicts_with(WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Joined the queue to read.
+/// Joined the queue for reading.
 pub const QUEUE_TO_READ: Kind = Kind::of(QUEUES_TO_READ).conflicts_with(WRITER | OPENS);
 
-/// Continued from the queue, and reads.
+/// Continued from the queue, and holds the lock for reading.
 pub const HEAR_TO_READ: Kind = Kind::of(HEARS_TO_READ).conflicts_with(OPENS);
 
-/// Gave up the lock that it had read under.
+/// Released the read lock.
 pub const END_READING: Kind = Kind::of(ENDS_READING)
     .conflicts_with(WRITER | OPENS | HEARS_TO_WRITE | FAILS_TO_WRITE)
     .enables(HEARS_TO_WRITE);
 
-/// Tried to take the lock to read, in vain.
+/// Tried to acquire the lock for reading, and failed.
 pub const FAIL_TO_READ: Kind = Kind::of(FAILS_TO_READ).conflicts_with(WRITER | OPENS).looks();
 
-/// Took the lock alone.
+/// Acquired the lock for writing.
 pub const WRITE: Kind = Kind::of(WRITES)
     .conflicts_with(ENTERS | ENDS_READING | FAILS_TO_READ | WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Joined the queue to have it alone.
+/// Joined the queue for writing.
 pub const QUEUE_TO_WRITE: Kind = Kind::of(QUEUES_TO_WRITE)
     .conflicts_with(ENTERS | ENDS_READING | FAILS_TO_READ | WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Continued from the queue, and has it alone.
+/// Continued from the queue, and holds the lock for writing.
 pub const HEAR_TO_WRITE: Kind = Kind::of(HEARS_TO_WRITE).conflicts_with(ENDS_READING | OPENS);
 
-/// Gave up the lock that it had alone.
+/// Released the write lock.
 pub const END_WRITING: Kind = opens(ENDS_WRITING);
 
-/// Tried to take the lock alone, in vain.
+/// Tried to acquire the lock for writing, and failed.
 pub const FAIL_TO_WRITE: Kind =
     Kind::of(FAILS_TO_WRITE).conflicts_with(READS | ENDS_READING | WRITER | OPENS).looks();
 
-/// Lets others read beside it.
+/// Downgraded the write lock to a read lock.
 pub const DOWNGRADE: Kind = opens(DOWNGRADES);
 
-/// Left the queue.
+/// Left the queue without the lock.
 pub const LEAVE: Kind = opens(LEAVES);
 
 const fn opens(bit: Bits) -> Kind {

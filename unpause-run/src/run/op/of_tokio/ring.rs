@@ -1,10 +1,10 @@
-//! Messages that each receiver gets. The last ones are kept.
+//! A broadcast channel: each receiver gets all messages. The ring keeps the last messages.
 //!
-//! A message takes the place of the oldest one. If a receiver has not read the replaced message, it
-//! learns the number of messages that it has missed. Receivers do not affect each other.
+//! A new message replaces the oldest message. A receiver that has not read the replaced message learns how many
+//! messages it has missed. Receivers do not affect each other.
 //!
-//! Messages have numbers. A sent message `n` takes the place of message `n - capacity`, so it
-//! commutes with the receipt of each message between the two.
+//! Messages have numbers. Sent message `n` replaces message `n - capacity`, so the send commutes with the receipt of
+//! each message between these two.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -28,16 +28,17 @@ pub const SEND: Kind = Kind::of(SENDS)
     .enables(HEARS)
     .puts();
 
-/// Received a message or the number of those missed, without a wait.
+/// Received a message or the number of missed messages, without waiting.
 pub const READ: Kind = Kind::of(READS).conflicts_with(SENDS | LOOKS).takes();
 
-/// Received a message, the number of those missed or the end, after a wait. Guard: one was sent since, or the end came.
+/// Received a message, the number of missed messages or the end, after a wait. Guard: a message was sent since, or the
+/// end came.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS).takes();
 
-/// Found no message, or the end.
+/// Found no message, or found the end.
 pub const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS).looks();
 
-/// Made a receiver.
+/// Created a receiver.
 pub const SUBSCRIBE: Kind =
     Kind::of(SUBSCRIBES).conflicts_with(SENDS | DROPS_RECEIVER | LOOKS | SEES_CLOSED);
 
@@ -50,18 +51,18 @@ pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
 pub const DROP: Kind =
     Kind::of(DROPS).conflicts_with(HEARS | MISSES | UPGRADES | LOOKS).enables(HEARS);
 
-/// Made a sender of another one, or changed the number of weak ones.
+/// Created a sender from another sender, or changed the number of weak senders.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LOOKS);
 
-/// Made a sender of a weak one.
+/// Created a sender from a weak sender.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS);
 
-/// Looked at the number of messages, senders or receivers.
+/// Read the number of messages, senders or receivers.
 pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Looked whether there is a receiver, or continued because there is none. Guard: there was none.
+/// Checked if there is a receiver, or continued because there is no receiver. Guard: there was no receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

@@ -1,5 +1,5 @@
-//! Notifications: tasks wait to be notified, one at a time or all at once. One notification of a
-//! single task is kept if no task waits.
+//! Notifications: tasks wait to be notified, one at a time or all at once. If no task waits, a
+//! notification for one task is stored. At most one notification is stored.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -16,23 +16,23 @@ const LEAVES: Bits = 1 << 7;
 
 const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 
-/// Remembers how often all were notified.
+/// Read how many times all tasks had been notified, for a later comparison.
 pub const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
 
 /// Joined the queue of the waiting tasks.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Took a kept notification, or saw that all were notified.
+/// Took a stored notification, or found that all tasks had been notified.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Continued. Guard: it was notified.
+/// Continued. Guard: the task was notified.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
 
-/// Notified the first waiting task, or kept the notification.
+/// Notified the first waiting task, or stored the notification.
 pub const TELL_ONE: Kind =
     Kind::of(TELLS_ONE).conflicts_with(queue() | (TELLS & !TELLS_ONE)).enables(HEARS);
 
-/// Notified the last waiting task, or kept the notification.
+/// Notified the last waiting task, or stored the notification.
 pub const TELL_LAST: Kind =
     Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
 
@@ -40,7 +40,7 @@ pub const TELL_LAST: Kind =
 pub const TELL_ALL: Kind =
     Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
 
-/// Stopped waiting. Its notification goes to another task.
+/// Stopped waiting. A notification for this task passes to another task.
 pub const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
 
 const fn queue() -> Bits {

@@ -1,4 +1,4 @@
-//! A value with versions: some write, others look, and some wait for the next version.
+//! A value with versions: tasks write it, read it, and wait for the next version.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -14,21 +14,21 @@ const COUNTS: Bits = 1 << 6;
 const TALLIES: Bits = 1 << 7;
 const SEES_CLOSED: Bits = 1 << 8;
 
-/// Made a new version, if there was a receiver.
+/// Wrote a new version, if there was a receiver.
 pub const SEND: Kind = Kind::of(SENDS)
     .conflicts_with(SENDS | LOOKS | HEARS | SUBSCRIBES | DROPS_RECEIVER)
     .enables(HEARS);
 
-/// Dropped a sender. If it was the last one, there will be no new version.
+/// Dropped a sender. If it was the last sender, there will be no new version.
 pub const DROP: Kind = Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES).enables(HEARS);
 
-/// Looked at the value or its version.
+/// Read the value or its version.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
 
-/// Continued. Guard: there is a new version, or will be none.
+/// Continued. Guard: there is a new version, or there can be no new version.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS).looks();
 
-/// Made a receiver where there may have been none.
+/// Created a receiver when there may have been no receiver.
 pub const SUBSCRIBE: Kind =
     Kind::of(SUBSCRIBES).conflicts_with(SENDS | DROPS_RECEIVER | TALLIES | SEES_CLOSED);
 
@@ -37,14 +37,15 @@ pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
     .conflicts_with(SENDS | SUBSCRIBES | TALLIES | SEES_CLOSED)
     .enables(SEES_CLOSED);
 
-/// Made a sender of a sender, or a receiver of a receiver.
+/// Created a sender from a sender, or a receiver from a receiver.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
 
-/// Looked at the number of senders or receivers.
+/// Read the number of senders or receivers.
 pub const TALLY: Kind =
     Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS).looks();
 
-/// Looked whether there is a receiver, or continued because there is none. Guard: there was none.
+/// Checked if there is a receiver, or continued because there is no receiver. Guard: there was no
+/// receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

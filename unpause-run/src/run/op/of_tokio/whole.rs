@@ -1,4 +1,4 @@
-//! An object on which only looks commute.
+//! A generic object, on which only operations that leave it unchanged commute.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -14,15 +14,15 @@ pub const CHANGE: Kind = Kind::of(CHANGES)
     .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
     .enables(HEARS | HEARS_ALONE);
 
-/// Left the object as it was.
+/// Left the object unchanged.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS).looks();
 
-/// Continued, and changed the object. Guard: the object has woken it.
+/// Continued, and changed the object. Guard: the object has woken the task.
 pub const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
     .enables(HEARS | HEARS_ALONE);
 
-/// Continued, and left the object as it was for others. Guard: the object has woken it.
+/// Continued, and left the object unchanged for other tasks. Guard: the object has woken the task.
 pub const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS).looks();
 
 #[cfg(any(test, feature = "planted"))]

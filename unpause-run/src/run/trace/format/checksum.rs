@@ -1,14 +1,14 @@
 //! The checksum of a trace file: FNV-1a, 64 bits.
 //!
-//! It notices damage, not malice. Every step of it is a bijection of the state, so two files of
-//! one length that differ in one byte never share a checksum.
+//! It detects damage, not malice. Every step of the algorithm is a bijection of the state, so two
+//! files of the same length that differ in one byte never have the same checksum.
 //!
 //! Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash
 //! Algorithm", draft-eastlake-fnv, sections 2 and 5.
 
 use std::fmt;
 
-/// The checksum of the lines seen so far. O(1) per byte.
+/// The checksum of the lines so far. O(1) per byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Checksum(u64);
 
@@ -16,12 +16,12 @@ impl Checksum {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-    /// The checksum of no line.
+    /// Creates the checksum of an empty text.
     pub(super) fn new() -> Checksum {
         Checksum(Checksum::OFFSET_BASIS)
     }
 
-    /// Takes in one line, given without the white space around it.
+    /// Adds a line, without its surrounding white space.
     pub(super) fn line(&mut self, line: &str) {
         for byte in line.bytes().chain([b'\n']) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(Checksum::PRIME);
@@ -39,8 +39,8 @@ impl fmt::Display for Checksum {
 mod tests {
     use super::*;
 
-    /// The published vectors have no line feed, so each is taken one step further here. Vectors:
-    /// <http://www.isthe.com/chongo/src/fnv/test_fnv.c>.
+    /// The published vectors have no line feed, so the test advances each vector by one step.
+    /// Vectors: <http://www.isthe.com/chongo/src/fnv/test_fnv.c>.
     #[test]
     fn agrees_with_the_published_vectors() {
         for (text, expected) in [

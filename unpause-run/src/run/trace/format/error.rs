@@ -1,6 +1,6 @@
-//! Errors in the text of a trace, with their position.
+//! Errors in the text of a trace, with their positions.
 //!
-//! Found text is kept cut to a few characters, so that an error is small whatever the file holds.
+//! An error keeps only a few characters of the found text, so that it is small for any file.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::str::Utf8Error;
 use super::{INLINE_STEPS_MAX, VERSION};
 use crate::run::ids::InvalidTaskPath;
 
-/// A trace file that could not be read: the line and what is wrong with it.
+/// An error in a trace file: the line and the problem in it.
 ///
 /// ```
 /// use sim::run::trace::format::{ErrorKind, parse};
@@ -31,81 +31,81 @@ pub struct TraceError {
 
 /// An error in a line of a trace file.
 ///
-/// Texts in here are as found in the file, cut after 40 characters.
+/// Texts in the variants are quoted from the file, cut after 40 characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The line is not UTF-8.
     InvalidUtf8(Utf8Error),
-    /// The line holds a control character other than a tab.
+    /// The line contains a control character other than a tab.
     ControlCharacter(char),
     /// The first line does not begin with `simtrace`.
     NotATrace,
-    /// The trace is of this other version of the format.
+    /// The trace has an unknown version of the format.
     UnknownVersion(u64),
-    /// The line begins with this unknown word.
+    /// The line begins with this unknown keyword.
     UnknownKeyword(String),
     /// A line of this kind is not allowed here.
     Misplaced(&'static str),
-    /// An `also` line that follows no operation.
+    /// An `also` line does not follow an operation.
     StrayAlso,
     /// The line ends before this field.
     MissingField(&'static str),
-    /// The line has more text than it should.
+    /// The line has extra text after its last field.
     ExtraField(String),
     /// A field begins with `#`.
     Comment,
     /// A double quote opens no text, or a text is not closed.
     Quote,
-    /// An unknown escape in a quoted text.
+    /// A quoted text contains an unknown escape.
     Escape(String),
-    /// A field that must be a bare word of certain characters is not.
+    /// A field must be a bare word of certain characters, but is not.
     Word {
         /// The field.
         name: &'static str,
         /// The text or number found.
         found: String,
     },
-    /// A field that must be a kind and a number is not.
+    /// A field must be a kind and a number, but is not.
     Object(String),
-    /// A field that must be a number is none, or one too large.
+    /// A field must be a number, but is not, or the number is too large.
     Number {
         /// The field.
         name: &'static str,
         /// The text or number found.
         found: String,
     },
-    /// A field that must be a setting is none, or the setting is there twice.
+    /// A field must be a setting, but is not, or the setting occurs twice.
     Setting(String),
-    /// A field that must be a part of a program is none.
+    /// A field must be a part of a program, but is not.
     Part(String),
-    /// A field that must be a task path is none.
+    /// A field must be a task path, but is not.
     TaskPath(InvalidTaskPath),
-    /// A second `task` line for this path.
+    /// A task path has a second `task` line.
     DuplicateTask(String),
-    /// A task whose parent has no line above it.
+    /// The parent of a task has no line above the task.
     MissingParent(String),
-    /// A step of a task that has no line.
+    /// The task of a step has no `task` line.
     UnknownTask(String),
-    /// An operation on an object that has no line.
+    /// The object of an operation has no `object` line.
     UnknownObject(String),
-    /// The objects of a kind are not numbered from 0 on.
+    /// The objects of a kind are not numbered consecutively from 0.
     ObjectNumber {
-        /// The number that is due.
+        /// The expected number.
         expected: u64,
-        /// The text or number found.
+        /// The number found.
         found: u64,
     },
-    /// The steps are not numbered from 0 on.
+    /// The steps are not numbered consecutively from 0.
     StepNumber {
-        /// The number that is due.
+        /// The expected number.
         expected: u64,
-        /// The text or number found.
+        /// The number found.
         found: u64,
     },
-    /// A draw that is not `drew=value/bound` with value below bound.
+    /// A draw is not `drew=value/bound` with the value below the bound.
     Draw(String),
-    /// The `end` line has another number of steps than the file.
+    /// The `end` line does not give the number of steps in the file.
     StepCount {
         /// The number of `step` lines.
         expected: u64,
@@ -114,11 +114,11 @@ pub enum ErrorKind {
     },
     /// The file ends before its `end` line.
     Truncated,
-    /// The `checksum` line does not fit the lines above it.
+    /// The `checksum` line does not match the lines above it.
     Checksum {
         /// The checksum of the lines.
         expected: String,
-        /// The text or number found.
+        /// The text found.
         found: String,
     },
 }
@@ -259,7 +259,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// An inline trace that could not be read: the column and what is wrong there.
+/// An error in an inline trace: the column and the problem there.
 ///
 /// ```
 /// use sim::run::trace::format::{InlineErrorKind, parse_inline};
@@ -272,7 +272,7 @@ impl fmt::Display for ErrorKind {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InlineError {
-    /// The first character of the faulty part, counted from 1.
+    /// The column of the first character of the faulty part, counted from 1.
     pub column: usize,
     /// The kind of the error.
     pub kind: InlineErrorKind,
@@ -284,21 +284,21 @@ pub struct InlineError {
 pub enum InlineErrorKind {
     /// The text does not begin with `sim`, a version and `:`.
     NotInline,
-    /// The trace is of this other version of the format.
+    /// The trace has an unknown version of the format.
     UnknownVersion(u64),
-    /// The text before the second colon is not settings.
+    /// The text before the second colon is not a list of settings.
     Settings,
-    /// No task path where a step begins.
+    /// A step does not begin with a task path.
     TaskPath(InvalidTaskPath),
-    /// After a task path comes neither `,` nor `x` nor `=`.
+    /// A task path is not followed by `,`, `x` or `=`.
     Unexpected(char),
     /// The text after an `x` is not a number above 0.
     RunLength,
-    /// The text after an `=` is not a value, `/` and a bound above it.
+    /// The text after an `=` is not a value, `/` and a bound above the value.
     Draw,
-    /// More than [`INLINE_STEPS_MAX`] steps.
+    /// The trace has more than [`INLINE_STEPS_MAX`] steps.
     TooManySteps,
-    /// The tasks and their ancestors are more than a trace of that length can have.
+    /// The tasks and their ancestors have more path segments than the limit.
     TooManyTasks,
 }
 
@@ -352,7 +352,7 @@ impl fmt::Display for InlineErrorKind {
     }
 }
 
-/// The first characters of `found`, for an error message.
+/// Returns the first characters of `found`, for an error message.
 pub(super) fn clip(found: &str) -> String {
     const CHARS_MAX: usize = 40;
     match found.char_indices().nth(CHARS_MAX) {

@@ -1,9 +1,10 @@
-//! The fields of a line: words, quoted texts, numbers and task paths, written and read back.
+//! The fields of a line (words, quoted texts, numbers and task paths): writing and reading.
 
 use super::error::{ErrorKind, clip};
 use crate::run::ids::{InvalidTaskPath, TaskPath};
 
-/// Appends `text` as one field: bare if that reads back as the same text, else in quotes.
+/// Appends `text` as one field. The field is bare if a reader gets the same text back, else it is
+/// in quotes.
 pub(super) fn push_text(out: &mut String, text: &str) {
     if is_bare(text) {
         out.push_str(text);
@@ -28,7 +29,7 @@ fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// `-` alone would mean that there is nothing, and `#` looks like a comment.
+/// A single `-` would mean an empty field, and `#` looks like a comment.
 fn is_bare(text: &str) -> bool {
     !text.is_empty()
         && text != "-"
@@ -38,8 +39,8 @@ fn is_bare(text: &str) -> bool {
 
 /// Returns `true` if `c` is invisible, or changes the visible order of the rest of the line.
 ///
-/// A list of our own: the tables of the standard library follow Unicode, and the text of a trace
-/// must not depend on the compiler.
+/// The list does not use the tables of the standard library, because they follow Unicode versions,
+/// and the text of a trace must not depend on the compiler.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{a0}' | '\u{ad}' | '\u{61c}' | '\u{1680}' | '\u{180e}'
@@ -52,7 +53,7 @@ pub(super) struct Fields<'a> {
     rest: &'a str,
 }
 
-/// One field as it was read.
+/// A field as it was read.
 #[derive(Debug)]
 pub(super) enum Field<'a> {
     /// A bare word.
@@ -62,12 +63,12 @@ pub(super) enum Field<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `line`, which holds no control character but tabs.
+    /// Creates the fields of `line`, which contains no control characters except tabs.
     pub(super) fn new(line: &'a str) -> Fields<'a> {
         Fields { rest: line }
     }
 
-    /// The next field, if any.
+    /// Returns the next field, if any.
     pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, ErrorKind> {
         self.rest = self.rest.trim_start_matches(BLANK);
         if let Some(quoted) = self.rest.strip_prefix('"') {
@@ -89,7 +90,7 @@ impl<'a> Fields<'a> {
         Ok((!word.is_empty()).then_some(Field::Bare(word)))
     }
 
-    /// The next field as a bare word.
+    /// Returns the next field as a bare word.
     pub(super) fn word(&mut self, name: &'static str) -> Result<&'a str, ErrorKind> {
         match self.field()? {
             Some(Field::Bare(word)) => Ok(word),
@@ -98,18 +99,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next field as a text.
+    /// Returns the next field as a text.
     pub(super) fn text(&mut self, name: &'static str) -> Result<String, ErrorKind> {
         self.field()?.map(Field::into_text).ok_or(ErrorKind::MissingField(name))
     }
 
-    /// The next field as a number.
+    /// Returns the next field as a number.
     pub(super) fn number(&mut self, name: &'static str) -> Result<u64, ErrorKind> {
         let word = self.word(name)?;
         number(word).ok_or_else(|| ErrorKind::Number { name, found: clip(word) })
     }
 
-    /// Says that the line ends here.
+    /// Checks that the line ends here.
     pub(super) fn finish(mut self) -> Result<(), ErrorKind> {
         match self.field()? {
             None => Ok(()),
@@ -119,7 +120,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Field<'_> {
-    /// The text of the field.
+    /// Returns the text of the field.
     pub(super) fn into_text(self) -> String {
         match self {
             Field::Bare(word) => word.to_owned(),
@@ -127,7 +128,7 @@ impl Field<'_> {
         }
     }
 
-    /// The text of a field in which `-` means the empty text.
+    /// Returns the text of a field in which `-` means the empty text.
     pub(super) fn into_values(self) -> String {
         match self {
             Field::Bare("-") => String::new(),
@@ -139,7 +140,7 @@ impl Field<'_> {
 /// The white space that separates fields and is ignored around a line.
 pub(super) const BLANK: [char; 2] = [' ', '\t'];
 
-/// The text up to the closing quote, and what follows it.
+/// Returns the text up to the closing quote, and the rest after the quote.
 fn unquote(quoted: &str) -> Result<(String, &str), ErrorKind> {
     let end = closing_quote(quoted).ok_or(ErrorKind::Quote)?;
     let (escaped, rest) = (&quoted[..end], &quoted[end + 1..]);
@@ -159,7 +160,7 @@ fn unquote(quoted: &str) -> Result<(String, &str), ErrorKind> {
                 after = rest.chars();
             }
             // Two successive backslashes: the part between them is empty, and the part after the
-            // second is plain text.
+            // second backslash is plain text.
             None => {
                 text.push('\\');
                 after = parts.next().ok_or_else(|| escape(part))?.chars();
@@ -180,7 +181,7 @@ fn closing_quote(quoted: &str) -> Option<usize> {
     })
 }
 
-/// The character of `{hex}` and what follows it.
+/// Parses the character of `{hex}`. Returns it with the rest of the text.
 fn code_point(text: &str) -> Option<(char, &str)> {
     let (hex, rest) = text.strip_prefix('{')?.split_once('}')?;
     let plain = (1..=6).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit());
@@ -192,23 +193,24 @@ fn escape(part: &str) -> ErrorKind {
     ErrorKind::Escape(clip(part))
 }
 
-/// A decimal number below 2^64: `str::parse` alone would take a sign.
+/// Parses a decimal number below 2^64. `str::parse` alone would also accept a sign.
 pub(super) fn number(digits: &str) -> Option<u64> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// A task path as `TaskPath` writes it: without this, `0.01` would be a second name of `0.1`.
+/// Parses a task path in the canonical form that `TaskPath` writes. Without this check, `0.01`
+/// would be a second name of `0.1`.
 pub(super) fn task_path(text: &str) -> Result<TaskPath, InvalidTaskPath> {
     let canonical = |part: &str| part == "0" || !part.starts_with('0');
     if text.split('.').all(canonical) { text.parse() } else { Err(InvalidTaskPath) }
 }
 
-/// Returns `true` if `word` may be the name of an operation.
+/// Returns `true` if `word` is a valid operation name.
 pub(super) fn is_op(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// Returns `true` if `word` may be the kind of an object.
+/// Returns `true` if `word` is a valid object kind.
 pub(super) fn is_kind(word: &str) -> bool {
     is_op(word) && !word.contains('_')
 }

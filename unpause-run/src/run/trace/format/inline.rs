@@ -8,25 +8,25 @@ use super::error::{InlineError, InlineErrorKind};
 use super::field::{is_op, number, task_path};
 use crate::run::trace::{Trace, TraceDraw, TraceStep, TraceTask};
 
-/// The most steps an inline trace may have. A run length makes a short word mean many steps, so
-/// the word's own length is no bound.
+/// The maximum number of steps of an inline trace. A short word can mean many steps because of run lengths, so the
+/// length of the word does not limit the steps.
 pub const INLINE_STEPS_MAX: usize = 1_000_000;
 
-/// The most path segments that [`parse_inline`] keeps: a path of n segments brings n ancestors
-/// with it, and so n²/2 segments.
+/// The maximum number of path segments that [`parse_inline`] keeps. The limit is necessary because a path of n segments
+/// adds n ancestors, and so n²/2 segments.
 const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 
-/// The decisions of a trace as one word: which task stepped, and what was drawn. The settings come
-/// before them, if the trace has settings.
+/// Returns the decisions of a trace as one word: the task of each step, and the drawn values. If the trace has
+/// settings, they precede the decisions.
 ///
-/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell touches. A run of
-/// steps of one task is written once with its length, except that a step with draws is written alone. [`parse_inline`]
-/// reads it back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command
-/// line anyway, and belongs in a file.
+/// The word consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell changes.
+/// Consecutive steps of one task are written once with their number, but a step with draws is written separately.
+/// [`parse_inline`] reads the word back if the trace has at most [`INLINE_STEPS_MAX`] steps. A longer trace does not
+/// fit into a command line anyway, and belongs in a file.
 ///
 /// # Panics
-/// If a step names a task that the trace does not have, or drew a value not below its bound; if the name of a setting
-/// is not one word.
+/// Panics if a step names a task that the trace does not have, if a drawn value is not below its bound, or if a setting
+/// name is not one word.
 ///
 /// ```
 /// use sim::run::trace::format::{inline, parse_inline};
@@ -59,7 +59,7 @@ pub fn inline(trace: &Trace) -> String {
     out
 }
 
-/// Returns `true` if `text` is an inline trace of any version, and not the name of a file.
+/// Returns `true` if `text` is an inline trace of any version, as opposed to a file name.
 ///
 /// ```
 /// use sim::run::trace::format::is_inline;
@@ -70,23 +70,22 @@ pub fn is_inline(text: &str) -> bool {
     split_version(text).is_some()
 }
 
-/// The version and what follows the colon.
+/// Returns the version, and the text after the colon.
 fn split_version(text: &str) -> Option<(&str, &str)> {
     let (version, steps) = text.strip_prefix("sim")?.split_once(':')?;
     let digits = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
     digits.then_some((version, steps))
 }
 
-/// The trace in one word of a command line: settings, steps and draws, without operations, names or the rest of the
-/// header.
+/// Parses an inline trace: settings, steps and draws, without operations, names or the rest of the header.
 ///
-/// The tasks of the result are the body of the test, then the tasks that step and their ancestors,
-/// in the order of the word, a parent before its children. Their indices may therefore differ from
-/// the indices in the written trace; the paths do not.
+/// The tasks of the result are the body of the test, then the tasks that step and their ancestors. They are in the
+/// order of the word, with a parent before its children. Their indices may therefore differ from the indices in the
+/// written trace, but the paths are the same.
 ///
 /// # Errors
-/// [`InlineError`] with the first column that is wrong. A trace of more than [`INLINE_STEPS_MAX`]
-/// steps is an error too, found before memory is taken for them.
+/// [`InlineError`] with the first faulty column. A trace of more than [`INLINE_STEPS_MAX`] steps is also an error; it
+/// is detected before memory is allocated for the steps.
 ///
 /// ```
 /// use sim::run::trace::format::parse_inline;
@@ -107,7 +106,7 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
     }
 
     let mut parser = InlineParser::new();
-    // Everything before the first fault is ASCII, so bytes and characters are the same.
+    // Everything before the first fault is ASCII, so columns in bytes and in characters are the same.
     let mut column = text.len() - steps.len() + 1;
     let steps = match steps.split_once(':') {
         None => steps,
@@ -128,7 +127,7 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
     Ok(parser.trace)
 }
 
-/// `name=value`, with the bytes of the value that a shell may touch in the form `%2A`.
+/// Returns `name=value`, in which bytes of the value that a shell may change have the form `%2A`.
 fn encoded((name, value): &(String, String)) -> String {
     assert!(is_op(name), "a setting has a name {name:?} that is not one word");
     let mut out = format!("{name}=");
@@ -142,7 +141,7 @@ fn encoded((name, value): &(String, String)) -> String {
     out
 }
 
-/// The settings before the second colon; `None` if the text is not settings.
+/// Parses the settings before the second colon; `None` if the text is not a list of settings.
 fn decoded(text: &str) -> Option<Vec<(String, String)>> {
     let (mut settings, mut names) = (Vec::new(), Set::new());
     for setting in text.split('+').filter(|_| !text.is_empty()) {
@@ -165,7 +164,7 @@ fn decoded(text: &str) -> Option<Vec<(String, String)>> {
                 }
             }
         }
-        // A column of an error counts bytes.
+        // Columns of errors count bytes, so only ASCII is allowed.
         if !names.insert(name) || !value.is_ascii() {
             return None;
         }
@@ -174,14 +173,14 @@ fn decoded(text: &str) -> Option<Vec<(String, String)>> {
     Some(settings)
 }
 
-/// A fault and how many characters into the item it is.
+/// A fault, with its offset in characters from the beginning of the item.
 type InlineFault = (usize, InlineErrorKind);
 
 struct InlineParser<'a> {
     trace: Trace,
-    // Invariant: the index in `trace.tasks` by the text of the path.
+    // Invariant: maps the text of each path to its index in `trace.tasks`.
     tasks: Map<&'a str, usize>,
-    // Invariant: the sum of the lengths of the paths, at most INLINE_SEGMENTS_MAX.
+    // Invariant: the sum of the path lengths, at most INLINE_SEGMENTS_MAX.
     segments: usize,
 }
 
@@ -223,7 +222,7 @@ impl<'a> InlineParser<'a> {
         Ok(())
     }
 
-    /// The index of a task, which is added if need be together with its ancestors.
+    /// Returns the index of a task. Adds the task and its ancestors if they are missing.
     fn task(&mut self, text: &'a str) -> Result<usize, InlineErrorKind> {
         if let Some(&index) = self.tasks.get(text) {
             return Ok(index);
@@ -248,7 +247,7 @@ impl<'a> InlineParser<'a> {
     }
 }
 
-/// The number of steps after an `x`.
+/// Parses the number of steps after an `x`.
 fn run_length(digits: &str) -> Result<usize, InlineErrorKind> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(InlineErrorKind::RunLength);
@@ -261,7 +260,7 @@ fn run_length(digits: &str) -> Result<usize, InlineErrorKind> {
     }
 }
 
-/// The draws of `=value/bound=value/bound`, which begins `at` characters into its item.
+/// Parses the draws of `=value/bound=value/bound`, a text that begins at offset `at` of its item.
 fn draws(text: &str, mut at: usize) -> Result<Vec<TraceDraw>, InlineFault> {
     let mut draws = Vec::new();
     for part in text[1..].split('=') {

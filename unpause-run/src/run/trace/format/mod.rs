@@ -1,9 +1,9 @@
-//! The text form of a trace: a file for people and `git diff`, and one word for a command line.
+//! The text forms of a trace: a file for people and `git diff`, and one word for a command line.
 //!
-//! [`write()`] and [`parse()`] are the file, [`inline()`] and [`parse_inline`] the word. Neither touches
-//! a disk: who has a file reads it first. A file is outside input, so reading answers every fault
-//! with the line and the remedy, and takes memory in proportion to the file, whatever the numbers
-//! in it say. A trace is our own data, so writing panics if the trace breaks the rules.
+//! [`write()`] and [`parse()`] handle the file, [`inline()`] and [`parse_inline`] the word. These functions do not
+//! access the disk: the caller reads or writes the file. A file is external input, so parsing reports every fault with
+//! the line and the remedy. The memory of the parser is proportional to the file size, regardless of the numbers in the
+//! file. A trace is internal data, so writing panics if the trace breaks the rules.
 //!
 //! # The file
 //!
@@ -40,29 +40,28 @@
 //! ```
 //!
 //! The text is UTF-8. A line ends in LF or CR LF and its fields are separated by spaces or tabs. Lines have the order
-//! of this table; blank lines, and lines whose first visible character is `#`, mean nothing.
+//! of this table. Blank lines are ignored, and so are lines that begin with `#` after white space.
 //!
-//! | line | times | means |
+//! | line | count | meaning |
 //! |---|---|---|
 //! | `simtrace 2` | 1 | the version of this format |
 //! | `test` text, `package` text, `seed` number, `strategy` text, `settings` setting..., `verdict` text | 0 or 1 each | the [`Header`](crate::run::trace::Header) |
-//! | `command` part text | any | a command of a generated program, for people: its part is `prefix`, `suffix` or stage`.`branch |
-//! | `task` path \[text\] | any | a task and its name; a parent stands before its children |
-//! | `object` kind`:`number text | any | an object and its creation place; each kind is numbered from 0 |
-//! | `step` number path \[operation\] draw... | any | a step and its first operation; numbered from 0 |
+//! | `command` part text | any | a generated command, for people; its part is `prefix`, `suffix` or stage`.`branch |
+//! | `task` path \[text\] | any | a task and its name; a parent precedes its children |
+//! | `object` kind`:`number text | any | an object and the place that created it; each kind is numbered from 0 |
+//! | `step` number path \[operation\] draw... | any | a step and its first operation; steps are numbered from 0 |
 //! | `also` operation | any | a further operation of the step above it |
 //! | `end` number | 1 | the number of steps; without this line the file is truncated |
 //! | `checksum` 16 hexadecimal digits | 0 or 1 | FNV-1a, 64 bits, of the lines above it |
 //!
 //! - An **operation** is its name (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
 //!   the values as text or `-`, and the place as text.
-//! - A **setting** is a text `name=value` for a setting that differs from its default; the text
-//!   `default` alone means that none does. Without the line, the trace is replayed with the
-//!   settings of the test.
-//! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and its bound, which is exclusive.
-//! - A **text** is a bare word or in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and `\u{...}` are escapes. A
-//!   bare word has no escapes, so that a Windows path can be one. Control characters are allowed in neither, and the
-//!   writer escapes invisible and direction-changing ones too.
+//! - A **setting** is a text `name=value` for a setting that differs from its default; the text `default` alone means
+//!   that all settings have their defaults. Without the line, the trace is replayed with the settings of the test.
+//! - A **draw** is `drew=` value `/` bound: the result of a random draw, and its exclusive upper bound.
+//! - A **text** is a bare word or a string in double quotes with the escapes `\"`, `\\`, `\n`, `\r`, `\t` and
+//!   `\u{...}`. A bare word has no escapes, so a Windows path can be a bare word. Neither form may contain control
+//!   characters. The writer also escapes invisible characters and characters that change the text direction.
 //! - A **number** is decimal and below 2^64.
 //!
 //! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. It detects damage.
@@ -70,17 +69,18 @@
 //!
 //! # The word
 //!
-//! The decisions, and the settings if they differ from the test's settings: no operations, names,
-//! objects or header. It needs no quotes in a POSIX shell.
+//! The word contains the decisions, and the settings if they differ from the settings of the test. It contains no
+//! operations, names, objects or header. It needs no quotes in a POSIX shell.
 //!
 //! ```text
 //! sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
 //! ```
 //!
-//! After `sim2:` the settings, if they are there, are separated by `+` and end with `:`. Each is its name, `=` and its
-//! value, of which all characters but ASCII letters, digits, `-`, `_` and `.` are bytes in the form `%2A`. There may be
-//! none: then all are as by default. After that the steps are separated by commas. Each is a task path, and then either
-//! `x` and a number for that many steps in a row, or `=` value `/` bound for every draw of one step.
+//! The settings, if any, follow `sim2:`; they are separated by `+` and end with `:`. Each setting is its name, `=` and
+//! its value. In the value, all characters except ASCII letters, digits, `-`, `_` and `.` are bytes in the form `%2A`.
+//! An empty list means that all settings have their defaults. The steps follow, separated by commas. Each step is a
+//! task path, followed by `=` value `/` bound for each of its draws. Alternatively, `x` and a number follow the path,
+//! for this number of steps in a row.
 
 mod checksum;
 mod error;
@@ -98,8 +98,8 @@ pub use inline::{INLINE_STEPS_MAX, inline, is_inline, parse_inline};
 pub use parse::parse;
 pub use write::write;
 
-/// The version both forms are written in, and the only one read.
+/// The version in which both forms are written. Other versions cannot be read.
 const VERSION: u64 = 2;
 
-/// The text in the line of settings if all are as by default.
+/// The text in the `settings` line if all settings have their defaults.
 const DEFAULT: &str = "default";

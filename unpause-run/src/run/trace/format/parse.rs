@@ -1,8 +1,7 @@
-//! The text of a file as a trace.
+//! Parser for trace files.
 //!
-//! The file may be anything. Nothing is allocated for a number in it, only for lines that are
-//! there; look-ups go by slices of the file; and there is no recursion. Every line costs
-//! O(its length · log n).
+//! The file may contain anything. The parser allocates memory only for existing lines, never for a number in the file.
+//! It uses slices of the file as keys, and has no recursion. Every line costs O(its length · log n).
 
 use std::str::from_utf8;
 use unpause_ordered::{Map, Set};
@@ -17,13 +16,13 @@ use crate::run::trace::{
     Trace, TraceCommand, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask,
 };
 
-/// The trace in the text of a file; the format is described in the [module](super).
+/// Parses the text of a trace file; the [module](super) describes the format.
 ///
-/// Takes memory in proportion to the text, below 64 times its length.
+/// The memory is proportional to the text, and below 64 times its length.
 ///
 /// # Errors
-/// [`TraceError`] with the first line that is wrong, if the text is not a whole trace of a known
-/// version. A missing `checksum` line is not an error, so that a trace can be edited.
+/// [`TraceError`] with the first faulty line, if the text is not a complete trace of a known version. A missing
+/// `checksum` line is not an error, so that a trace can be edited.
 ///
 /// ```
 /// use sim::run::trace::format::parse;
@@ -45,7 +44,7 @@ pub fn parse(text: &[u8]) -> Result<Trace, TraceError> {
     parser.finish().map_err(|kind| TraceError { line, kind })
 }
 
-/// The subject of a line, in the required order of lines.
+/// The subject of a line. The order of the variants is the required order of lines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Section {
     Start,
@@ -68,11 +67,11 @@ struct FileParser<'a> {
     /// The subject of the last line.
     section: Section,
     trace: Trace,
-    // Invariant: the index in `trace.tasks` by the text of the path.
+    // Invariant: maps the text of each path to its index in `trace.tasks`.
     tasks: Map<&'a str, usize>,
-    // Invariant: the index in `trace.objects` by kind and number.
+    // Invariant: maps the kind and the number of each object to its index in `trace.objects`.
     objects: Map<(&'a str, u64), usize>,
-    // Invariant: how many objects of each kind there are.
+    // Invariant: the number of objects of each kind.
     kinds: Map<&'a str, u64>,
     checksum: Checksum,
 }
@@ -89,7 +88,7 @@ impl<'a> FileParser<'a> {
         }
     }
 
-    /// Takes in one line, given without its line feed.
+    /// Parses a line, without its line feed.
     fn line(&mut self, bytes: &'a [u8]) -> Result<(), ErrorKind> {
         let line = from_utf8(bytes).map_err(ErrorKind::InvalidUtf8)?;
         let line = line.strip_suffix('\r').unwrap_or(line).trim_matches(BLANK);
@@ -146,7 +145,7 @@ impl<'a> FileParser<'a> {
         Ok(())
     }
 
-    /// Reads what follows the keyword.
+    /// Parses the fields after the keyword.
     fn entry(&mut self, keyword: &str, fields: &mut Fields<'a>) -> Result<(), ErrorKind> {
         match self.section {
             Section::Start | Section::Version => {}
@@ -218,7 +217,7 @@ impl<'a> FileParser<'a> {
         let mut word = fields.field()?;
         if let Some(Field::Bare(op)) = word {
             if !op.contains('=') {
-                // Most steps have one operation; a vector that grows by itself would begin with four.
+                // Most steps have one operation, but a vector would reserve room for four by itself.
                 step.operations.reserve_exact(1);
                 step.operations.push(self.operation(op, fields)?);
                 word = fields.field()?;
@@ -292,7 +291,7 @@ fn version(fields: &mut Fields<'_>) -> Result<(), ErrorKind> {
     if found == VERSION { Ok(()) } else { Err(ErrorKind::UnknownVersion(found)) }
 }
 
-/// The settings of `name=value...`, or of `default`.
+/// Parses the settings of `name=value...`, or of `default`.
 fn settings(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, ErrorKind> {
     let first = fields.text("setting")?;
     let (mut settings, mut names) = (Vec::new(), Set::new());
@@ -309,13 +308,13 @@ fn settings(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, ErrorKind>
     Ok(settings)
 }
 
-/// The kind and the number of `kind:number`.
+/// Parses the kind and the number of `kind:number`.
 fn object_name(word: &str) -> Option<(&str, u64)> {
     let (kind, digits) = word.split_once(':')?;
     is_kind(kind).then_some((kind, number(digits)?))
 }
 
-/// The draw of `drew=value/bound`.
+/// Parses the draw of `drew=value/bound`.
 fn draw(text: &str) -> Option<TraceDraw> {
     let (value, bound) = text.strip_prefix("drew=")?.split_once('/')?;
     let draw = TraceDraw { value: number(value)?, bound: number(bound)? };

@@ -1,4 +1,4 @@
-//! Both text forms under random input: every trace reads back, and nothing panics.
+//! Property tests of both text forms with random input: every trace reads back, and nothing panics.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::run::trace::{
 };
 
 prop_compose! {
-    /// Any text at all: control characters, quotes, backslashes, spaces at the ends.
+    /// Any text, which may contain control characters, quotes, backslashes, and spaces at the ends.
     fn any_text()(chars in prop::collection::vec(any_char(), 0..8)) -> String {
         chars.into_iter().collect()
     }
@@ -22,7 +22,8 @@ fn any_char() -> impl Strategy<Value = char> {
 }
 
 prop_compose! {
-    /// A task for each pair: whose child it is, and how many child numbers are left out before it.
+    /// Tasks, generated from pairs. A pair is the parent of a task, and the number of child numbers
+    /// to skip before the task.
     fn any_tasks()(
         shape in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u32), 0..8),
         names in prop::collection::vec(prop::option::of(any_text()), 9),
@@ -99,8 +100,8 @@ fn any_trace() -> impl Strategy<Value = Trace> {
     )
 }
 
-/// Files with a few words or lines changed and no checksum: what an editor makes of a trace, and
-/// what gets deeper into the reader than bytes at random.
+/// Files without a checksum, and with a few changed words or lines, like a trace after an edit.
+/// They exercise the parser more deeply than random bytes.
 fn edited_file() -> impl Strategy<Value = String> {
     let words = "simtrace command prefix 1.0 0.1 settings a=b default task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
                  drew=1/1 \"\\u{41}\" \" \\ \u{a0} #";

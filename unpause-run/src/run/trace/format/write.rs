@@ -1,4 +1,4 @@
-//! A trace as the text of a file.
+//! Writer for trace files.
 
 use std::fmt::Write;
 use unpause_ordered::{Map, Set};
@@ -8,16 +8,15 @@ use super::field::{BLANK, is_kind, is_op, push_text};
 use super::{DEFAULT, VERSION};
 use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 
-/// The text of a trace file, as [`parse`](super::parse()) reads it back.
+/// Returns the text of a trace file, which [`parse`](super::parse()) reads back.
 ///
-/// The same trace gives the same text with every compiler, and a line depends on its own step
-/// alone, so that two traces of one test can be compared with `git diff`. About 80 bytes a step;
-/// O(n log n).
+/// The same trace gives the same text with every compiler. A line depends only on its own step, so
+/// that `git diff` can compare two traces of one test. About 80 bytes per step; O(n log n).
 ///
 /// # Panics
-/// If the trace breaks the rules of its fields: an index without an entry, an operation, a kind or
-/// the name of a setting with forbidden characters, a task before its parent or twice, a drawn
-/// value not below its bound.
+/// Panics if the trace breaks the rules of its fields: an index has no entry, a drawn value is not
+/// below its bound, or a task precedes its parent or occurs twice. Also panics if an operation, a
+/// kind or a setting name has forbidden characters.
 ///
 /// ```
 /// use sim::run::ids::{Seed, TaskPath};
@@ -98,14 +97,14 @@ fn write_header(out: &mut String, header: &Header) {
     line("verdict", &[verdict]);
 }
 
-/// The text of a setting.
+/// Returns the text of a setting.
 fn setting((name, value): &(String, String)) -> String {
     assert!(is_op(name), "a setting has a name {name:?} that is not one word");
     format!("{name}={value}")
 }
 
-/// The columns have fixed widths: if they followed the longest entry, a change in one step would
-/// show in the lines of all.
+/// Writes a step in columns of fixed widths. If the columns followed the longest entry, a change in
+/// one step would change all lines.
 fn write_step(out: &mut String, number: usize, path: &str, step: &TraceStep, objects: &[String]) {
     let _ = write!(out, "step {number:<5} {path:<8} ");
     if let Some((first, others)) = step.operations.split_first() {
@@ -150,12 +149,12 @@ fn write_draws(out: &mut String, number: usize, step: &TraceStep) {
 }
 
 fn end_line(out: &mut String) {
-    // No field ends in a blank: a text that does is in quotes.
+    // No field ends in white space, because such a text is written in quotes.
     out.truncate(out.trim_end_matches(BLANK).len());
     out.push('\n');
 }
 
-/// The text of every task's path.
+/// Returns the text of every task's path.
 #[track_caller]
 fn task_paths(trace: &Trace) -> Vec<String> {
     let mut seen = Set::new();
@@ -170,7 +169,7 @@ fn task_paths(trace: &Trace) -> Vec<String> {
     paths
 }
 
-/// The name of every object: its kind and its number among the objects of that kind.
+/// Returns the name of every object: its kind and its number among the objects of that kind.
 #[track_caller]
 fn object_names(trace: &Trace) -> Vec<String> {
     let mut numbers: Map<&str, u64> = Map::new();
@@ -185,7 +184,8 @@ fn object_names(trace: &Trace) -> Vec<String> {
     names
 }
 
-/// The checksum of a text as a reader sees it: without comments, blank lines and outer blanks.
+/// Returns the checksum of a text as a reader computes it: without comments, blank lines and
+/// surrounding white space.
 fn checksum(text: &str) -> Checksum {
     let mut checksum = Checksum::new();
     for line in text.lines() {

@@ -1,15 +1,15 @@
-//! The parts of the rule of [`plan`](super). A test leaves one out and checks that the search then misses a bug.
+//! The parts of the rule of [`plan`](super). A test can leave out a part and check that the search then misses a bug.
 
 /// A part of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// An operation that was dropped takes part in reversals.
+    /// Dropped operations take part in reversals.
     Dropped,
-    /// An operation that was pending at the end of the run takes part in reversals.
+    /// Operations that are pending at the end of the run take part in reversals.
     Pending,
-    /// Each step that may enable a disabled task is added.
+    /// The rule adds each step that may enable a disabled task.
     Enablers,
-    /// So are the steps after the operation was done or dropped.
+    /// The rule also adds enabling steps that come after the operation was done or dropped.
     LateEnablers,
     /// A sleeping task does not complete a reversal.
     Sleepers,
@@ -47,7 +47,7 @@ thread_local! {
     static LEFT_OUT: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
 }
 
-/// Has searches that are created during `act` leave out a part.
+/// Runs `act`. Searches created during `act` leave out this part of the rule.
 #[cfg(any(test, feature = "planted"))]
 pub fn without<T>(rule: Rule, act: impl FnOnce() -> T) -> T {
     LEFT_OUT.set(Some(rule));

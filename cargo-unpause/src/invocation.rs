@@ -1,4 +1,4 @@
-//! A command that runs tests: as a screen shows it, or as somebody asks for it.
+//! A command that runs tests: copied from a screen, or built from the options of a request.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -7,36 +7,47 @@ use sim::__private::{invalid_setting, unknown_setting};
 
 use crate::Usage;
 
-/// The arguments of cargo that commands of screens have. Arguments of the second list have a value.
-const FLAGS: [&str; 8] =
-    ["--any", "--races", "--lib", "--release", "--exact", "--include-ignored", "--", "--nocapture"];
+/// The cargo arguments that commands on screens contain. The arguments in the second list take a
+/// value.
+const FLAGS: [&str; 9] = [
+    "--any",
+    "--races",
+    "--lib",
+    "--doc",
+    "--release",
+    "--exact",
+    "--include-ignored",
+    "--",
+    "--nocapture",
+];
 const OPTIONS: [&str; 7] =
     ["-p", "--test", "--bin", "--bench", "--example", "--profile", "--features"];
 
-/// Tests that are asked for.
+/// The requested tests.
 #[derive(Default)]
 pub(crate) struct Tests {
-    /// A part of their paths; the whole path if it is one.
+    /// A part of the test paths, or the whole path of one test.
     pub(crate) test: Option<String>,
     pub(crate) package: Option<String>,
     /// `lib`, or a kind and a name: `test:queues`.
     pub(crate) target: Option<String>,
     pub(crate) features: Option<String>,
-    /// True for programs that `cargo unpause test` builds.
+    /// `true` for programs that `cargo unpause test` builds.
     pub(crate) plain_threads: bool,
     pub(crate) any: bool,
     pub(crate) races: bool,
 }
 
 impl Tests {
-    /// The options that [`Tests::option`] knows.
+    /// The options that [`Tests::option`] accepts.
     pub(crate) const OPTIONS: [&str; 7] =
         ["-p", "--package", "--lib", "--test", "--features", "--any", "--plain-threads"];
 
-    /// Takes an option by its name without hyphens. Returns `false` if it is none of these.
+    /// Reads an option, given by its name without hyphens. Returns `false` if the option is not in
+    /// the list.
     ///
     /// # Errors
-    /// If its value is missing.
+    /// If the value of the option is missing.
     pub(crate) fn option(
         &mut self,
         name: &str,
@@ -55,23 +66,24 @@ impl Tests {
         Ok(true)
     }
 
-    /// Returns `true` if anything but features was asked for.
+    /// Returns `true` if anything except features was requested.
     pub(crate) fn names_a_test(&self) -> bool {
         let named = self.test.is_some() || self.package.is_some() || self.target.is_some();
         named || self.plain_threads || self.any || self.races
     }
 
-    /// The command that runs them with these settings; `exactly` for one test, by its whole path.
+    /// Returns the command that runs the tests with these settings; `exactly` selects one test by
+    /// its whole path.
     ///
     /// # Errors
-    /// If something is no name, or a setting is invalid.
+    /// If a value is not a valid name, or a setting is invalid.
     pub(crate) fn invocation(
         &self,
         exactly: bool,
         variables: Vec<(String, String)>,
     ) -> Result<Invocation, Usage> {
         check_settings(&variables)?;
-        // A name that begins like an option would be one.
+        // A name that begins with a hyphen would be read as an option.
         let names = [
             ("test", &self.test),
             ("package", &self.package),
@@ -122,7 +134,7 @@ impl Tests {
     }
 }
 
-/// The name of an option without hyphens.
+/// Returns the name of an option without hyphens.
 pub(crate) fn name_of(argument: &lexopt::Arg<'_>) -> String {
     match argument {
         lexopt::Arg::Long(name) => (*name).to_owned(),
@@ -131,7 +143,7 @@ pub(crate) fn name_of(argument: &lexopt::Arg<'_>) -> String {
     }
 }
 
-/// Checks variables that are settings.
+/// Checks environment variables that are settings.
 ///
 /// # Errors
 /// If a setting is unknown, or its value is invalid.
@@ -143,7 +155,7 @@ pub(crate) fn check_settings(variables: &[(String, String)]) -> Result<(), Usage
     invalid_setting(pairs).map_or(Ok(()), |invalid| Err(Usage(invalid)))
 }
 
-/// A command of a screen: variables, and arguments of cargo.
+/// A command copied from a screen: environment variables, and cargo arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     pub(crate) variables: Vec<(String, String)>,
@@ -151,10 +163,10 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
-    /// Reads a command.
+    /// Parses a command.
     ///
     /// # Errors
-    /// If it is not of the form that screens have.
+    /// If the command does not have the form of a command on screens.
     pub(crate) fn parse(text: &str) -> Result<Invocation, String> {
         let mut words = words(text).ok_or("a quote is open")?.into_iter().peekable();
         let mut variables = Vec::new();
@@ -190,14 +202,14 @@ impl Invocation {
         Ok(Invocation { variables, arguments })
     }
 
-    /// Adds arguments of cargo, before the arguments of the test program.
+    /// Adds cargo arguments, before the arguments of the test program.
     pub(crate) fn add(&mut self, more: impl IntoIterator<Item = String>) {
         let at = self.arguments.iter().position(|word| word == "--");
         let at = at.unwrap_or(self.arguments.len());
         self.arguments.splice(at..at, more);
     }
 
-    /// The process that it starts: cargo, or this program for what is its own.
+    /// Returns the process to start: this program for its own subcommand, else cargo.
     pub(crate) fn command(&self) -> Command {
         let own = std::env::current_exe().ok().filter(|_| self.arguments[0] == "unpause");
         let program = own.map(OsString::from).or_else(|| std::env::var_os("CARGO"));
@@ -207,7 +219,7 @@ impl Invocation {
         command
     }
 
-    /// Gives a variable its value.
+    /// Sets a variable.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         match self.variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => value.clone_into(old),
@@ -215,14 +227,15 @@ impl Invocation {
         }
     }
 
-    /// The command, for people.
+    /// Returns the command as text for people.
     pub(crate) fn text(&self) -> String {
         let variables = self.variables.iter().map(|(name, value)| format!("{name}={value} "));
         format!("{}cargo {}", variables.collect::<String>(), self.arguments.join(" "))
     }
 }
 
-/// The words of a command in which some are in single quotes; `None` if a quote is open.
+/// Splits a command into words, some of which may be in single quotes. Returns `None` if a quote is
+/// not closed.
 fn words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut rest = text.chars();

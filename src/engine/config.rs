@@ -1,9 +1,8 @@
-//! Settings of a test: defaults, overridden by the file of the package, overridden by attributes or
-//! [`Runner`](crate::Runner) calls, overridden by variables of the environment. [`runner`](crate::runner#environment)
-//! lists the variables.
+//! Settings of a test. The precedence, from lowest to highest: defaults, the file of the package, attributes or
+//! [`Runner`](crate::Runner) calls, environment variables. [`runner`](crate::runner#environment) lists the variables.
 //!
-//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
-//! note.
+//! An invalid value is an error that names the variable, the value and the grammar. An unknown variable that begins
+//! with `SIM_` only causes a note.
 
 use unpause_ordered::sort;
 mod clock;
@@ -45,35 +44,38 @@ use crate::run::memory_model::MemoryModel;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
-/// Seeds run when nothing says how many.
+/// The default number of seeds.
 const SEEDS: u64 = 1000;
-/// Runs of a search when nothing says how many: it ends by itself, but maybe not in a lifetime.
+/// The default maximum number of runs of a search. A search ends by itself, but possibly after years.
 const SEARCH_RUNS: u64 = 1_000_000;
-/// Seeds run on real threads when nothing says how many: each costs threads.
+/// The default number of seeds on real threads. It is small because each run spawns threads.
 const SEEDS_REAL: u64 = 100;
-/// Steps a run may take when nothing says how many.
+/// The default step limit of a run.
 const STEPS_MAX: u32 = 1_000_000;
-/// Runs that a proof may take when nothing says how many and a search found the failure: about a second.
+/// The default maximum number of runs of a proof after a search found the failure. They take about a second.
 const PROOF_RUNS: u64 = 10_000;
-/// Runs that an explanation may take when nothing says how many: a fraction of a second.
+/// The default maximum number of runs of an explanation. They take a fraction of a second.
 const WHY_RUNS: u64 = 3_000;
+/// The maximum time limit of a test, about 136 years.
+const TIME_MAX: Duration = Duration::from_secs(1 << 32);
+
 /// The default time limit of a step.
 const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The number of processors that this process may use. The answer of the system is read from several files, so it is
-/// kept: a runner is made for each seed in some tests.
+/// Returns the number of processors that this process may use. The number is cached, because the system reads it from
+/// several files and some tests create a runner for each seed.
 fn processors() -> usize {
     static NUMBER: OnceLock<usize> = OnceLock::new();
     *NUMBER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The most processes that make runs of one test of plain threads when nothing says how many.
+/// The default upper limit on the processes that run one test of plain threads.
 const PROCESSES_MAX: usize = 32;
 
-/// The number of processes of a test of plain threads when nothing says how many. Nextest has one test for each
-/// processor already.
+/// Returns the default number of processes for a test of plain threads. Under nextest it is 1, because nextest already
+/// runs one test per processor.
 fn processes() -> usize {
     static NUMBER: OnceLock<usize> = OnceLock::new();
     *NUMBER.get_or_init(|| match std::env::var_os("NEXTEST") {
@@ -82,14 +84,14 @@ fn processes() -> usize {
     })
 }
 
-/// The properties of a test that no user sets.
+/// The properties of a test that are not settings of the user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestKind {
-    /// A strategy of the user, which counts if `strategy` is its name.
+    /// A strategy of the user, which is used if `strategy` is its name.
     pub(crate) own_strategy: Option<Numbered>,
-    /// True for plain threads, which share the statics of the program: one run at a time.
+    /// True for plain threads. They share the statics of the program, so a process executes one run at a time.
     pub(crate) native: bool,
-    /// True if a run that reaches the step limit is reported as it is: not repeated, not shrunk.
+    /// True if a run that reaches the step limit is reported unchanged: neither repeated nor shrunk.
     pub(crate) long_is_undecided: bool,
 }
 
@@ -103,17 +105,17 @@ impl TestKind {
     }
 }
 
-/// The settings of one test, with nothing left open.
+/// The resolved settings of one test, with a value for each setting.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// The settings that this was made of.
+    /// The settings from which this configuration was resolved.
     source: Box<Settings>,
-    /// The settings that the test has without an environment.
+    /// The settings of the test without the environment variables.
     own: Arc<Settings>,
     /// The first seed and the number of consecutive seeds, including the seeds of other shards.
     first: u64,
     count: u64,
-    /// True if a single seed was named, for inspection.
+    /// True if the user requested a single seed, for inspection.
     pub(crate) one_seed: bool,
     /// The maximum number of runs of a search.
     pub(crate) runs: u64,
@@ -121,80 +123,82 @@ pub(crate) struct Config {
     pub(crate) strategy: Chosen,
     pub(crate) time: Option<Duration>,
     pub(crate) steps_max: u32,
-    /// A file or an inline trace.
+    /// The trace to replay: a file name or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
     /// The operations of plain threads that are points.
     pub(crate) points: Points,
-    /// The chances of plain threads.
+    /// The chances (optional random behaviour) of plain threads.
     pub(crate) chances: Chances,
-    /// When the time of a run moves.
+    /// The mode of the virtual clock: when time advances in a run.
     pub(crate) clock: ClockMode,
-    /// The faults that runs may have.
+    /// The faults that may be injected into runs.
     pub(crate) faults: Faults,
-    /// The isolation of the runs of plain threads.
+    /// The isolation between runs of plain threads.
     pub(crate) isolate: Isolation,
-    /// The memory of plain threads.
+    /// The memory model of plain threads.
     pub(crate) memory: MemoryModel,
-    /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
+    /// The time limit of a step, or on real threads the time limit without progress of any task. `None` for no limit.
     pub(crate) hang: Option<Duration>,
-    /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
+    /// The time limit of a run on real threads. `None` for no limit. Simulated runs have a step limit instead.
     #[allow(dead_code)]
     pub(crate) limit: Option<Duration>,
     pub(crate) log: LogMode,
-    /// True if the panic hook receives the panic of the last replay, as `SIM_LOG` requests.
+    /// True if the panic hook is called for the panic of the last replay, which `SIM_LOG` requests.
     pub(crate) backtrace: bool,
-    /// True if classes of interleavings and blind spots are counted.
+    /// True if the engine counts interleaving classes and blind spots.
     pub(crate) coverage: bool,
     /// True if the recorded calls of each run are checked in all orders that its steps allow.
     pub(crate) closure: bool,
-    /// The maximum number of runs for the proof that a failing run has the fewest preemptions; 0 for no proof.
+    /// The maximum number of runs for the proof that no failing run has fewer preemptions; 0 for no proof.
     pub(crate) prove: u64,
-    /// The maximum number of runs that explain a failing run; 0 for no explanation.
+    /// The maximum number of runs for the explanation of a failing run; 0 for no explanation.
     pub(crate) why: u64,
-    /// True if a test that proves nothing fails.
+    /// True if a test fails when it proves nothing.
     pub(crate) must_prove: bool,
     /// True if failing runs are shrunk.
     pub(crate) shrink: bool,
-    /// True if a run that reaches the step limit is reported as it is.
+    /// True if a run that reaches the step limit is reported unchanged.
     pub(crate) long_is_undecided: bool,
     /// True if the composition of generated programs is counted.
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
-    /// The certificates of searches.
+    /// The file or folder for the certificates of searches.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) certify: Option<PathBuf>,
-    /// A file of runs to make.
+    /// A file that lists runs to execute.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) observe: Option<PathBuf>,
-    /// True if failures are written as pages, too.
+    /// True if failures are also written as HTML pages.
     pub(crate) html: bool,
-    /// The reports that are written as JSON.
+    /// The choice of reports to write as JSON.
     pub(crate) json: JsonFiles,
 }
 
-/// Every `of`-th seed, beginning with number `number`, from 1.
+/// One of `of` equal parts of the seeds: every `of`-th seed, beginning with the seed at position `number`, counted from
+/// 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shard {
     pub(crate) number: u64,
     pub(crate) of: u64,
 }
 
-/// The runs that `tracing` subscribers receive.
+/// The choice of runs whose events `tracing` subscribers receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LogMode {
-    /// Never.
+    /// No run.
     Off,
-    /// In the last run before a report, and in replays.
+    /// The last run before a report, and replays.
     #[default]
     Replay,
-    /// In every run.
+    /// Every run.
     All,
 }
 
 impl Settings {
-    /// The settings in the environment, and warnings about variables that look like one.
+    /// Reads the settings from environment variables. Also returns warnings about unknown variables that begin with
+    /// `SIM_`.
     pub(crate) fn from_environment(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(Settings, Vec<String>), InvalidSetting> {
@@ -225,8 +229,8 @@ impl Settings {
 
     /// Returns these settings, overridden by the settings in `over`.
     pub(crate) fn overridden_by(self, over: Settings) -> Settings {
-        // One seed and many seeds answer the same question, so the later answer counts. How many there
-        // were to be still tells what a number means to a search.
+        // `seed` and `seeds` both choose the seeds to run, so the later setting overrides the earlier. `seeds` keeps
+        // its value nevertheless, because a search takes its maximum number of runs from it.
         let seeds_said = over.seed.is_some() || over.seeds.is_some();
         let own = Settings {
             seed: self.seed.filter(|_| !seeds_said),
@@ -237,7 +241,7 @@ impl Settings {
         own.each_overridden_by(over)
     }
 
-    /// The isolation of the runs of plain threads.
+    /// Returns the isolation of the runs of plain threads.
     fn isolation(&self) -> Result<Isolation, InvalidSetting> {
         let name = self.isolate.as_deref().unwrap_or(Isolation::DEFAULT);
         let invalid = |grammar: &str| InvalidSetting {
@@ -255,7 +259,7 @@ impl Settings {
         Ok(isolate)
     }
 
-    /// These settings, with defaults for the missing ones.
+    /// Resolves these settings: sets missing values to their defaults.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let source = Box::new(self.clone());
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
@@ -325,7 +329,8 @@ impl Settings {
             runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,
-            time: self.time,
+            // A longer time has no end: the moment could not be represented.
+            time: self.time.map(|time| time.min(TIME_MAX)),
             steps_max: self.max_steps.unwrap_or(STEPS_MAX),
             replay: self.replay,
             points,
@@ -362,7 +367,7 @@ impl Settings {
 }
 
 impl Config {
-    /// The same of a test that has the settings of `own` without an environment.
+    /// Returns this configuration with `own` as the settings of the test without environment variables.
     pub(crate) fn of_test(self, own: Settings) -> Config {
         Config { own: Arc::new(own), ..self }
     }
@@ -382,8 +387,8 @@ impl Config {
         }
     }
 
-    /// Returns this configuration with a process for each run. `None` if that makes no difference or is not possible,
-    /// or if the user has chosen what the runs share.
+    /// Returns this configuration with a separate process for each run. `None` if that makes no difference, if it is
+    /// not possible, or if the user has set the isolation.
     pub(crate) fn apart(&self) -> Option<Config> {
         let is_possible = self.is_native() && !self.closure && self.results.is_none();
         let is_open = self.source.isolate.is_none() && self.isolate == Isolation::Run;
@@ -394,8 +399,8 @@ impl Config {
         })
     }
 
-    /// The same for the seeds after this one; `None` if there are none, or if they are not run one
-    /// by one.
+    /// Returns this configuration for the seeds after `seed`. `None` if there are no more seeds, or if the seeds are
+    /// not run one by one.
     pub(crate) fn after(&self, seed: u64) -> Option<Config> {
         let whole = self.shard.of == 1 && self.replay.is_none() && !self.strategy.is_search();
         let (first, end) = (seed.checked_add(1)?, self.end());
@@ -406,7 +411,7 @@ impl Config {
         })
     }
 
-    /// The `n`-th seed to run; none when they are used up.
+    /// Returns the `n`-th seed to run, or `None` after the last seed.
     pub(crate) fn seed(&self, n: u64) -> Option<u64> {
         let offset = n.checked_mul(self.shard.of)?.checked_add(self.shard.number - 1)?;
         if self.borrows() {
@@ -415,13 +420,13 @@ impl Config {
         (offset < self.count).then(|| self.first + offset)
     }
 
-    /// Returns `true` if there are too few seeds for this shard to have one. It then runs a seed of another shard,
-    /// because a test that was not run has not passed.
+    /// Returns `true` if this shard has no seed of its own because there are fewer seeds than shards. The shard then
+    /// runs a seed of another shard, because a test without a run cannot pass.
     pub(crate) fn borrows(&self) -> bool {
         self.positions() == 0
     }
 
-    /// The first seed and the number of consecutive seeds, including the seeds of other shards.
+    /// Returns the first seed and the number of consecutive seeds, including the seeds of other shards.
     pub(crate) fn seeds(&self) -> (u64, u64) {
         (self.first, self.count)
     }
@@ -432,12 +437,12 @@ impl Config {
         left.map_or(0, |left| left / self.shard.of + 1)
     }
 
-    /// One more than the last seed, whatever the shard.
+    /// Returns the end of the seed range, exclusive, for all shards.
     pub(crate) fn end(&self) -> u64 {
         self.first.saturating_add(self.count)
     }
 
-    /// The last seed to run.
+    /// Returns the last seed to run.
     pub(crate) fn last_seed(&self) -> Option<u64> {
         self.seed(self.positions().checked_sub(1)?)
     }

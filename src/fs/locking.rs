@@ -18,6 +18,8 @@ impl File {
         let mut waiting = Locking { open: &self.open, call: GuardedCall::new(ops, here), here };
         poll_fn(move |cx| {
             let Locking { open, call, .. } = &mut waiting;
+            // The lock is looked up in the disk of the current life, where this file may not exist.
+            open.check(here)?;
             let lock = open.lock()?;
             let (owner, wanted) = (open.owner, Wanted { lock, owner: open.owner, alone });
             let take = || {
@@ -31,20 +33,53 @@ impl File {
         })
     }
 
-    /// Locks the file, and waits while another open file has a lock on it. A point. The lock ends with
-    /// [`unlock`](Self::unlock), with the last clone of this file, and with the process: when its node dies.
+    /// Acquires an exclusive lock on the file. Waits while another open file has a lock on it. A point. The lock is
+    /// released by [`unlock`](Self::unlock), when the last clone of this file is dropped, and when the process (the
+    /// node) dies.
     ///
-    /// It is advice: files can be used without it. An open file has one lock, and a second replaces the first. In the
-    /// real build, and outside of runs, it holds within the process.
+    /// The lock is advisory: it does not prevent access to the file. An open file has one lock, so a second lock
+    /// replaces the first. In the real build, and outside of runs, the lock is effective only within the process.
+    ///
+    /// ```
+    /// use sim::fs::{self, File};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::write("/a", "").await.unwrap();
+    /// let [one, two] = [File::open("/a").await.unwrap(), File::open("/a").await.unwrap()];
+    /// one.lock().await.unwrap();
+    /// let waits = sim::spawn(async move { two.lock().await.unwrap() });
+    /// sim::task::yield_now().await;
+    /// assert!(!waits.is_finished());
+    /// drop(one);
+    /// waits.await.unwrap();
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
-    /// If the node that opened the file has died since.
+    /// If the node that opened the file has died since then.
     #[track_caller]
     pub fn lock(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.lock_as(true, here())
     }
 
-    /// Like [`lock`](Self::lock), together with others that share it.
+    /// Like [`lock`](Self::lock), but acquires a shared lock.
+    ///
+    /// ```
+    /// use sim::fs::{self, File};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::write("/a", "").await.unwrap();
+    /// let [one, two] = [File::open("/a").await.unwrap(), File::open("/a").await.unwrap()];
+    /// one.lock_shared().await.unwrap();
+    /// two.lock_shared().await.unwrap();
+    /// let third = File::open("/a").await.unwrap();
+    /// assert!(third.try_lock().is_err());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     ///
     /// # Errors
     /// The same as for [`lock`](Self::lock).
@@ -55,8 +90,24 @@ impl File {
 
     /// Locks the file if no other open file has a lock on it. Not a point.
     ///
+    /// ```
+    /// use sim::fs::{self, File};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// # if !sim::SIMULATED { return }
+    /// fs::write("/a", "").await.unwrap();
+    /// let [one, two] = [File::open("/a").await.unwrap(), File::open("/a").await.unwrap()];
+    /// one.try_lock().unwrap();
+    /// assert_eq!(two.try_lock().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    /// one.unlock().unwrap();
+    /// assert!(two.try_lock().is_ok());
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if one has; as [`lock`](Self::lock).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if another open file has a lock, and the errors of
+    /// [`lock`](Self::lock).
     #[track_caller]
     pub fn try_lock(&self) -> io::Result<()> {
         let here = here();
@@ -64,7 +115,7 @@ impl File {
         self.open.lock()?.try_take(self.open.owner, true, here)
     }
 
-    /// Like [`try_lock`](Self::try_lock), together with others that share it.
+    /// Like [`try_lock`](Self::try_lock), but acquires a shared lock.
     ///
     /// # Errors
     /// The same as for [`try_lock`](Self::try_lock).
@@ -75,10 +126,10 @@ impl File {
         self.open.lock()?.try_take(self.open.owner, false, here)
     }
 
-    /// Gives the lock up. Not a point.
+    /// Releases the lock. Not a point.
     ///
     /// # Errors
-    /// If the node that opened the file has died since.
+    /// If the node that opened the file has died since then.
     #[track_caller]
     pub fn unlock(&self) -> io::Result<()> {
         let here = here();
@@ -88,7 +139,7 @@ impl File {
     }
 }
 
-/// A call that locks. Its announcement ends with it.
+/// A call that acquires a lock. When the call is dropped, its announcement ends.
 struct Locking<'a> {
     open: &'a Open,
     call: GuardedCall,

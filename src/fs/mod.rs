@@ -1,9 +1,9 @@
-//! Files, under the names of `tokio::fs`. In a run each [node](mod@crate::node) has a disk of its own, which a power
-//! failure may leave in any state that file systems permit.
+//! Files, with the names of `tokio::fs`. In a run each [node](mod@crate::node) has its own disk. After a power failure
+//! the disk may be in any state that file systems permit.
 //!
-//! A run's files are a model: nothing of a run is on the disk of the machine. A disk begins with the directory `/`, and
-//! relative paths start there. Files belong to the node of the code that opens them; code that is in no node has a
-//! disk, too. Outside of runs and in the real build they are files of the operating system.
+//! The files of a run are a model; a run writes nothing to the real disk. A new disk contains the directory `/`, and
+//! relative paths start there. Files belong to the node of the code that opens them; code outside all nodes has a disk
+//! of its own. Outside of runs and in the real build, the operating system provides the files.
 //!
 //! ```
 //! use sim::fs::{self, File};
@@ -34,40 +34,41 @@
 //!
 //! # Points
 //!
-//! Each call is a point, and is done in one step. Functions that take several calls of a kernel are
-//! several points: [`write`](fn@write) opens, writes and closes, so others may find an empty file.
-//! Dropping a file and [`File::try_lock`] are none.
+//! Each call is a point, and completes in one step. Functions that need several kernel calls are several points. For
+//! example, [`write`](fn@write) opens, writes and closes, so other tasks may find an empty file. Dropping a file and
+//! [`File::try_lock`] are not points.
 //!
 //! A [`Map`] has words. Their operations are points, like operations on an atomic.
 //!
-//! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power
-//! failure before each call of the node.
+//! A search tries all orders of calls on the same file, but only one order of calls on different files. It tries a
+//! power failure before each call of the node.
 //!
 //! # What a death leaves
 //!
-//! - [`Node::kill`](crate::Node::kill) closes the files of the node and gives their locks up. Nothing is lost.
-//! - [`Node::power_off`](crate::Node::power_off) also loses what was not synced: any part of it, as the [`Rules`]
-//!   permit. The state is drawn location by location when it is read, and 0 is the newest: shrinking leaves the losses
-//!   that a failure needs, and the screen shows each at the call that found it.
+//! - [`Node::kill`](crate::Node::kill) closes the files of the node and releases their locks. No data is lost.
+//! - [`Node::power_off`](crate::Node::power_off) may also lose unsynced data, as far as the [`Rules`] permit. The state
+//!   of each location is drawn when it is first read; 0 is the newest state. So shrinking keeps only the losses that a
+//!   failure needs, and the screen shows each loss at the call that found it.
 //! - [`Node::wipe`](crate::Node::wipe) leaves an empty disk.
 //!
 //! Under the [rules of POSIX](Rules::POSIX), the default:
 //!
-//! - A sector of 512 bytes is written whole or not at all, and sectors in any order. A write of several may be torn.
-//! - The length of a file and its bytes are separate: a file may have its new length, and zeros in it.
+//! - A sector of 512 bytes is written whole or not at all. Sectors are written in any order, so a write of several
+//!   sectors may be torn.
+//! - The length of a file and its bytes are separate: a file may have its new length, but contain zeros.
 //! - [`File::sync_all`] makes contents and length durable. The *name* of the file is an entry of its directory, which
-//!   has a sync of its own: open the directory and sync it. So has a new directory in its parent.
-//! - A rename is whole, and syncs nothing: the new name may be there with none of the bytes.
-//! - A sync that fails leaves writes that no later sync covers.
+//!   needs a sync of its own: open the directory and sync it. Likewise, a new directory needs a sync of its parent.
+//! - A rename is atomic but syncs nothing: after a power failure the new name may exist while all its bytes are lost.
+//! - After a failed sync, some writes are not covered by any later sync.
 //!
-//! [`faults()`] has calls fail, be short, and disks be full, for the whole run; [`NodeDisk::begin`] and
-//! [`Nemesis::disk`](crate::nemesis::Nemesis::disk) do so for a while.
+//! [`faults()`] sets faults for the whole run: failing and short calls, full disks. [`NodeDisk::begin`] and
+//! [`Nemesis::disk`](crate::nemesis::Nemesis::disk) start faults for a limited time.
 //!
 //! # Not modelled
 //!
-//! Symbolic links, permissions, owners, and times: of the names of `tokio::fs` there are no `symlink`,
-//! `set_permissions`, `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so
-//! [`File::from_std`] and [`File::into_std`] fail a run.
+//! Symbolic links, permissions, owners, and times. These names of `tokio::fs` are missing: `symlink`,
+//! `set_permissions`, `set_times`, `mode`, `custom_flags` and `ino`. A file of a run is not a file of the operating
+//! system, so [`File::from_std`] and [`File::into_std`] fail a run.
 
 mod at;
 mod call;
@@ -116,7 +117,20 @@ const REMOVE_DIR: Op = acts("remove_dir");
 const RENAME: Op = acts("rename");
 const HARD_LINK: Op = acts("hard_link");
 
-/// Sets what may happen to the disks of the run. Before their first use. Outside of runs it does nothing.
+/// Sets the faults of all disks in the run. Must be called before their first use. Outside of runs it does nothing.
+///
+/// ```
+/// use sim::fs::{self, Faults};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// fs::faults(Faults::none().capacity(512));
+/// let db = sim::node("db-1");
+/// let written = db.spawn(fs::write("/a", [1; 513])).await.unwrap();
+/// assert_eq!(written.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+/// # });
+/// # assert!(report.passed());
+/// ```
 #[track_caller]
 pub fn faults(faults: Faults) {
     let here = here();
@@ -125,7 +139,7 @@ pub fn faults(faults: Faults) {
     }
 }
 
-/// Makes an empty directory. A point.
+/// Creates an empty directory. A point.
 ///
 /// # Errors
 /// The errors of [`std::fs::create_dir`].
@@ -145,7 +159,18 @@ fn create_dir_at(
     by_path(&CREATE_DIR, at, path.to_owned(), here, act, move || std::fs::create_dir(&real))
 }
 
-/// Makes a directory and those above it, if they are missing. A point for each that it tries to make.
+/// Creates a directory and its missing parents. Each attempt to create a directory is a point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::create_dir_all("/data/log").await.unwrap();
+/// sim::fs::create_dir_all("/data/log").await.unwrap();
+/// let again = sim::fs::create_dir("/data/log").await;
+/// assert_eq!(again.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::create_dir_all`].
@@ -156,7 +181,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 }
 
 async fn create_dir_all_at(at: At, path: PathBuf, here: Here) -> io::Result<()> {
-    // Upwards to the first that can be made, then down.
+    // Go up to the first directory that can be created, then down again.
     let mut missing = Vec::new();
     let mut next = (!path.as_os_str().is_empty()).then(|| path.clone());
     while let Some(dir) = next.take() {
@@ -180,7 +205,7 @@ async fn create_dir_all_at(at: At, path: PathBuf, here: Here) -> io::Result<()> 
     Ok(())
 }
 
-/// The error of making a directory, unless it is there already.
+/// Returns `error`, unless the directory exists already.
 async fn is_directory(at: &At, path: &Path, error: io::Error, here: Here) -> io::Result<()> {
     match dir::metadata_at(at.clone(), path, here).await {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -188,7 +213,19 @@ async fn is_directory(at: &At, path: &Path, error: io::Error, here: Here) -> io:
     }
 }
 
-/// Removes a name of a file, whose contents go with the last name and the last open file. A point.
+/// Removes a name of a file. The contents are removed with the last name and the last open file. A point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// let file = sim::fs::File::create_new("/a").await.unwrap();
+/// file.write_at(b"bytes", 0).await.unwrap();
+/// sim::fs::remove_file("/a").await.unwrap();
+/// assert!(!sim::fs::try_exists("/a").await.unwrap());
+/// assert_eq!(file.metadata().await.unwrap().len(), 5);
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::remove_file`].
@@ -228,7 +265,18 @@ fn remove_dir_at(
     by_path(&REMOVE_DIR, at, path.to_owned(), here, act, move || std::fs::remove_dir(&real))
 }
 
-/// Removes a directory and all that is in it. A point for each directory that it reads and each entry that it removes.
+/// Removes a directory and everything in it. Each directory read and each entry removal is a point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::create_dir_all("/data/log").await.unwrap();
+/// assert!(sim::fs::remove_dir("/data").await.is_err());
+/// sim::fs::remove_dir_all("/data").await.unwrap();
+/// assert!(!sim::fs::try_exists("/data").await.unwrap());
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::remove_dir_all`].
@@ -237,7 +285,11 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
     let here = here();
     let (at, path) = (At::here(here), path.as_ref().to_owned());
     async move {
-        // A directory is met twice: when it is read, and when it is empty.
+        // Outside of runs std removes it, because std never follows a symbolic link to a directory.
+        if at.machine(here).is_none() {
+            return std::fs::remove_dir_all(&path);
+        }
+        // Each directory is visited twice: to read it, and to remove it when it is empty.
         let mut dirs = vec![(path, false)];
         while let Some((dir, is_empty)) = dirs.pop() {
             if is_empty {
@@ -259,7 +311,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 
 /// Renames a file or a directory, over an existing file or an empty directory. A point.
 ///
-/// A power failure leaves the old name or the new one; the new one is durable after a sync of its directory.
+/// A power failure leaves the old name or the new name. The new name is durable after a sync of its directory.
 ///
 /// # Errors
 /// The errors of [`std::fs::rename`].
@@ -275,7 +327,18 @@ pub fn rename(
     by_path(&RENAME, At::here(here), shown, here, act, move || std::fs::rename(&real.0, &real.1))
 }
 
-/// Gives a file another name. A point.
+/// Gives a file an additional name. A point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::write("/a", "bytes").await.unwrap();
+/// sim::fs::hard_link("/a", "/b").await.unwrap();
+/// sim::fs::remove_file("/a").await.unwrap();
+/// assert_eq!(sim::fs::read("/b").await.unwrap(), b"bytes");
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::hard_link`].
@@ -292,7 +355,7 @@ pub fn hard_link(
     by_path(&HARD_LINK, At::here(here), shown, here, act, real)
 }
 
-/// Reads a file to its end. A point for the opening and for each read.
+/// Reads a file to its end. The opening and each read are points.
 ///
 /// # Errors
 /// The errors of [`std::fs::read`].
@@ -315,10 +378,10 @@ fn read_at(
     }
 }
 
-/// Reads a file to its end, as text. The same as for [`read`].
+/// Reads a file to its end, as text. Has the same points as [`read`].
 ///
 /// # Errors
-/// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and the errors of
+/// [`InvalidData`](io::ErrorKind::InvalidData) if the contents are not UTF-8, and the errors of
 /// [`std::fs::read_to_string`].
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> + Send {
@@ -327,8 +390,20 @@ pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result
     async move { file::text(bytes.await?) }
 }
 
-/// Makes a file, or cuts it to length 0, and writes `bytes`. A point for the opening and for each write. It syncs
+/// Creates a file, or truncates it to length 0, and writes `bytes`. The opening and each write are points. Syncs
 /// nothing.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// let writing = sim::spawn(sim::fs::write("/a", "text"));
+/// // The file may not exist yet, or may be empty.
+/// let found = sim::fs::read("/a").await.unwrap_or_default();
+/// assert!(found.is_empty() || found == b"text");
+/// writing.await.unwrap().unwrap();
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// The errors of [`std::fs::write`].
@@ -356,7 +431,7 @@ fn write_at<B: AsRef<[u8]> + Send>(
     }
 }
 
-/// Returns `true` if there is a file or directory of this name. A point.
+/// Returns `true` if a file or directory with this name exists. A point.
 ///
 /// # Errors
 /// The errors of [`std::fs::exists`].
@@ -373,8 +448,18 @@ pub fn try_exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<boo
     }
 }
 
-/// Copies the contents of a file to another, which is made or cut to length 0. Returns their length. A point for each
-/// call that it takes.
+/// Copies the contents of a file to another file, which is created or truncated to length 0. Returns the length of the
+/// contents. Each file call is a point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::write("/a", "bytes").await.unwrap();
+/// assert_eq!(sim::fs::copy("/a", "/b").await.unwrap(), 5);
+/// assert_eq!(sim::fs::read("/b").await.unwrap(), b"bytes");
+/// # });
+/// # assert!(report.passed());
+/// ```
 ///
 /// # Errors
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a directory, and the errors of

@@ -1,5 +1,7 @@
-//! The transition between two steps: takes in the effect and the announcement of the polled task, updates the ready
+//! The transition between two steps. It processes the effect and the announcement of the polled task, updates the ready
 //! set, and records the next chosen task.
+
+use unpause_ordered::sort_by_key;
 
 use super::Parts;
 use super::now;
@@ -12,9 +14,9 @@ use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
 impl RunState {
-    /// Ends a plain step: the polled task did its one announced operation, if any, announced
-    /// another one, and can continue. Nearly all steps are plain. Returns `false`, with nothing
-    /// changed, if the step needs more work, or if the next step is `stop` or later.
+    /// Ends a plain step: the polled task performed its one announced operation, if any, announced another one, and can
+    /// continue. Almost all steps are plain. Returns `false`, with nothing changed, if the step needs more work, or if
+    /// the next step is `stop` or later.
     #[inline(always)]
     pub(crate) fn leave_plain_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
@@ -36,7 +38,7 @@ impl RunState {
             now::with_done(|values| {
                 push(events, || Event { step, task, object, op, place, values });
             });
-            // The other fields have these values already.
+            // The other fields already have these values.
             debug_assert!(row.enabled == 1 && first.enabled && first.target.is_none());
             let next = now::announced();
             (first.op, first.object) = (next.op, next.object);
@@ -50,8 +52,8 @@ impl RunState {
         true
     }
 
-    /// Like [`leave_plain_step`](Self::leave_plain_step), of a step after which its task waits or
-    /// has ended, while others can step.
+    /// Like [`leave_plain_step`](Self::leave_plain_step), but for a step after which its task waits or has ended, while
+    /// other tasks can step.
     #[inline(never)]
     pub(crate) fn leave_waiting_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
@@ -76,14 +78,15 @@ impl RunState {
         true
     }
 
-    /// Takes in the operation that the current task did in its turn.
+    /// Processes the operation that the current task performed in its turn.
     #[cold]
     pub(super) fn take_in_done(&mut self) {
         debug_assert_eq!(now::run(), self.run);
         now::forget_done();
         now::with_done(|values| {
             let row = self.board.tasks.at_mut(self.board.current.index());
-            // It is the first event of the step: any other operation of the step calls the world, which calls this.
+            // This is the first event of the step, because any other operation of the step calls the world, which calls
+            // this.
             let Announced { op, object, place, key, .. } = row.announced.first;
             row.announced.remove(key);
             row.enabled -= 1;
@@ -91,8 +94,8 @@ impl RunState {
         });
     }
 
-    /// Ends a step: takes the announcement of the polled task, if any, and updates the ready set.
-    /// `kept` is the announcement, if it was taken out before.
+    /// Ends a step: processes the announcement of the polled task, if any, and updates the ready set. `kept` is the
+    /// announcement, if it was taken out before.
     pub(crate) fn leave_step(&mut self, kept: Option<Announced>) {
         let steps = self.record.steps.len() as u32;
         let is_first = steps == self.board.step;
@@ -112,17 +115,20 @@ impl RunState {
         }
     }
 
-    /// Takes in the announcement of the step, and enables and disables the operations that wait for what the step did.
+    /// Processes the announcement of the step, and enables and disables the operations that wait for effects of the
+    /// step.
     fn take_in_announced(&mut self, announced: Option<Announced>) {
         let row = self.board.tasks.at_mut(self.board.current.index());
         if let Some(announced) = announced {
             row.announced.push(announced);
             row.enabled += 1;
         }
-        // The waiter may be the task itself: it can still step if it has announced another operation.
+        // A waiter may be the task itself, which can still step if it has announced another operation.
         while let Some(object) = self.dirty.pop() {
             self.tell_waiters(object);
         }
+        // In an order of their own: tokio wakes the receivers of a `watch` in an order that differs between processes.
+        sort_by_key(&mut self.heard, |id| *id);
         while let Some(id) = self.heard.pop() {
             self.set_enabled(id, true);
         }
@@ -138,7 +144,7 @@ impl RunState {
         }
     }
 
-    /// Updates the ready set for the task of the step, after all others.
+    /// Updates the ready set for the task of the step, after all other tasks.
     fn update_current(&mut self) {
         self.remove_current();
         let row = self.board.tasks.at_mut(self.board.current.index());
@@ -146,8 +152,8 @@ impl RunState {
         self.goes_on = row.ready_at != NOT_READY && does_more(row);
     }
 
-    /// Begins the step of the chosen task. Returns the key of the announcement whose turn it is; valid only if the
-    /// state has no work, else see [`turn`](Self::turn).
+    /// Begins the step of the chosen task. Returns the key of the announcement whose turn it is. The key is valid only
+    /// if the state has no work; otherwise see [`turn`](Self::turn).
     #[inline]
     pub(crate) fn enter_step(&mut self, task: TaskId) -> u32 {
         let candidates = self.board.ready.len() as u32;
@@ -167,15 +173,15 @@ impl RunState {
         key
     }
 
-    /// The key of the announcement whose turn it is in the step of the current task, [`now::NO_KEY`] if the world must
-    /// check each announcement when it is polled.
+    /// Returns the key of the announcement whose turn it is in the step of the current task. Returns [`now::NO_KEY`] if
+    /// the world must check each announcement when it is polled.
     pub(super) fn turn(&self) -> u32 {
         let first = &self.board.tasks.at(self.board.current.index()).announced.first;
         let is_plain = first.enabled && self.foreign.is_empty() && !self.memory.is_on();
         if is_plain { first.key } else { now::NO_KEY }
     }
 
-    /// Returns `true` if the current task, which was just chosen, was aborted: it must be dropped, not polled.
+    /// Returns `true` if the current task, which was just chosen, was aborted. Such a task must be dropped, not polled.
     pub(crate) fn takes_abort(&mut self) -> bool {
         let row = self.board.tasks.at_mut(self.board.current.index());
         let aborted = std::mem::take(&mut row.aborted);
@@ -184,7 +190,7 @@ impl RunState {
     }
 }
 
-/// Adds an item. Inlined for the common case of enough capacity, in which no registers must be saved for a call.
+/// Adds an item. Inlined for the common case of sufficient capacity, which then needs no call and saves no registers.
 #[inline(always)]
 fn push<T>(list: &mut Vec<T>, make: impl Fn() -> T) {
     match list.len() < list.capacity() {

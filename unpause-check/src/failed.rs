@@ -1,26 +1,27 @@
-//! Failed calls that would explain a contradiction: a client recorded that its call did not take effect, and it did.
+//! Failed calls that would explain a contradiction: a client recorded that its call did not take effect, although it
+//! did.
 //!
-//! A failed call is left out of a history. A client that got no answer must not record a failure: such a call may have
-//! taken effect, and is an operation without a return. This is the most frequent mistake of a harness, and without a
-//! remark the verdict only says that the value came from nowhere.
+//! A history leaves out failed calls. A client that received no answer must not record a failure, because its call may
+//! have taken effect: it must record an operation without a return. Recording a failure is the most frequent mistake of
+//! test harnesses. Without a remark, the verdict only says that a value was never written.
 
 use crate::history::Operation;
 use crate::verdict::Evidence;
 use crate::{Budget, Model, linearizable};
 use unpause_ordered::sort_by_key;
 
-/// The number of failed calls that are tried, those invoked last before the misfit returned.
+/// The maximum number of failed calls to try: those invoked last before the misfit returned.
 const TRIED_MAX: usize = 16;
-/// The number of operations that are considered.
+/// The maximum number of operations in the checked part of the history.
 const OPERATIONS_MAX: usize = 64;
-/// The number of configurations for each of them.
+/// The maximum number of configurations for each failed call.
 const NODES: u64 = 20_000;
 
-/// Returns the index in `failed` of a call that explains the contradiction if it took effect at some time; `None` if
-/// none alone does.
+/// Returns the index in `failed` of a call that would explain the contradiction if it took effect at some time; `None`
+/// if no single failed call explains it.
 ///
 /// Only the operations in the evidence are considered, because the rest of a long history may have other
-/// contradictions. The returns of failed calls do not count.
+/// contradictions. The return times of failed calls are ignored.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::{Read, Write}, RegisterRet::Value};
@@ -57,15 +58,16 @@ pub fn explained_by_failed<M: Model>(
     let mut history: Vec<_> = core.iter().map(|index| operations[*index].clone()).collect();
     let mut is_consistent = |with: Option<&Operation<M::Op, M::Ret>>| {
         let length = history.len();
-        // A client of its own, as its client has called again.
-        let client = operations.iter().map(|o| o.client).max().unwrap_or(0) + 1;
+        // Use a new client number, because the original client may have made further calls.
+        let is_free = |client: &u32| history.iter().all(|other| other.client != *client);
+        let client = (0..=u32::MAX).find(is_free).expect("the history is short");
         let open = |o: &Operation<M::Op, M::Ret>| Operation { client, returned: None, ..o.clone() };
         history.extend(with.map(open));
         let verdict = linearizable(initial, &history, &Budget::nodes(NODES));
         history.truncate(length);
         verdict.is_ok_and(|verdict| verdict.is_consistent())
     };
-    // If these few contradict nothing by themselves, a call more shows nothing.
+    // If these few operations are consistent by themselves, an additional call proves nothing.
     if is_consistent(None) {
         return None;
     }
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(explained(&history, &[]), None);
     }
 
-    /// The value is back: it was written twice, and the second call is recorded as failed.
+    /// The old value returns because it was written twice, but the second write is recorded as failed.
     #[test]
     fn a_stale_read_is_explained_by_a_failed_write_of_the_same_value() {
         let history = [write(0, 1, 0, Some(1)), write(0, 2, 2, Some(3)), read(1, 1, 10)];

@@ -1,4 +1,4 @@
-//! The verdict on a search whose shares were made by several processes.
+//! The verdict on a search that several processes ran in shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,35 +6,36 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 use sim::__private::results::{Failed, Ledger, ResultsFile, SearchLines, Subject, Tally};
 use sim::check::picture::screen::plural;
+use sim::report::ORDERS_UNTRIED;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
 
 use super::shown::grouped;
 use crate::Exit;
 
-/// A search, as far as its files say.
+/// A search, as described by its files.
 pub(super) struct MergedSearch<'a> {
     subject: &'a Subject,
-    /// The folder that the files are in, for commands.
+    /// The folder that contains the files, for commands.
     folder: String,
     /// The number of shares.
     of: u64,
     /// The shares with a file, by number from 1.
     shares: BTreeMap<u64, Ledger>,
     failures: Vec<Failed>,
-    /// The reasons why the search is not a proof although nothing is left, a sentence each.
+    /// The reasons why the search is not a proof although it is complete, one sentence each.
     unproved: Vec<String>,
 }
 
-/// The maximum number of shares that are listed as left.
+/// The maximum number of unfinished shares that are listed.
 const SHOWN: usize = 12;
 
-/// Returns `true` if nothing is left of a share. A search within a bound is not audited.
-fn is_through(ledger: &Ledger) -> bool {
-    ledger.is_through() && (ledger.sampled().is_some() || ledger.is_bounded())
+/// Returns `true` if a share is complete. Neither a bounded search nor a search with weak memory is audited.
+fn is_through(ledger: &Ledger, is_weak: bool) -> bool {
+    ledger.is_through() && (ledger.sampled().is_some() || ledger.is_bounded() || is_weak)
 }
 
-/// The progress of a share, in words.
+/// Returns the progress of a share as text.
 fn progress(ledger: Option<&Ledger>) -> String {
     let Some(ledger) = ledger.filter(|ledger| ledger.is_begun()) else {
         return "not begun".to_owned();
@@ -57,7 +58,7 @@ impl<'a> MergedSearch<'a> {
     }
 
     /// # Errors
-    /// If the numbers of shares differ, or a line of a file is of no search.
+    /// If the numbers of shares differ, or a line of a file does not belong to a search.
     pub(super) fn of(
         subject: &'a Subject,
         parts: Vec<ResultsFile>,
@@ -94,15 +95,25 @@ impl<'a> MergedSearch<'a> {
         Ok(merged)
     }
 
-    /// Returns `true` if nothing is left of any share.
-    fn is_through(&self) -> bool {
-        self.shares.len() as u64 == self.of && self.shares.values().all(is_through)
+    /// Returns `true` if loads may return old values. Such a search tries some orders only, so it proves nothing.
+    fn is_weak(&self) -> bool {
+        let is_it = |(name, value): &(String, String)| name == "memory" && value == "c11";
+        self.subject.settings.iter().any(is_it)
     }
 
-    /// The shares of which something is left, and their number.
+    /// Returns `true` if all shares are complete.
+    fn is_through(&self) -> bool {
+        self.shares.len() as u64 == self.of
+            && self.shares.values().all(|ledger| is_through(ledger, self.is_weak()))
+    }
+
+    /// Returns the numbers of unfinished shares (the first few), and their count.
     fn left(&self) -> (Vec<u64>, u64) {
-        let through = self.shares.values().filter(|ledger| is_through(ledger)).count();
-        let is_left = |number: &u64| !self.shares.get(number).is_some_and(is_through);
+        let is_weak = self.is_weak();
+        let through = self.shares.values().filter(|ledger| is_through(ledger, is_weak)).count();
+        let is_left = |number: &u64| {
+            !self.shares.get(number).is_some_and(|ledger| is_through(ledger, is_weak))
+        };
         let shown = (1..=self.of).filter(is_left).take(SHOWN).collect();
         (shown, self.of - through as u64)
     }
@@ -148,18 +159,21 @@ impl<'a> MergedSearch<'a> {
         let untried: BTreeSet<String> =
             ledgers.iter().flat_map(|ledger| ledger.untried()).collect();
         say.extend(untried);
+        if self.is_weak() {
+            say.push(ORDERS_UNTRIED.to_owned());
+        }
         if ledgers.iter().any(|ledger| ledger.progress().blind) {
             say.push("waits ended by time limits that are not explored".to_owned());
         }
         self.unproved = say;
     }
 
-    /// Returns `true` if all runs pass, up to the bound of the search.
+    /// Returns `true` if the search proves that all runs pass, up to its bound.
     fn is_proof(&self) -> bool {
         self.failures.is_empty() && self.unproved.is_empty() && self.is_through()
     }
 
-    /// Returns `true` if the test must fail (`must_fail`) and did.
+    /// Returns `true` if the test must fail (`must_fail`) and failed.
     fn failed_as_it_must(&self) -> bool {
         let must_fail = &self.subject.must_fail;
         let refused = |failed: &Failed| must_fail.refuses(&failed.kind, &failed.what).is_some();
@@ -180,15 +194,15 @@ impl<'a> MergedSearch<'a> {
         self.failures.is_empty() && !self.is_through()
     }
 
-    /// The bound of the search in words, if it left out runs beyond it.
+    /// Returns the bound of the search as text, if the search left out runs beyond the bound.
     fn bound(&self) -> Option<String> {
-        // A share that left nothing out is not bounded.
+        // A share that left out no runs counts as unbounded.
         let bounds = self.shares.values().filter_map(|ledger| ledger.progress().within);
         let SearchBound { what, through } = bounds.min_by_key(|bound| bound.through)?;
         Some(format!("at most {}", plural(through.unwrap_or_default(), what)))
     }
 
-    /// The assumption of a proof, if it rests on any.
+    /// Returns the assumption of a proof, if any.
     fn assumption(&self) -> Option<String> {
         let mut ledgers = self.shares.values();
         if ledgers.clone().all(|ledger| ledger.is_bounded() || ledger.progress().by_step) {
@@ -199,13 +213,13 @@ impl<'a> MergedSearch<'a> {
         Some(format!("tasks share memory through sim only{orders}"))
     }
 
-    /// The runs of all shares, and the runs that were given up.
+    /// Returns the number of runs of all shares, and the number of abandoned runs.
     fn runs(&self) -> (u64, u64) {
         let progress = self.shares.values().map(Ledger::progress);
         progress.fold((0, 0), |(runs, blocked), own| (runs + own.runs, blocked + own.blocked))
     }
 
-    /// The command that continues a share.
+    /// Returns the command that continues a share.
     fn command(&self, number: u64) -> String {
         let Subject { test, package, target, command, .. } = self.subject;
         let package = package.split(' ').next().unwrap_or_default();
@@ -288,7 +302,7 @@ impl<'a> MergedSearch<'a> {
     }
 }
 
-/// The bound of a search, as its tree has it.
+/// Returns the bound of a search, as in its search tree.
 fn bound(subject: &Subject) -> Option<(&'static str, u32)> {
     let strategy = subject.strategy();
     let (name, most) = strategy.split_once(':').unwrap_or((&*strategy, ""));

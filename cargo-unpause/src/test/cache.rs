@@ -1,8 +1,9 @@
 //! The user's cache folder: compiled parts of unpause, shared by all projects of the user.
 //!
-//! An entry is a folder of files, and its name has a hash of all its inputs. An entry is created under another name and
-//! renamed when it is complete, so commands may create it at the same time. The list of its files is compared at each
-//! use: an entry with a missing or changed file is created again. Entries are removed when they are unused for a while.
+//! An entry is a folder of files, and its name contains a hash of all its inputs. An entry is created under another
+//! name and renamed when it is complete, so several commands may create it at the same time. Each use compares the
+//! files with the list of files: an entry with a missing or changed file is created again. Entries that are unused for
+//! a while are removed.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -14,10 +15,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::usage::Usage;
 
-/// The variable that names another folder.
+/// The environment variable that names another folder.
 pub(super) const VARIABLE: &str = "UNPAUSE_CACHE";
 
-/// The file that lists the other files of an entry, a line with length, hash and name for each. Its modification time
+/// The file that lists the other files of an entry, one line with length, hash and name per file. Its modification time
 /// is the time of the last use.
 const CONTENTS: &str = "contents";
 
@@ -41,7 +42,7 @@ impl Cache {
     /// Returns the cache of the user.
     ///
     /// # Errors
-    /// If no variable names a folder.
+    /// If no environment variable names a folder.
     pub(super) fn of_the_user() -> Result<Cache, Usage> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let folder = folder(set).ok_or_else(|| {
@@ -59,13 +60,13 @@ impl Cache {
         Cache { folder }
     }
 
-    /// The folder of the cache.
+    /// Returns the folder of the cache.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns the folder of the entry with this name. If the entry is missing or incomplete, `make` writes the files
-    /// into its first argument, a temporary folder. The files may name the second argument, the final folder of the
+    /// into its first argument, a temporary folder. The files may refer to the second argument, the final folder of the
     /// entry.
     ///
     /// # Errors
@@ -87,7 +88,7 @@ impl Cache {
             |what: &str| self.folder.join(format!("{name}{SHORT_LIVED}-{what}-{process}-{nth}"));
         let draft = beside("new");
         fs::create_dir_all(&draft).map_err(fail)?;
-        // Backup programs skip folders with this file.
+        // Backup programs skip folders that contain this file.
         let _ = fs::write(self.folder.join("CACHEDIR.TAG"), TAG);
         let made = make(&draft, &entry).and_then(|()| {
             let contents = contents(&draft).map_err(fail)?;
@@ -98,7 +99,7 @@ impl Cache {
             return Err(usage);
         }
         if fs::rename(&draft, &entry).is_err() {
-            // Another command has created the entry, or a broken entry has this name.
+            // Either another command has created the entry, or a broken entry has this name.
             if !is_whole(&entry) {
                 let broken = beside("broken");
                 let _ = fs::rename(&entry, &broken);
@@ -123,10 +124,11 @@ impl Cache {
         made.map(|()| folder).map_err(|error| self.unwritable(&error))
     }
 
-    /// Removes the entries whose last use is too long ago.
+    /// Removes the entries that have not been used for too long. Other folders stay, because the user may have chosen a
+    /// folder with other contents.
     pub(super) fn remove_unused(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.path().is_dir()) {
+        for entry in entries.filter(|entry| is_ours(&entry.path())) {
             let often = entry.file_name().to_string_lossy().contains(SHORT_LIVED);
             let limit = if often { UNUSED_SHORT } else { UNUSED };
             let used = fs::metadata(entry.path().join(CONTENTS)).or_else(|_| entry.metadata());
@@ -148,10 +150,10 @@ impl Cache {
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # Compiled parts of unpause. This folder can be removed: they are compiled again when they are needed.\n";
 
-/// Returns the folder of the cache that the set variables name.
+/// Returns the cache folder, determined by the environment variables that are set.
 fn folder(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let at = |name: &str, below: &str| set(name).map(|folder| Path::new(&folder).join(below));
-    // The specification of the second variable says that a relative path is ignored.
+    // The specification of `XDG_CACHE_HOME` requires that a relative path is ignored.
     let of_xdg = || at("XDG_CACHE_HOME", "unpause").filter(|folder| folder.is_absolute());
     let of_system =
         if cfg!(target_os = "macos") { "Library/Caches/unpause" } else { ".cache/unpause" };
@@ -162,6 +164,24 @@ fn folder(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 fn is_whole(entry: &Path) -> bool {
     let listed = fs::read_to_string(entry.join(CONTENTS));
     listed.is_ok_and(|listed| contents(entry).is_ok_and(|found| found == listed))
+}
+
+/// Returns `true` for an entry of the cache, complete or not, and for a folder for intermediate files.
+fn is_ours(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_unfinished =
+        ["new", "broken"].iter().any(|what| name.contains(&format!("{SHORT_LIVED}-{what}-")));
+    // The list of a folder for intermediate files is empty.
+    let is_list = |text: String| {
+        text.lines().all(|line| {
+            let mut words = line.splitn(3, ' ');
+            let length = words.next().is_some_and(|word| word.parse::<u64>().is_ok());
+            let hash = words.next().is_some_and(|word| u64::from_str_radix(word, 16).is_ok());
+            length && hash && words.next().is_some()
+        })
+    };
+    folder.is_dir()
+        && (is_unfinished || fs::read_to_string(folder.join(CONTENTS)).is_ok_and(is_list))
 }
 
 /// Records that an entry is used.
@@ -189,7 +209,7 @@ fn contents(folder: &Path) -> io::Result<String> {
     }))
 }
 
-/// Returns a checksum that is the same in each version of this command: FNV-1a, over words.
+/// Returns a checksum that is stable across versions of this command: FNV-1a over words.
 fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -208,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// A cache in a folder of its own, which is removed at the end.
+    /// A cache in a temporary folder, which is removed at the end.
     struct Own(Cache);
 
     impl Own {
@@ -270,6 +290,28 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_others_stay() {
+        let own = Own::new("others");
+        own.0.entry("std-1", write).unwrap_or_else(|Usage(text)| panic!("{text}"));
+        own.0.scratch("engine").unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let folder = own.0.folder().to_owned();
+        for name in ["Documents", "my-day", "with contents"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("with contents").join(CONTENTS), "chapter 1\n").unwrap();
+        let old = SystemTime::now() - 2 * UNUSED;
+        for name in names(&own.0) {
+            for path in [folder.join(&name), folder.join(&name).join(CONTENTS)] {
+                if let Ok(file) = fs::File::open(path) {
+                    file.set_modified(old).unwrap();
+                }
+            }
+        }
+        own.0.remove_unused();
+        assert_eq!(names(&own.0), ["CACHEDIR.TAG", "Documents", "my-day", "with contents"]);
+    }
+
+    #[test]
     fn an_entry_that_cannot_be_made_leaves_nothing() {
         let own = Own::new("failed");
         let failed = own.0.entry("x", |draft, _| {
@@ -285,7 +327,7 @@ mod tests {
         let own = Own::new("together");
         for round in 0..20 {
             let (name, start) = (format!("x{round}"), Barrier::new(4));
-            // In half of the rounds a broken entry already has the name.
+            // In half of the rounds a broken entry with this name already exists.
             if round % 2 == 0 {
                 fs::create_dir_all(own.0.folder().join(&name)).unwrap();
                 fs::write(own.0.folder().join(&name).join("a"), "").unwrap();

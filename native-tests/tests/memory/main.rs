@@ -4,6 +4,7 @@
 mod crates;
 mod errors;
 mod frames;
+mod limits;
 mod primitives;
 mod races;
 mod stale;

@@ -163,6 +163,35 @@ fn shares_of_each_search_are_the_whole_search() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn statistics_of_each_search_are_read_back() {
+    for row in SEARCHES {
+        let strategy = row.numbered.get(2).unwrap_or(&row.name);
+        let results = folder(&format!("statistics of {}", row.name));
+        let run = || {
+            let search = search("takes_many_runs", &results).env("SIM_STRATEGY", strategy);
+            search.env("SIM_STATISTICS", "1").passes()
+        };
+        run();
+        run().says(&["runs were not made"]);
+        let (code, said) = merge(&[], &results);
+        assert_eq!(code, 0, "{strategy}: {said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_with_weak_memory_is_over_and_no_proof() {
+    for strategy in ["preemptions", "exhaustive"] {
+        let results = folder(&format!("weak {strategy}"));
+        let search = search("takes_many_runs", &results).env("SIM_STRATEGY", strategy);
+        search.env("SIM_MEMORY", "c11").passes().says(&["NOT A PROOF"]);
+        let (code, said) = merge(&[], &results);
+        assert_eq!(code, 3, "{said}");
+        assert!(said.contains("are not all tried") && !said.contains("proved "), "{said}");
+        assert!(!said.contains("not audited"), "{said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_bounded_search_that_leaves_nothing_out_is_a_proof() {
     let results = folder("bounded proof");
     search("shares_unseen", &results).env("SIM_STRATEGY", "preemptions").passes();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet};
 use sim::report::{Cause, Report, Style, text};
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, Runner, SIMULATED};
+use sim::{Atomic, History, Runner, SIMULATED};
 use sim_tests::falsely_proven;
 
 fn search(body: impl AsyncFn() + Sync) -> Report {
@@ -145,4 +146,39 @@ fn what_tasks_share_by_this_library_alone_is_proven() {
     assert!(searched.is_proof(), "{searched:?}");
     assert_eq!((searched.cause, searched.by_step), (None, false));
     assert_eq!(searched.audit.unwrap().runs, 100);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn runs_before_a_restart_count_for_no_condition() {
+    let report = search(async || {
+        // It holds in exactly half of the runs.
+        sim::cover!(sim::rand::below(2) == 0, 60, "zero");
+        let history = History::new(Counter::new(0));
+        history.invoke(CounterOp::Get).ok(CounterRet::Value(0));
+        let word = Arc::new(Atomic::new(0));
+        let task = || {
+            let word = word.clone();
+            sim::spawn(async move {
+                let first = word.fetch_add(1, SeqCst).await;
+                for _ in 0..2 {
+                    word.fetch_add(1, SeqCst).await;
+                }
+                first
+            })
+        };
+        let tasks = [task(), task(), task()];
+        let mut first = [0; 3];
+        for (first, task) in first.iter_mut().zip(tasks) {
+            *first = task.await.unwrap();
+        }
+        if first == [6, 3, 0] {
+            // The search learns late that the order of calls matters, and begins again.
+            assert_eq!(history.operations().len(), 1);
+        }
+    });
+    let failure = report.finding.as_ref().map(|finding| &finding.run.outcome);
+    let Some(Outcome::Failed(Failure::TooSeldom { conditions, runs, .. })) = failure else {
+        panic!("{report:?}");
+    };
+    assert_eq!((conditions[0].runs * 2, *runs), (report.runs, report.runs));
 }

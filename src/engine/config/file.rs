@@ -1,8 +1,9 @@
-//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and others for CI. On CI a
-//! failure is also written as a page, unless that is off.
+//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and separate defaults for CI.
+//! On CI, failures are also written as pages, unless a setting disables the pages.
 //!
-//! A small part of TOML: settings by the names of the list, one a line, with a number, a flag or a text in quotes; the
-//! table `[ci]`, which counts if the variable `CI` is set; comments. All else is an error that names the line.
+//! The file uses a small part of TOML. It consists of lines `name = value`, comments, and the table `[ci]`. The names
+//! are the names in the list of settings; a value is a number, a flag or a quoted text. The table applies if the
+//! variable `CI` is set. Everything else is an error that names the line.
 
 use std::fs;
 use std::io;
@@ -14,14 +15,15 @@ use unpause_words::closest;
 
 use super::{InvalidSetting, JsonFiles, SETTINGS, Settings};
 
-/// The name of the file.
+/// The file name.
 pub(crate) const NAME: &str = "unpause.toml";
 
-/// The settings that choose one run or one part of the runs: none is a default for all tests.
+/// The settings that choose one run or a part of the runs. They cannot be defaults for all tests.
 const NO_DEFAULTS: &[&str] = &["seed", "replay", "shard"];
 
 impl Settings {
-    /// The settings in the file of the package in this folder; none without a file. It is read once in a process.
+    /// Returns the settings in the file of the package in `folder`, or empty settings if the package has no such file.
+    /// The file is read once per process.
     pub(crate) fn of_package(folder: &Path) -> Result<Settings, InvalidSetting> {
         type Read = Result<Settings, InvalidSetting>;
         static READ: Mutex<Map<PathBuf, Read>> = Mutex::new(Map::new());
@@ -41,18 +43,20 @@ impl Settings {
                 grammar: "a file that can be read".to_owned(),
             }),
         };
-        // Whoever looks at a failure of CI has its files, and not the machine.
+        // A user who examines a failure on CI usually has the artifacts, but no access to the machine.
         let read = read
             .map(|settings| Settings { html: settings.html.or(ci.then_some(true)), ..settings });
         known.insert(folder.to_owned(), read.clone());
         read
     }
 
-    /// The same with relative paths of files from this folder, wherever the test is run.
+    /// Returns the settings with relative paths resolved against `folder`, so that they do not depend on the working
+    /// directory.
     fn with_paths_in(self, folder: &Path) -> Settings {
         Settings {
             out: self.out.map(|path| folder.join(path)),
             results: self.results.map(|path| folder.join(path)),
+            certify: self.certify.map(|path| folder.join(path)),
             json: self.json.map(|json| match json {
                 JsonFiles::At(path) => JsonFiles::At(folder.join(path)),
                 json => json,
@@ -62,7 +66,8 @@ impl Settings {
     }
 }
 
-/// The settings in a text, with those of the table `[ci]` if that counts. Errors name `file` and the line.
+/// Parses the settings in `text`. If `ci` is true, the table `[ci]` overrides the other lines. Errors name `file` and
+/// the line.
 fn settings(text: &str, ci: bool, file: &str) -> Result<Settings, InvalidSetting> {
     let (mut always, mut in_ci) = (Settings::default(), Settings::default());
     let mut is_table = false;
@@ -114,7 +119,7 @@ fn settings(text: &str, ci: bool, file: &str) -> Result<Settings, InvalidSetting
     Ok(if ci { always.overridden_by(in_ci) } else { always })
 }
 
-/// The grammar of a name, with the setting that an unknown one means.
+/// Returns the grammar of a setting name, with a suggestion for the unknown name.
 fn meant(name: &str) -> String {
     let names = SETTINGS.iter().map(|row| row.name).filter(|name| !NO_DEFAULTS.contains(name));
     let names: Vec<&str> = names.collect();
@@ -124,7 +129,7 @@ fn meant(name: &str) -> String {
     }
 }
 
-/// A line up to the `#` that begins a comment.
+/// Returns the line without its comment, which begins at the first `#` outside quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     for (at, character) in line.char_indices() {
@@ -138,7 +143,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value as it stands in a variable.
+/// Converts a value of the file to the form that it has in an environment variable.
 fn plain(value: &str) -> Option<String> {
     match value {
         "true" => return Some("1".to_owned()),
@@ -213,7 +218,7 @@ mod tests {
                 settings(text, false, "u").unwrap_err();
             assert_eq!((&*name, &*found, &*form), (about, value, grammar), "{text}");
         }
-        // A fault in the table for CI is told everywhere.
+        // An error in the table for CI is reported outside of CI, too.
         assert!(read("[ci]\nseeds = 0", false).is_err());
     }
 

@@ -1,5 +1,5 @@
-//! Goes through the runs of a search until there are none left, one fails, or there were as many as allowed; half-way
-//! it is seen whether that will be enough. The runs are made in [`rounds`], by as many threads as pay.
+//! Executes the runs of a search until no runs remain, a run fails, or the run limit is reached. At half of the limit
+//! it checks if the limit will be sufficient. The runs are executed in [`rounds`], by as many threads as are useful.
 
 pub(super) mod audit;
 mod estimate;
@@ -28,47 +28,47 @@ use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 
-/// The visitor of the runs of a search.
+/// The policy for the runs of a search: when to stop, and which runs to show.
 pub(super) enum RunVisitor<'a> {
-    /// Stop at the first that fails.
+    /// Stops at the first failing run.
     UntilFailure,
-    /// Visit every run, whether it failed or not.
+    /// Visits every run, passed or failed.
     Each(&'a mut dyn FnMut(Run)),
-    /// Only this one counts.
+    /// Stops after the run with this number, the only run of interest.
     One(u64),
 }
 
 /// The reason why a search ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchEnd {
-    /// There is no other.
+    /// No further run exists.
     Complete,
-    /// One was found, the time was up, or there were as many as allowed.
+    /// A run failed, the time limit was reached, or the run limit was reached.
     Stopped,
-    /// There would be more than allowed.
+    /// The search would need more runs than allowed.
     GivenUp,
 }
 
-/// Runs the search. Half-way through the runs that it may take, if by its estimate it will not be through
-/// with the other half, these go to its [fallback](crate::strategy::SearchRow::fallback). Runs are
-/// counted and not seconds, so that the number of a run says what it is.
+/// Runs the search. At half of its run limit, the search checks its estimate. If the other half will not be sufficient,
+/// that half goes to the [fallback](crate::strategy::SearchRow::fallback). The limit counts runs and not seconds, so
+/// that a run number always identifies the same run.
 pub(super) fn exhaust(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     visit: RunVisitor<'_>,
 ) -> Explored {
     let config = session.config;
-    // It reports its progress in place of coverage.
+    // A search reports its progress instead of coverage.
     let tally = Tally::new(false, config.statistics, false);
     let explored = Explored { tally, ..Explored::default() };
     let is_asked = config.shard.of > 1 || config.results.is_some();
-    // A visitor of every run must see each once.
+    // A visitor of all runs must receive each run exactly once.
     let each = matches!(visit, RunVisitor::Each(_));
     let end = match visit {
         RunVisitor::One(one) => one.saturating_add(1),
         _ => config.end(),
     };
-    // A search that is recorded goes on with the next process.
+    // A recorded search continues in the next process, so it has no fallback.
     let recorded = is_asked && matches!(visit, RunVisitor::UntilFailure);
     let fallback = config.strategy.fallback().filter(|_| !each && !recorded);
     let deadline = config.time.map(|time| Instant::now() + time);
@@ -82,15 +82,15 @@ struct WholeSearch<'v, 's> {
     session: &'s Session<'s>,
     visit: RunVisitor<'v>,
     explored: Explored,
-    /// The search that takes over.
+    /// The search that replaces this search after half of the runs, if any.
     fallback: Option<Arc<dyn Search>>,
     deadline: Option<Instant>,
-    /// The end of the numbers of runs.
+    /// The end of the run numbers, exclusive.
     end: u64,
 }
 
 impl WholeSearch<'_, '_> {
-    /// Makes all runs. Returns what was searched.
+    /// Executes all runs. Returns a summary of the search.
     fn searched(&mut self, search: &Arc<dyn Search>, each: bool) -> Searched {
         let config = self.session.config;
         let mut tree = search.tree();
@@ -101,9 +101,9 @@ impl WholeSearch<'_, '_> {
             let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
             tree.begin_again(all);
         }
-        // Of an earlier search.
+        // Clears the value that an earlier search left.
         let _ = native::take_strengthened();
-        // A search that makes every run has no classes, and rests on no assumption.
+        // A search that executes every run has no classes, and does not depend on an assumption.
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
@@ -125,7 +125,7 @@ impl WholeSearch<'_, '_> {
             searched.blind |= sampled.blind;
             self.explored.found = sampled.found(self.explored.tally.runs);
             if self.explored.found.is_none() && missed {
-                // The search is wrong. A search that leaves nothing out gets the remaining runs.
+                // The search has an error, so the remaining runs go to a search that prunes nothing.
                 searched.fallback = self.fall_back(next..self.end, before).or(searched.fallback);
             }
         }
@@ -147,14 +147,14 @@ impl WholeSearch<'_, '_> {
         searched
     }
 
-    /// The share of this process, if the search is divided among several.
+    /// Returns the share of this process, if the search is divided among several processes.
     fn share(&self) -> Option<Share> {
         let Division { number, of, .. } = rounds::division(self.session, &self.visit);
         (of > 1).then_some(Share { number, of })
     }
 
-    /// Makes the runs of the search, and audits it if it is through. If tasks share something that it does not see, it
-    /// begins again with all orders of steps apart. At the number `half` it may be given up.
+    /// Executes the runs of the search, and audits it if it is complete. If tasks share something that the search does
+    /// not see, it restarts with each order of steps as a separate run. After the run number `half` it may be given up.
     fn audited(
         &mut self,
         (search, tree): (&Arc<dyn Search>, &mut SearchTree),
@@ -169,7 +169,7 @@ impl WholeSearch<'_, '_> {
             let ended;
             (ended, next) = self.explore(search, tree, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
-            // A search of this memory proves nothing, so there is nothing to audit.
+            // A search with weak memory proves nothing, so an audit is unnecessary.
             let is_weak = self.session.config.memory == MemoryModel::C11;
             if !search.has_classes() || !is_through || is_weak {
                 return Audited { ended, next, sampled: None, clash };
@@ -188,18 +188,20 @@ impl WholeSearch<'_, '_> {
             if !begins_again {
                 return Audited { ended, next, sampled: Some(sampled), clash };
             }
-            // Orders of steps that the search took for equal are not.
+            // Some orders of steps that the search treated as equivalent differ.
             clash = sampled.take_clash();
             tree.begin_again(Apart::STEPS);
-            self.explored.tally.runs = 0;
+            self.explored.tally.take();
             self.explored.decided.lines.clear();
         }
     }
 
-    /// Makes runs of the fallback, if there is one. The search made so many runs `before`.
+    /// Executes runs of the fallback, if any. `before` is the number of runs that the search has executed before the
+    /// fallback.
     fn fall_back(&mut self, numbers: Range<u64>, before: u64) -> Option<Box<Fallback>> {
         let fallback = self.fallback.clone()?;
-        // It steps locks as the search before it, whichever process has made the last slice of that.
+        // The fallback uses the lock mode of the search before it, whichever process executed the last slice of that
+        // search.
         native::step_instructions(self.explored.decided.apart.locks);
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
         let mut tree = fallback.tree();
@@ -218,7 +220,7 @@ impl WholeSearch<'_, '_> {
     }
 }
 
-/// The end of a search that is audited if it is through.
+/// The result of a search and of its audit, if the search was complete.
 struct Audited {
     ended: SearchEnd,
     /// The number of the next run.
@@ -231,14 +233,13 @@ struct Audited {
 /// The limits of a search.
 struct SearchLimits {
     deadline: Option<Instant>,
-    /// The numbers of its runs. Runs that do not count have a number too, so that a number is one
-    /// run.
+    /// The run numbers of the search. Runs that do not count have numbers, too, so that each number identifies one run.
     numbers: Range<u64>,
-    /// When so many runs are made, it is given up if less than half of it is done.
+    /// The number of runs at which the search is given up if less than half of it is done.
     give_up_at: Option<u64>,
 }
 
-/// Makes the number of early moves of the time the bound of a search, if that was all it left out.
+/// Reports the limit of early clock moves as the bound of the search, if the search omitted nothing else.
 fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut Explored) {
     let ClockMode::Late(moves) = clock else { return };
     let is_only_bound =
@@ -257,7 +258,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         blocked: progress.blocked,
         repeated: progress.repeated,
         complete,
-        // An estimate, which is not to say that all is done where it is not.
+        // The estimate is capped, so that an incomplete search never reports that it is done.
         part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
         by_step: progress.by_step,
@@ -270,7 +271,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         bound: progress.within.map(bound),
         share: None,
         estimate: progress.estimate.filter(|_| !complete).map(|estimate| {
-            // At least one more than were made.
+            // The total is at least one more than the number of executed runs.
             let [runs, low, high] = [estimate.runs, estimate.low, estimate.high]
                 .map(|number| (number as u64).max(progress.runs + 1));
             RunsEstimate { runs, low, high }

@@ -1,10 +1,12 @@
 //! Proves that no failing run has fewer preemptions than the result of shrinking.
 //!
-//! Shrinking goes from run to run and can be stuck where none near by is smaller. This goes through all
-//! runs with fewer preemptions, with the same values drawn, and so of the same generated program, until
-//! one fails in the same way or there is none left.
+//! Shrinking moves from run to run, and can stop at a run without a smaller neighbour. This proof tries all runs with
+//! fewer preemptions, with the same drawn values and thus the same generated program. It ends when a run fails in the
+//! same way or no runs remain.
 
 use std::sync::Arc;
+
+use unpause_ordered::Set;
 
 use super::confirm::signature;
 use super::job::WorkerJob;
@@ -12,16 +14,18 @@ use super::session::Session;
 use crate::report::{Proof, Size};
 use crate::rt::Worker;
 use crate::run::schedule::Schedule;
+use crate::run::untried::Untried;
 use crate::run::{Failure, Run};
 use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
 use crate::strategy::held::Held;
 
-/// Maximum number of steps of a proof per run that it may take, because endless runs must not make the proof endless.
+/// The maximum average number of steps per run in a proof. Without this limit, endless runs would make the proof
+/// endless.
 const STEPS: u64 = 1000;
 
-/// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If such a run exists,
-/// it has the fewest of all.
+/// Searches for a run that fails like `run` with fewer preemptions, in at most `runs_max` runs. If it finds a run, no
+/// failing run has fewer preemptions.
 pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, Option<Run>) {
     let preemptions = Size::of(run).preemptions;
     let mut proof =
@@ -33,7 +37,7 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let job = WorkerJob::Search(search.clone());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     let (wanted, limits) = (signature(run), session.limits_following(run.steps.len()));
-    let mut steps = 0;
+    let (mut steps, mut untried) = (0, Set::new());
     let mut better = None;
     while proof.runs < runs_max && steps < runs_max.saturating_mul(STEPS) {
         watched.watched.begin(run.seed.0);
@@ -44,8 +48,9 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
         if failure.is_some() && failure.map(|failure| failure.signature()) == wanted {
             better = Some(worker.extract(run.seed, &run.strategy));
         }
+        worker.add_untried(&mut untried);
         worker.forget_histories();
-        // A run that strays is no function of its decisions, and nothing can be proven of it.
+        // A run that diverges is not a function of its decisions, so nothing can be proven about it.
         if better.is_some() || strayed {
             break;
         }
@@ -53,6 +58,12 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
             proof.complete = true;
             break;
         }
+    }
+    untried.remove(&Untried::Orders);
+    if !untried.is_empty() {
+        // The runs left something out, so a run with fewer preemptions may exist.
+        proof.complete = false;
+        return (proof, better);
     }
     proof.fewest = match search.progress().within {
         Some(within) => within.through.map_or(0, |through| through + 1),

@@ -1,4 +1,4 @@
-//! Parallel programs whose commands block: each branch is a thread of std.
+//! Parallel programs with blocking commands: each branch is a thread of std.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -16,13 +16,12 @@ use crate::testing::generate::{CommandId, Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;
 
-/// Like [`parallel()`](crate::parallel()), for code that blocks: `run` performs one command, and
-/// each branch is a thread of std. For tests of plain threads, `#[sim::test(native)]`; its
-/// [docs](crate::test) say how to run them. Outside of a run the threads are real.
-/// [`Blocking::run`] runs it.
+/// Like [`parallel()`](crate::parallel()), for code that blocks: `run` performs one command, and each branch is a
+/// thread of std. Use it in tests of plain threads, with `#[sim::test(native)]`; its [docs](crate::test) describe how
+/// to run them. Outside of a run the threads are real. [`Blocking::run`] runs the program.
 ///
-/// Blocking work cannot be dropped, so [`Shape::crash`] is refused. A command that no branch waits for
-/// ([`Shape::timeout`]) has a thread of its own, and the program ends with the last thread.
+/// Blocking work cannot be dropped, so a shape with [`Shape::crash`] is refused. A command that no branch waits for
+/// ([`Shape::timeout`]) has a thread of its own, and the program ends with its last thread.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -67,7 +66,7 @@ where
     Blocking::new(place, program, Box::new(run), (make, budget))
 }
 
-/// Like [`scripted`](super::scripted), for code that blocks: see [`blocking`].
+/// Like [`scripted`](super::scripted), but for code that blocks: see [`blocking`].
 ///
 /// # Panics
 /// The same as for [`scripted`](super::scripted).
@@ -117,15 +116,40 @@ where
     Blocking::new(place, program, Box::new(run), (make, budget))
 }
 
-/// Makes the program; and the panic of the model, if it ended the generation.
+/// Creates the program. Also returns the panic of the model, if a panic ended the generation.
 type Make<P> = Box<dyn FnOnce(&P) -> (RunningProgram<P>, Option<Payload>) + Send>;
 
 /// A check of a command and its result.
 type CheckOf<'a, P> =
     Box<dyn Fn(&<P as unpause_check::Model>::Op, &<P as unpause_check::Model>::Ret) + Sync + 'a>;
 
-/// A program of threads, made by [`blocking`] and [`blocking_scripted`]. The methods add checks, which fail by a panic;
-/// [`run`](Blocking::run) runs it.
+/// A program whose branches are threads, created by [`blocking`] and [`blocking_scripted`]. The methods add checks,
+/// which fail by a panic; [`run`](Blocking::run) runs the program.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+/// use sim::{Gen, Program, Shape};
+///
+/// # use sim::check::Model;
+/// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// # struct Tickets(u64);
+/// # impl Model for Tickets {
+/// #     type Op = ();
+/// #     type Ret = u64;
+/// #     fn step(&mut self, _take: &()) -> u64 {
+/// #         self.0 += 1;
+/// #         self.0
+/// #     }
+/// # }
+/// # impl Program for Tickets {
+/// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+/// # }
+/// let last = AtomicU64::new(0);
+/// sim::parallel::blocking(Shape::chunks(), Tickets(0), |()| last.fetch_add(1, SeqCst) + 1)
+///     .postcondition(|_take, ticket| assert!(*ticket > 0))
+///     .validate(|| assert!(last.load(SeqCst) > 0))
+///     .run();
+/// ```
 #[must_use = "a program does nothing before `run`"]
 pub struct Blocking<'a, P: Program> {
     place: Place,
@@ -133,7 +157,7 @@ pub struct Blocking<'a, P: Program> {
     parts: Option<Parts<'a, P>>,
 }
 
-/// A program that has not been run.
+/// A program that has not run yet.
 struct Parts<'a, P: Program> {
     program: P,
     make: Make<P>,
@@ -142,7 +166,7 @@ struct Parts<'a, P: Program> {
     validate: Option<Box<dyn Fn() + 'a>>,
 }
 
-/// The command and what is checked beside it.
+/// The function that runs commands, and the checks during the program.
 struct Commands<'a, P: Program> {
     run: Box<dyn Fn(P::Op) -> P::Ret + Sync + 'a>,
     invariant: Option<Box<dyn Fn() + Sync + 'a>>,
@@ -171,12 +195,43 @@ where
     }
 
     /// Runs `check` whenever no command is running: see [`Parallel::invariant`](super::Parallel::invariant).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    /// use sim::{Gen, Program, Shape};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// let (last, running) = (AtomicU64::new(0), AtomicU64::new(0));
+    /// let take = |()| {
+    ///     running.fetch_add(1, SeqCst);
+    ///     let ticket = last.fetch_add(1, SeqCst) + 1;
+    ///     running.fetch_sub(1, SeqCst);
+    ///     ticket
+    /// };
+    /// sim::parallel::blocking(Shape::chunks(), Tickets(0), take)
+    ///     .invariant(|| assert_eq!(running.load(SeqCst), 0))
+    ///     .run();
+    /// ```
     pub fn invariant(mut self, check: impl Fn() + Sync + 'a) -> Self {
         self.parts().commands.invariant = Some(Box::new(check));
         self
     }
 
-    /// Runs `check` after each command that returned: see [`Parallel::postcondition`](super::Parallel::postcondition).
+    /// Runs `check` after each command that has returned: see
+    /// [`Parallel::postcondition`](super::Parallel::postcondition).
     pub fn postcondition(mut self, check: impl Fn(&P::Op, &P::Ret) + Sync + 'a) -> Self {
         self.parts().commands.postcondition = Some(Box::new(check));
         self
@@ -191,8 +246,33 @@ where
     /// Runs the program, and checks that its history is linearizable.
     ///
     /// # Panics
-    /// The same as for [`parallel()`](crate::parallel()). In a run whose tasks are futures: it
-    /// steps no threads. If the shape has crashes.
+    /// The same as for [`parallel()`](crate::parallel()). Also if the shape has crashes, and in a run whose tasks are
+    /// futures, because such a run does not step threads.
+    ///
+    /// ```
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// use sim::{Gen, Program, Script};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// # struct Tickets(u64);
+    /// # impl Model for Tickets {
+    /// #     type Op = ();
+    /// #     type Ret = u64;
+    /// #     fn step(&mut self, _take: &()) -> u64 {
+    /// #         self.0 += 1;
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// # impl Program for Tickets {
+    /// #     fn generate(&self, _: &mut Gen<'_, Self>) {}
+    /// # }
+    /// // Both calls return the same number.
+    /// let script = Script::new().prefix(()).suffix(());
+    /// let program = sim::parallel::blocking_scripted(script, Tickets(0), |()| 1);
+    /// let outcome = catch_unwind(AssertUnwindSafe(|| program.run()));
+    /// assert!(outcome.is_err(), "the history is not linearizable");
+    /// ```
     #[track_caller]
     pub fn run(mut self) {
         let place = self.place;
@@ -214,6 +294,9 @@ where
         if book.plan.slots.iter().any(|slot| slot.faults.crash.is_some()) {
             misused(place, NOT_DROPPED);
         }
+        if !book.script.is_empty() {
+            misused(place, NO_NODES);
+        }
         let all = Threads { book: &book, history: &history, commands: &commands };
         if let Err(payload) = thread::scope(|scope| all.stages(scope)) {
             raise(payload);
@@ -225,13 +308,16 @@ where
     }
 }
 
+const NO_NODES: &str = "a script with faults, but a blocking program has no nodes: leave out the faults, or write \
+    `sim::parallel::scripted(..)` with `.nemesis(..)`";
+
 const NOT_STEPPED: &str = "a blocking program is run in a test whose tasks are futures, where its threads are not \
     stepped: write `sim::parallel(..).await`, or `#[sim::test(native)]` and a function that is not async";
 
 const NOT_DROPPED: &str = "a blocking command cannot be dropped at a point: a blocking program has no crashes. Leave \
     them out of its shape or script";
 
-/// Fails the run, or outside of one panics.
+/// Fails the run; outside of a run, panics.
 #[track_caller]
 fn misused(place: Place, message: &str) -> ! {
     on_carrier(|| {
@@ -241,11 +327,11 @@ fn misused(place: Place, message: &str) -> ! {
     panic!("{message} (the program is at {place})")
 }
 
-/// Continues with a panic of another thread, or of the model.
+/// Resumes a panic of another thread or of the model.
 #[track_caller]
 fn raise(payload: Payload) -> ! {
     if native::is_stepped() {
-        // The hook of a simulated thread records it.
+        // The panic hook of a simulated thread records the panic.
         panic!("{}", panic_text(&*payload));
     }
     std::panic::resume_unwind(payload)
@@ -253,7 +339,7 @@ fn raise(payload: Payload) -> ! {
 
 impl<P: Program> Drop for Blocking<'_, P> {
     fn drop(&mut self) {
-        // A test that forgets to run it would pass.
+        // A test that forgets to run the program would pass.
         if self.parts.is_some() && !thread::panicking() {
             panic!("the parallel program of {} was never run: write `.run()` after it", self.place);
         }
@@ -287,7 +373,7 @@ where
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
 {
-    /// All parts, one after the other. Returns the first panic of a branch.
+    /// Runs all parts in sequence. Returns the first panic of a branch.
     fn stages<'s>(self, scope: &'s Scope<'s, 'e>) -> Result<(), Payload> {
         for branches in &self.book.plan.stages {
             let busy: Vec<_> = branches.iter().filter(|branch| !branch.is_empty()).collect();
@@ -306,7 +392,7 @@ where
         Ok(())
     }
 
-    /// The commands of a branch; `beside` if others run at the same time.
+    /// Runs the commands of a branch. `beside` is `true` if other branches run concurrently.
     fn branch<'s>(self, scope: &'s Scope<'s, 'e>, commands: &'e [CommandId], beside: bool) {
         for id in commands {
             let slot = self.book.slot(*id);
@@ -321,7 +407,7 @@ where
         }
     }
 
-    /// One command, which may be sent again.
+    /// Runs one command, and sends it again if its faults require it.
     fn command(self, id: CommandId) {
         let Threads { book, history, commands } = self;
         let slot = book.slot(id);
@@ -356,7 +442,7 @@ where
     }
 }
 
-/// Does the work of a thread. A panic of it fails the run where it happened.
+/// Runs the work of a thread. A panic in it fails the run at the place of the panic.
 fn noted(work: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
         native::fail_by_panic();

@@ -1,5 +1,5 @@
-//! A running program: its plan, drawn from the decisions of the run or given by a script, and the outcome of
-//! each command. Runs nothing.
+//! A running program: its plan, drawn from the decisions of the run or given by a script, and the outcome of each
+//! command. This module runs nothing.
 
 use super::hooks::NemesisOf;
 use std::cell::Cell;
@@ -19,10 +19,10 @@ use crate::testing::generate::{
 };
 use crate::testing::generate::{Program, Script, Shape};
 
-/// The decision on the size of a program: 0 to 100, in percent of its shape, or [`ALL`].
+/// The number of outcomes of the size decision: 0 to 100 percent of the shape, or [`ALL`].
 const SIZES: u64 = ALL + 1;
 
-/// The size that represents all programs of a shape.
+/// The size value for all programs of a shape.
 const ALL: u64 = 101;
 
 /// A program with the outcomes of its commands.
@@ -30,17 +30,17 @@ pub(super) struct RunningProgram<P: Program> {
     initial: P,
     pub(super) plan: ProgramPlan<P>,
     interleavings_max: u64,
-    /// The values drawn in the run for the program, and the first one for a change.
+    /// The range of the values drawn in the run for the program, and the index of the first value for a change.
     draws: Range<usize>,
     changes: usize,
-    /// The first decision on a simpler command.
+    /// The index of the first decision about a simpler command.
     simpler: usize,
     unfinished: Option<String>,
-    /// True if its commands block.
+    /// `true` if the commands block.
     pub(super) blocks: bool,
-    /// The faults of its script.
-    script: Vec<Fault>,
-    /// The branch of its nemesis.
+    /// The faults of the script.
+    pub(super) script: Vec<Fault>,
+    /// The branch of the nemesis.
     pub(super) faults: Option<Branch>,
     pages: Mutex<CommandRecords<P>>,
 }
@@ -48,12 +48,12 @@ pub(super) struct RunningProgram<P: Program> {
 /// The payload of a panic.
 pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
-/// The change of the next command: given, and not explored.
+/// Returns the change of the next command. It is a given value, so searches do not explore it.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
 }
 
-/// The decisions that replace commands by simpler ones: given, and not explored.
+/// The decisions that replace commands by simpler commands. They are given values, so searches do not explore them.
 struct SimplerCommands {
     /// The index of the first of these decisions among the values drawn in the run.
     first: Option<usize>,
@@ -67,7 +67,7 @@ impl SimplerCommands {
 }
 
 pub(super) struct CommandRecords<P: Program> {
-    /// By [`CommandId`], as in [`CommandLayout`].
+    /// Indexed by [`CommandId`], with the same meaning as in [`CommandLayout`].
     ran: Vec<Option<(TaskId, u32, u32)>>,
     drawn: Vec<(usize, usize)>,
     pub(super) returned: Vec<Option<P::Ret>>,
@@ -80,7 +80,7 @@ const TOO_LARGE: &str = "a search cannot explore all programs of this shape: giv
     smaller chunks, or write one program down for `scripted`";
 
 impl<P: Program + 'static> RunningProgram<P> {
-    /// A program of this shape; and the panic of the model, if it ended the generation.
+    /// Draws a program of this shape. Also returns the panic of the model, if a panic ended the generation.
     pub(super) fn draw(shape: &Shape, program: &P) -> (RunningProgram<P>, Option<Payload>) {
         let first = seam::position().0;
         // A search explores all programs of the shape, of every size.
@@ -105,14 +105,14 @@ impl<P: Program + 'static> RunningProgram<P> {
         };
         let made = ProgramPlan::draw(shape, size, program, &mut draw, &mut change, &mut decide);
         if seam::position().0 - first != own.get() {
-            // The model draws values of its own, but a memoized program would not draw them.
+            // The model draws values outside of its plan, and a memoized program would not draw them.
             memo::forget();
         }
         let (plan, unfinished) = match made {
             Ok(plan) => (plan, None),
             Err(unfinished) => {
                 let Unfinished { plan, doing, payload } = *unfinished;
-                // A run that has already failed ends by unwinding without a text.
+                // In a run that has already failed, the panic has no text and only unwinds.
                 if !payload.is::<String>() && !payload.is::<&'static str>() {
                     std::panic::resume_unwind(payload);
                 }
@@ -161,8 +161,8 @@ impl<P: Program + 'static> RunningProgram<P> {
         }
     }
 
-    /// A program whose first values drawn are these: for the plan, for the changes, and for the simpler
-    /// commands.
+    /// Creates a program. The tuple has the indices of its first drawn values: for the plan, for the changes, and for
+    /// the simpler commands.
     fn of(
         plan: ProgramPlan<P>,
         program: &P,
@@ -193,7 +193,7 @@ impl<P: Program + 'static> RunningProgram<P> {
         }
     }
 
-    /// Gives it one more branch, of these faults. They are drawn after its commands.
+    /// Adds a branch with the faults of `nemesis`. The faults are drawn after the commands.
     pub(super) fn add_faults(&mut self, nemesis: Option<NemesisOf>) {
         let Some((nemesis, nodes, from)) = nemesis else {
             assert!(self.script.is_empty(), "{NO_NEMESIS}");
@@ -212,7 +212,7 @@ impl<P: Program + 'static> RunningProgram<P> {
         &self.plan.slots[id.index()]
     }
 
-    /// The command with the results of earlier ones filled in.
+    /// Returns the command with the results of earlier commands filled in.
     pub(super) fn resolve(&self, id: CommandId) -> Option<P::Op> {
         let pages = self.pages();
         let visible = |n: usize| self.plan.sees(id, CommandId(n as u32));

@@ -1,12 +1,13 @@
-//! The possibilities after a return of a call that they have not placed yet.
+//! The closure of a return. It starts from possibilities without the returning call, and computes all possibilities
+//! that result when the call is placed.
 //!
-//! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another
-//! that must be placed needs it before. From each possibility some calls in flight, and some lost
-//! calls, are placed before the returning call, in every order that the model allows. Cost: up to
-//! 2^w·s possibilities for w calls in flight and s states, each with w steps of the model.
+//! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another operation that must
+//! be placed requires it. From each possibility, some calls in flight and some lost calls are placed before the
+//! returning call, in every order that the model allows. Cost: up to 2^w·s possibilities for w calls in flight and s
+//! states, each with w model steps.
 //!
-//! Work is done in [`CHUNK`]s that do not depend on each other, so the result is the same on one thread and on
-//! several.
+//! The work is divided into [`CHUNK`]s that do not depend on each other, so the result does not depend on the number of
+//! threads.
 
 use std::sync::Arc;
 use unpause_ordered::sort_by_key;
@@ -16,7 +17,7 @@ use crate::model::Model;
 use crate::parallel::until_first;
 use crate::verdict::Limit;
 
-/// The number of possibilities stepped together, so that a possibility reached from several of them is handled
+/// The number of possibilities in a chunk. A possibility reached from several members of a chunk is processed only
 /// once.
 pub(super) const CHUNK: usize = 64;
 
@@ -24,18 +25,18 @@ pub(super) const CHUNK: usize = 64;
 pub(super) struct Returning<'a, M: Model> {
     pub(super) slot: usize,
     pub(super) ret: &'a M::Ret,
-    /// True if it leaves every state as it is.
+    /// True if the call leaves every state unchanged.
     pub(super) observes: bool,
-    /// The maximum number of possibilities that a closure may reach, and of bytes that they may take.
+    /// The maximum number of possibilities that a closure may reach. `memory` is the maximum number of their bytes.
     pub(super) limit: usize,
     pub(super) memory: usize,
 }
 
 /// The result of a chunk.
 pub(super) enum Closed<M: Model> {
-    /// These possibilities, in all of which the call is placed.
+    /// The possibilities left, with the call placed in all of them.
     Remaining(Vec<Possibility<M>>),
-    /// No possibility. These got furthest, longest first.
+    /// No possibility is left. The field has the longest possibilities reached, longest first.
     Nothing(Vec<Possibility<M>>),
     /// The limit on possibilities or on memory was exceeded.
     TooMany(Limit),
@@ -44,28 +45,28 @@ pub(super) enum Closed<M: Model> {
 /// The cost of a closure.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Work {
-    /// The possibilities reached.
+    /// The number of possibilities reached.
     pub(super) visited: u64,
-    /// The attempts to place one more call.
+    /// The number of attempts to place one more call.
     pub(super) moves: u64,
 }
 
-/// A closure, and its cost.
+/// A closure with its cost.
 pub(super) type ClosureOutcome<M> = (Closed<M>, Work);
 
-/// The maximum number of attempts to place one more call per event, for a limit on possibilities. Most attempts
-/// lead to a known possibility: with many calls in flight or lost, attempts dominate the time, not
+/// Returns the maximum number of attempts per event to place one more call, for a limit on possibilities. Most attempts
+/// lead to a known possibility. With many calls in flight or lost, the attempts therefore dominate the time, not the
 /// possibilities.
 pub(super) fn moves_max(limit: usize) -> u64 {
     const MOVES_EACH: u64 = 8;
-    MOVES_EACH * limit as u64
+    MOVES_EACH.saturating_mul(limit as u64)
 }
 
-/// The function that does the work: on this thread, or on the given number of threads.
+/// The function that computes the closures, on this thread or on the given number of threads.
 pub(super) type Stepper<M> =
     fn(&Window<M>, &[Possibility<M>], &Returning<'_, M>, usize) -> Vec<ClosureOutcome<M>>;
 
-/// Does the work on this thread.
+/// Computes the closures on this thread.
 pub(super) fn alone<M: Model>(
     window: &Window<M>,
     from: &[Possibility<M>],
@@ -75,7 +76,7 @@ pub(super) fn alone<M: Model>(
     from.chunks(CHUNK).map(|chunk| close(window, chunk, returning)).collect()
 }
 
-/// Does the work on up to `threads` threads, if there is enough for two.
+/// Computes the closures on up to `threads` threads, if there are at least two chunks.
 pub(super) fn shared<M>(
     window: &Window<M>,
     from: &[Possibility<M>],
@@ -92,6 +93,8 @@ where
         return alone(window, from, returning, 1);
     }
     until_first(chunks.len(), threads, None, || {
+        // A chunk that exceeds a limit decides the event. The chunks before it are complete, and the caller reads no
+        // later outcome.
         |number, _: &dyn Fn() -> bool| {
             let outcome = close(window, chunks[number], returning);
             let is_last = matches!(outcome.0, Closed::TooMany(_));
@@ -100,7 +103,7 @@ where
     })
 }
 
-/// The number of furthest possibilities shown.
+/// The maximum number of longest possibilities to show.
 pub(super) const SHOWN: usize = 4;
 
 pub(super) fn close<M: Model>(
@@ -118,12 +121,13 @@ pub(super) fn close<M: Model>(
             waiting.push(visited.added() - 1);
         }
         while let Some(number) = waiting.pop() {
-            // It is gone if one at least as good was found since.
+            // The possibility was removed if a possibility that covers it was found later.
             let Some(here) = visited.get(number) else { continue };
             let idle = window.idle_answers(here);
             here.state.successors(&call.op, Some(returning.ret), &mut successors);
             let fits = !successors.is_empty();
             for state in successors.drain(..) {
+                // The call ends here, so its recorded answers must not distinguish possibilities any longer.
                 let mut next = here.after(call.number, state, &idle);
                 next.places[returning.slot] = CallPlace::free();
                 left.add(next);
@@ -132,6 +136,7 @@ pub(super) fn close<M: Model>(
             if !(fits && returning.observes) {
                 let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
                 let moves = moves(window, here, &idle, returning.slot, room);
+                // Every slot and every kind of lost calls counts, because it can cost a model step even without a move.
                 tried += window.calls() as u64;
                 let Some(moves) = moves else {
                     return (Closed::TooMany(Limit::Memory), work(&visited, tried));
@@ -158,7 +163,7 @@ pub(super) fn close<M: Model>(
         return (Closed::Remaining(left.into_members().collect()), count);
     }
     let mut furthest: Vec<Possibility<M>> = visited.into_members().collect();
-    // Stable, so that the result depends only on the order of discovery.
+    // The sort is stable, so the result depends only on the order of discovery.
     sort_by_key(&mut furthest, |end| std::cmp::Reverse(end.length));
     furthest.truncate(SHOWN);
     (Closed::Nothing(furthest), count)
@@ -168,8 +173,8 @@ fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
     Work { visited: visited.added() as u64, moves }
 }
 
-/// The possibilities after placing one optional call: one in flight, or a lost one. `None` if they
-/// take more than this many bytes.
+/// Returns the possibilities after placing one optional call, which is in flight or lost. `None` if they need more than
+/// `room` bytes.
 fn moves<M: Model>(
     window: &Window<M>,
     here: &Possibility<M>,
@@ -185,7 +190,7 @@ fn moves<M: Model>(
             continue;
         }
         here.state.successors(&call.op, None, &mut successors);
-        // A call without effect is recorded when the state is left, see `Possibility::after`.
+        // A call without effect is recorded when the search leaves the state, see `Possibility::after`.
         for state in successors.drain(..).filter(|state| *state != here.state) {
             let answer = CallAnswer::new(&here.state, &call.op, &state);
             let mut next = here.after(call.number, state, idle);
@@ -198,6 +203,7 @@ fn moves<M: Model>(
     }
     for (kind, lost) in window.lost.iter().enumerate() {
         let Some(lost) = lost else { continue };
+        // The next unused call represents all equal lost calls. A lost call that changes nothing explains no result.
         let Some(number) = lost.numbers.get(here.used.of(kind)) else { continue };
         here.state.successors(&lost.op, None, &mut successors);
         for state in successors.drain(..).filter(|state| *state != here.state) {
@@ -209,13 +215,13 @@ fn moves<M: Model>(
             }
         }
     }
-    // The first is visited last, and moves that use lost calls only after the others, because they
-    // cover less. They are listed last, so they go to the bottom of the stack.
+    // The search is a stack, so reversed moves are visited in the order listed here. Moves that use lost calls come
+    // last, because they cover fewer possibilities.
     moves.reverse();
     Some(moves)
 }
 
-/// The call in a slot that is not free.
+/// Returns the call in an occupied slot.
 pub(super) fn call<M: Model>(window: &Window<M>, slot: usize) -> &InFlight<M::Op> {
     window.slots[slot].as_ref().expect("a call in flight has its slot until it ends")
 }

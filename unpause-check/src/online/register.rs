@@ -1,23 +1,25 @@
-//! Registers whose values are unique while they matter, in constant time per event.
+//! Registers with values that are unique as long as they matter, in constant time per event.
 //!
-//! The online form of the engine in `unique/register.rs` (Gibbons and Korach 1997, theorem 4.2). All calls on
-//! one value form a *cluster*: its writer and its readers. A swap that took effect joins the clusters of its two
-//! values into a *block*, during which the register holds these values without a break. A block has to come
-//! before another if its first return is earlier than the last invocation in the other. Two blocks that each
-//! have to come before the other are a contradiction, and there is no other contradiction between blocks.
+//! This is the online form of the engine in `unique/register.rs` (Gibbons and Korach 1997, theorem 4.2). All calls on
+//! one value form a *cluster*: the writer and the readers of the value. A swap that took effect joins the clusters of
+//! its two values into a *block*: the register holds these values one after another, without a break. A block must come
+//! before another block if its first return is earlier than the last invocation in the other. Two blocks contradict
+//! each other if each must come before the other; there is no other contradiction between blocks.
 //!
-//! Only a block that gets a later last invocation can begin to contradict another, so each return compares its
-//! block with the few blocks that returned first in between. A lost write costs one entry in a table, until its
+//! Only a block with a new, later last invocation can begin to contradict another block. So each return compares its
+//! block with the few blocks that had their first return in between. A lost write costs one entry in a table, until its
 //! value is read.
 //!
-//! A value is *over* if another block came after its block and returned before all open calls were invoked. No
-//! call can read it any more, so it is forgotten, and may be written again. At the first call that
-//! this engine does not handle, [`replay`](Register::replay) feeds the calls that still matter to
-//! the next engine. Such a call is a failed swap, or a write of a value that still matters.
+//! A value is *over* if another block came after its block and returned before all pending calls were invoked. No call
+//! can read such a value any more, so it is forgotten and may be written again. This engine does not handle failed
+//! swaps, nor writes of a value that still matters. At the first such call, [`replay`](Register::replay) feeds the
+//! calls that still matter to the next engine.
 
 use unpause_ordered::sort_by_key;
 mod blocks;
 mod evidence;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -29,34 +31,34 @@ pub(super) struct Register<M: Model> {
     blocks: Blocks<M>,
     /// The time of the last event. Events of this engine have the times 1, 2, and so on.
     now: u64,
-    /// The open calls, by slot.
+    /// The pending calls, by slot.
     slots: Vec<Option<OpenRegisterCall<M>>>,
     free: Vec<usize>,
-    /// Invocations in the order of their times, with their slots. Entries whose call has ended stay until they
-    /// are the first.
+    /// The invocations in the order of their times, with their slots. The entry of a call that has ended remains until
+    /// it is the first entry.
     invoked: VecDeque<(u64, usize)>,
 }
 
-/// A call that is open.
+/// A pending call.
 struct OpenRegisterCall<M: Model> {
     op: M::Op,
     number: u64,
     invoked: u64,
-    /// The cluster that it writes, or [`NONE`].
+    /// The cluster that the call writes, or [`NONE`].
     cluster: u32,
 }
 
-/// A call that is kept for a replay.
+/// A call kept for a replay.
 struct KeptCall<M: Model> {
     op: M::Op,
     ret: Option<M::Ret>,
     number: u64,
     invoked: u64,
-    /// `u64::MAX` while it is open, and for ever if it is lost.
+    /// The time of the return; `u64::MAX` while the call is pending, and forever if it is lost.
     returned: u64,
 }
 
-/// The reason why an event was refused.
+/// The reason why the engine refuses an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RegisterRefusal {
     /// No explanation is left.
@@ -65,9 +67,9 @@ pub(super) enum RegisterRefusal {
     NotMine,
 }
 
-/// An event of a call that still matters.
+/// An event of a call that still matters, for a replay.
 pub(super) enum Replayed<'a, M: Model> {
-    /// `slot` is the slot of an open call.
+    /// `slot` is the slot of a pending call; `None` if the call has ended.
     Invoke {
         op: &'a M::Op,
         number: u64,
@@ -83,7 +85,7 @@ pub(super) enum Replayed<'a, M: Model> {
 }
 
 impl<M: Model> Register<M> {
-    /// An engine for an object that begins as `initial`, if it is a register.
+    /// Creates an engine for an object that begins in state `initial`, if it is a register.
     pub(super) fn new(initial: &M) -> Option<Self> {
         let value = initial.register_value()?;
         Some(Register::of(Blocks::new(initial.clone(), value)))
@@ -105,6 +107,8 @@ impl<M: Model> Register<M> {
             _ => return Err(op),
         };
         if value.is_some_and(|value| self.blocks.has(value)) {
+            // The value may be over already: values are forgotten only from time to time, so try that before the
+            // refusal.
             self.forget();
             if value.is_some_and(|value| self.blocks.has(value)) {
                 return Err(op);
@@ -125,20 +129,30 @@ impl<M: Model> Register<M> {
         Ok(slot)
     }
 
-    /// Ends the call in `slot` with the result `ret`. A refused event does not change the replay.
+    /// Forgets the value that a write writes or a swap swaps in, although it may not be over.
+    fn forget_value_of(&mut self, op: &M::Op) {
+        if let Some(Action::Add(value) | Action::Swap(_, value)) = M::register_action(op, None) {
+            self.blocks.forget_mapping(value);
+        }
+    }
+
+    /// Ends the call in `slot` with the result `ret`. A refused event does not affect the replay.
     ///
     /// # Errors
     /// The reason why the event is refused.
     pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), RegisterRefusal> {
         let OpenRegisterCall { op, number, invoked, cluster } = open(&self.slots, slot);
         let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
+        // The time counts only when the event is accepted: after a refusal, the replay describes the moment before it.
         let returned = self.now + 1;
         match action {
             Action::Add(_) | Action::Swap(..) if *cluster != NONE => {
+                // The writer took effect even if no call observed its value, and so did the swaps that lead to it.
                 self.blocks.settle(*cluster)?;
                 self.blocks.wrote(*cluster, ret, returned)?;
             }
             Action::Peek(value) => {
+                // Without a cluster, the value was never written, or is over, or only failed calls wrote it.
                 let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
                 let (op, ret) = (op.clone(), Some(ret.clone()));
@@ -146,6 +160,7 @@ impl<M: Model> Register<M> {
                 self.blocks.read(cluster, call)?;
             }
             Action::Nothing => {}
+            // Usually a failed swap: which other value it saw is unknown.
             _ => return Err(RegisterRefusal::NotMine),
         }
         self.now = returned;
@@ -164,34 +179,35 @@ impl<M: Model> Register<M> {
         }
     }
 
-    /// The numbers of open calls, of lost calls that may take effect, of slots, and of calls kept.
+    /// Returns the numbers of pending calls, of lost calls that may take effect, of slots, and of calls kept.
     pub(super) fn sizes(&self) -> [usize; 4] {
         let slots = self.slots.len();
         let (lost, kept) = self.blocks.sizes();
         [slots - self.free.len(), lost, slots, kept]
     }
 
-    /// The number of slots.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The state that a replay starts from.
+    /// Returns the initial state of a replay.
     pub(super) fn start(&self) -> &M {
         self.blocks.start()
     }
 
-    /// The last operations before a replay, in the order of a linearization.
+    /// Returns the last operations before a replay, in the order of a linearization.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.blocks.forgotten()
     }
 
-    /// The events of the calls that still matter, in their order. An object that starts as
-    /// [`start`](Self::start) and takes them allows the same later events as this one.
+    /// Returns the events of the calls that still matter, in order. An object that starts in state
+    /// [`start`](Self::start) and processes these events allows the same later events as this object.
     pub(super) fn replay(&self) -> Vec<Replayed<'_, M>> {
         let open = self.slots.iter().enumerate();
         let open: Vec<(usize, &OpenRegisterCall<M>)> =
             open.filter_map(|(slot, open)| Some((slot, open.as_ref()?))).collect();
+        // The times are doubled, so that the loss of a call fits between its invocation and the next event.
         let mut events: Vec<(u64, Replayed<'_, M>)> = Vec::new();
         for (slot, OpenRegisterCall { op, number, invoked, .. }) in &open {
             let slot = Some(*slot);
@@ -206,6 +222,7 @@ impl<M: Model> Register<M> {
             events.push((2 * invoked, Replayed::Invoke { op, number, slot: None }));
             events.push(match ret {
                 Some(ret) => (2 * returned, Replayed::Return { number, ret }),
+                // A loss may be replayed at once, because it says nothing about the time of the effect.
                 None => (2 * invoked + 1, Replayed::Lost { number }),
             });
         }
@@ -217,6 +234,7 @@ impl<M: Model> Register<M> {
         self.free.push(slot);
         let open = self.slots[slot].take().expect("a call in flight has its slot until it ends");
         while let Some((invoked, slot)) = self.invoked.front() {
+            // The slot may have been reused, so the time must match too.
             if self.slots[*slot].as_ref().is_some_and(|open| open.invoked == *invoked) {
                 break;
             }
@@ -225,14 +243,15 @@ impl<M: Model> Register<M> {
         open
     }
 
-    /// Forgets values that are over.
+    /// Forgets the values that are over.
     fn forget(&mut self) {
+        // Without a pending call, every later call is invoked after the last event.
         let oldest = self.invoked.front().map_or(self.now + 1, |(invoked, _)| *invoked);
         self.blocks.forget(oldest);
     }
 }
 
-/// The call in a slot that is not free.
+/// Returns the call in an occupied slot.
 fn open<M: Model>(slots: &[Option<OpenRegisterCall<M>>], slot: usize) -> &OpenRegisterCall<M> {
     slots[slot].as_ref().expect("a call in flight has its slot until it ends")
 }

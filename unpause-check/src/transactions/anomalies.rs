@@ -1,4 +1,4 @@
-//! The levels of isolation, and the anomalies that rule them out.
+//! The isolation levels, and the anomalies that rule them out.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use super::cycles::CycleEdge;
 use super::graph::{EdgeKind, NONE};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// A level of isolation: each level allows less than the previous one.
+/// An isolation level. Each level allows fewer anomalies than the previous level.
 ///
-/// The first three are Adya's (1999), interpreted as by Elle (Kingsbury and Alvaro 2020): a level
-/// is the absence of its anomalies. From snapshot isolation on, this is equivalent to the existence
-/// of an order of the transactions that explains all results.
+/// The definitions follow Elle (Kingsbury and Alvaro 2020), which interprets the levels of Adya (1999): a level is the
+/// absence of its anomalies. From snapshot isolation on, this is equivalent to the existence of a transaction order
+/// that explains all results.
 ///
 /// ```
 /// use unpause_check::transactions::Level;
@@ -19,27 +19,27 @@ use crate::verdict::{Anomaly, Edge, Evidence};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
-    /// PL-1: writes of two transactions are not mixed. No `G0`, no garbage, no duplicates.
+    /// PL-1: the writes of two transactions are not interleaved. No `G0`, no garbage, no duplicates.
     ReadUncommitted,
-    /// PL-2: also, only committed and final states are read. No `G1a`, `G1b`, `G1c`, `dirty update` or
+    /// PL-2: in addition, transactions read only committed and final states. No `G1a`, `G1b`, `G1c`, `dirty update` or
     /// `incompatible order`.
     ReadCommitted,
-    /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016): a transaction reads from
-    /// the state at some moment before its commit, and no other transaction commits a write to a key that it
-    /// writes between the two. No `internal`, `lost update`, `G-single`, `G-nonadjacent`. The moment may be
-    /// long past: real time and sessions do not matter.
+    /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016). A transaction reads from a
+    /// snapshot, which is the state at some moment before its commit. Between the snapshot and the commit, no other
+    /// transaction commits a write to a key that this transaction writes. No `internal`, `lost update`, `G-single`,
+    /// `G-nonadjacent`. The snapshot may be arbitrarily old: real time and sessions do not matter.
     SnapshotIsolation,
-    /// PL-3: there is a serial order that explains all results. No `G2-item`. There are no reads by predicate
-    /// here, so PL-2.99, repeatable read, is the same.
+    /// PL-3: some serial order explains all results. No `G2-item`. These workloads have no reads by predicate, so
+    /// PL-2.99 (repeatable read) is the same level.
     Serializable,
-    /// Serializable in an order that keeps the order of the transactions of each client.
+    /// Serializable in an order that keeps the transaction order of each client.
     StrongSessionSerializable,
-    /// Serializable in an order that respects real time: linearizable, with transactions as operations.
+    /// Serializable in an order that respects real time, which is linearizability with transactions as operations.
     StrictSerializable,
 }
 
 impl Level {
-    /// All levels, the weakest first.
+    /// All levels, from weakest to strongest.
     pub const ALL: [Level; 6] = [
         Level::ReadUncommitted,
         Level::ReadCommitted,
@@ -63,21 +63,21 @@ impl fmt::Display for Level {
     }
 }
 
-/// An anomaly, and the levels that do not allow it.
+/// An anomaly, and the levels that it rules out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IsolationAnomaly {
-    /// The weakest level that rules it out; all stronger ones do too.
+    /// The weakest level that the anomaly rules out; it also rules out all stronger levels.
     pub rules_out: Level,
-    /// Its name, the explanation, and the edges of the cycle if it is one.
+    /// The name of the anomaly, its explanation, and the edges of the cycle, if it is a cycle.
     pub anomaly: Anomaly,
-    /// Its transactions, by index.
+    /// The transactions of the anomaly, by index.
     pub part: Vec<usize>,
-    /// The transaction that completes it.
+    /// The transaction that completes the anomaly.
     pub misfit: usize,
 }
 
 impl IsolationAnomaly {
-    /// The evidence of a verdict for this anomaly.
+    /// Returns the evidence of a violated verdict for this anomaly.
     pub(super) fn evidence(self, engine: &str) -> Evidence {
         Evidence {
             engine: engine.to_owned(),
@@ -109,27 +109,27 @@ impl IsolationAnomaly {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomalies {
-    /// The anomalies; first the anomalies that rule out the weakest levels. These are a shortest
-    /// cycle of each class in each strongly connected component (the shortest one found, in a very
-    /// large component), and one other anomaly for each transaction and key, up to some hundred.
+    /// The anomalies, sorted by the level that they rule out, weakest first. For each class and each strongly connected
+    /// component, they contain a shortest cycle (in a very large component, the shortest cycle found). They also
+    /// contain one other anomaly for each transaction and key, up to a few hundred.
     pub findings: Vec<IsolationAnomaly>,
 }
 
 impl Anomalies {
-    /// The weakest level that was ruled out.
+    /// Returns the weakest level that was ruled out.
     pub fn weakest(&self) -> Option<Level> {
         self.findings.iter().map(|finding| finding.rules_out).min()
     }
 
-    /// All levels that were ruled out: the weakest one and those above it.
+    /// Returns all levels that were ruled out: the weakest such level and all stronger levels.
     pub fn ruled_out(&self) -> &'static [Level] {
         let from = self.weakest().map_or(Level::ALL.len(), |level| level as usize);
         const ALL: &[Level] = &Level::ALL;
         &ALL[from..]
     }
 
-    /// Returns the worst anomaly that rules out `level`, if any: among the anomalies of the weakest
-    /// level, one with the fewest transactions.
+    /// Returns the worst anomaly that rules out `level`, if any. This is the anomaly that rules out the weakest level;
+    /// among several, it has the fewest transactions.
     pub(super) fn worst(self, level: Level) -> Option<IsolationAnomaly> {
         let findings = self.findings.into_iter();
         let ruling = findings.filter(|finding| finding.rules_out <= level);
@@ -137,25 +137,25 @@ impl Anomalies {
     }
 }
 
-/// The names of operations in the texts of evidence.
+/// The names of keys, values and clients in the texts of evidence.
 pub(super) trait OperationNames {
     fn key_of(&self, write: u32) -> String;
     fn value_of(&self, write: u32) -> String;
     fn client_of(&self, transaction: u32) -> u32;
 }
 
-/// The terms of a workload for its operations.
+/// The terms that a workload uses for its operations.
 #[derive(Clone, Copy)]
 pub(super) struct WorkloadTerms<'a> {
     pub(super) names: &'a dyn OperationNames,
-    /// `appended` or `wrote`.
+    /// The verb for a write: `appended` or `wrote`.
     pub(super) wrote: &'static str,
-    /// True if a read shows all versions up to its own, so that the order of versions is observed and not
+    /// True if a read shows all versions up to the version read, so that the version order is observed and not
     /// inferred.
     pub(super) shows_all: bool,
 }
 
-/// The reason for an edge of the graph.
+/// Returns the reason for an edge of the graph.
 pub(super) fn why(words: WorkloadTerms<'_>, step: &CycleEdge) -> String {
     let (from, to, wrote) = (step.from, step.to, words.wrote);
     let key = || words.names.key_of(if step.after == NONE { step.before } else { step.after });
@@ -204,7 +204,7 @@ pub(super) fn why(words: WorkloadTerms<'_>, step: &CycleEdge) -> String {
     }
 }
 
-/// A cycle as an anomaly.
+/// Creates the anomaly for a cycle.
 pub(super) fn cycle(
     words: WorkloadTerms<'_>,
     name: &str,
@@ -225,7 +225,7 @@ pub(super) fn cycle(
     );
     let mut part: Vec<usize> = edges.iter().map(|edge| edge.from).collect();
     part.sort_unstable();
-    // The last step closes the cycle: it leads back to the start of the first one.
+    // The last step closes the cycle, because it leads back to the start of the first step.
     let misfit = edges.last().expect("a cycle has edges").from;
     IsolationAnomaly {
         rules_out,
@@ -235,7 +235,7 @@ pub(super) fn cycle(
     }
 }
 
-/// An anomaly that is no cycle. The last transaction completes it.
+/// Creates an anomaly that is not a cycle. The last of the transactions completes the anomaly.
 pub(super) fn direct(
     name: &str,
     rules_out: Level,
@@ -250,7 +250,41 @@ pub(super) fn direct(
     IsolationAnomaly { rules_out, anomaly, part, misfit }
 }
 
-/// The evidence that no order exists, after a search through all of them.
+/// The maximum number of anomalies to keep for each level, besides cycles.
+const DIRECT_MAX: usize = 256;
+
+/// Anomalies that need no graph.
+///
+/// Each level has room of its own. Otherwise many anomalies that a level allows, such as lost updates, would leave no
+/// room for a later anomaly that the level forbids, and the verdict would be wrong.
+#[derive(Default)]
+pub(super) struct DirectAnomalies {
+    found: Vec<IsolationAnomaly>,
+    /// The number of anomalies of each level, in the order of [`Level::ALL`].
+    counts: [usize; Level::ALL.len()],
+}
+
+impl DirectAnomalies {
+    /// Returns `true` if another anomaly of this level is kept.
+    pub(super) fn has_room(&self, level: Level) -> bool {
+        self.counts[level as usize] < DIRECT_MAX
+    }
+
+    /// Adds an anomaly, if its level has room.
+    pub(super) fn note(&mut self, anomaly: IsolationAnomaly) {
+        if self.has_room(anomaly.rules_out) {
+            self.counts[anomaly.rules_out as usize] += 1;
+            self.found.push(anomaly);
+        }
+    }
+
+    /// Returns the kept anomalies, in the order in which they were added.
+    pub(super) fn all(&self) -> Vec<IsolationAnomaly> {
+        self.found.clone()
+    }
+}
+
+/// Returns the evidence that no order exists, after a search that tried all orders.
 pub(super) fn no_order(level: Level, engine: &str, longest: Vec<u32>, misfit: u32) -> Evidence {
     let (name, what) = match level {
         Level::SnapshotIsolation => ("no snapshot order", "order of snapshots and commits"),

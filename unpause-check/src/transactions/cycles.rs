@@ -1,14 +1,14 @@
-//! Cycles in the graph of dependencies: their classes, and a short one of each.
+//! Cycles in the dependency graph: their classes, and a short cycle of each class.
 //!
-//! Components decide, exactly and in linear time, if there is a cycle of a class. The search for a short one to
-//! show is breadth-first from each transaction of a component; in a large component it ends after a fixed
-//! amount of work with the shortest found so far.
+//! Strongly connected components decide, exactly and in linear time, if a class has a cycle. The search for a short
+//! cycle to show is breadth-first from each transaction of a component. In a large component it ends after a fixed
+//! amount of work and returns the shortest cycle found by then.
 
 use super::anomalies::Level;
 use super::graph::{EdgeKind, EdgeKinds, Graph, NONE};
 use crate::limits::Meter;
 
-/// An edge between transactions: one link, or several over helpers.
+/// An edge between transactions: one link, or several links through helpers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CycleEdge {
     pub(crate) from: u32,
@@ -18,12 +18,12 @@ pub(crate) struct CycleEdge {
     pub(crate) after: u32,
 }
 
-/// A class of cycles. The search starts from an edge of the kinds `first`, the others are of the kinds `rest`.
+/// A class of cycles. The search starts from an edge of the kinds `first`; all other edges have the kinds `rest`.
 struct Class {
     name: &'static str,
     first: EdgeKinds,
     rest: EdgeKinds,
-    /// True if two `rw` edges may follow one another.
+    /// True if two consecutive `rw` edges are allowed.
     adjacent: bool,
     level: Level,
 }
@@ -35,7 +35,7 @@ const fn class(name: &'static str, first: EdgeKinds, rest: EdgeKinds, level: Lev
     Class { name, first, rest, adjacent: true, level }
 }
 
-/// From the worst to the mildest (Adya 1999; Elle 2020, section 4).
+/// The classes, from the worst to the mildest (Adya 1999; Elle 2020, section 4).
 const CLASSES: &[Class] = &[
     class("G0", EdgeKinds::WW, EdgeKinds::WW, Level::ReadUncommitted),
     class("G1c", EdgeKinds::WR, DATA, Level::ReadCommitted),
@@ -47,7 +47,7 @@ const CLASSES: &[Class] = &[
     class("G2-item", EdgeKinds::RW, ALL, Level::Serializable),
 ];
 
-/// The classes with an edge of time, from the mildest condition on the rest.
+/// The classes with an edge of time; the condition on the other edges becomes milder from row to row.
 const TIMED: &[(EdgeKinds, EdgeKinds)] = &[
     (EdgeKinds::WW, EdgeKinds::WW),
     (EdgeKinds::WW.and(EdgeKinds::WR), DATA),
@@ -55,8 +55,7 @@ const TIMED: &[(EdgeKinds, EdgeKinds)] = &[
     (EdgeKinds::RW, ALL),
 ];
 
-/// The kinds of edges that must be without a cycle at a level; [`Graph::points`] decides for snapshot
-/// isolation.
+/// Returns the kinds of edges that must not form a cycle at a level. For snapshot isolation, [`Graph::points`] decides.
 pub(super) fn kinds(level: Level) -> EdgeKinds {
     match level {
         Level::ReadUncommitted => EdgeKinds::WW,
@@ -77,8 +76,8 @@ pub(super) fn tangled(graph: &Graph, level: Level) -> bool {
     }
 }
 
-/// A short cycle of each class in each component, with its name and the weakest level that rules it out, up to
-/// `level`. At least one if there is a cycle that `level` does not allow, unless the meter is over then.
+/// Returns a short cycle of each class in each component, with its name and the weakest level that it rules out, up to
+/// `level`. Returns at least one cycle if the graph has a cycle that `level` does not allow, unless the meter is over.
 pub(super) fn find(
     graph: &Graph,
     level: Level,
@@ -101,23 +100,23 @@ pub(super) fn find(
         }
         for (first, rest) in TIMED {
             let with = rest.and(kind);
-            // If `rw` edges are counted, the search starts from them and finds the edge of time.
+            // If `rw` edges are allowed, the search starts from an `rw` edge and finds the edge of time.
             let first = if first.has(EdgeKind::Rw) { *first } else { kind };
             finder.class(&class("", first, with, timed), &mut found);
         }
-        // Every remaining cycle has an edge of time.
+        // Each of the remaining cycles has an edge of time.
         if !found.iter().any(|(_, rules_out, _)| *rules_out <= timed) {
             finder.class(&class("", kind, ALL.and(kind), timed), &mut found);
         }
     }
     if found.is_empty() {
-        // All bounded searches failed: search from any edge of a cycle.
+        // All bounded searches failed, so search from any edge of a cycle.
         finder.class(&class("", kinds(level), kinds(level), level), &mut found);
     }
     found
 }
 
-/// A short cycle of edges of any kind, for other checkers that compare things by a graph.
+/// Returns a short cycle of edges of any kind, for other checkers that use a graph.
 pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<CycleEdge>> {
     let all = kinds(Level::StrictSerializable);
     let mut found = Vec::new();
@@ -128,18 +127,18 @@ pub(crate) fn shortest_cycle(graph: &Graph) -> Option<Vec<CycleEdge>> {
     found.into_iter().map(|(_, _, steps)| steps).min_by_key(Vec::len)
 }
 
-/// The number of components of a class that are shown.
+/// The maximum number of components to show per class. Components without a cycle of the class do not count.
 const KNOTS_MAX: usize = 32;
 
-/// The number of links followed for one component and class before the search returns the best so far.
+/// The maximum number of links to follow for one component and class. The search then returns the best cycle found.
 const WORK_MAX: usize = 2_000_000;
 
 struct Finder<'g, 'm, 'b> {
     graph: &'g Graph,
     meter: &'m mut Meter<'b>,
-    // For each node and bit: the last search that visited it, and the step that led there. The bit
-    // of a transaction is set if the last edge was `rw` and that matters; a helper is entered from
-    // two transactions at most, since one alone could only be led back to itself.
+    // For each node and bit: the last search that visited it, and the step that led there. The bit of a transaction is
+    // set if the last edge was `rw` and the class restricts such edges. A helper is entered from at most two
+    // transactions: two are needed because a helper may only lead back to the transaction from which it was entered.
     seen: Vec<u32>,
     parent: Vec<(u32, CycleEdge)>,
     origin: Vec<u32>,
@@ -165,7 +164,11 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
 
     fn class(&mut self, class: &Class, found: &mut Vec<(String, Level, Vec<CycleEdge>)>) {
         let components = self.graph.components(class.first.and(class.rest));
-        for knot in components.knots.iter().take(KNOTS_MAX) {
+        let mut shown = 0;
+        for knot in &components.knots {
+            if shown == KNOTS_MAX {
+                break;
+            }
             self.work = 0;
             let mut best: Option<Vec<CycleEdge>> = None;
             for source in knot {
@@ -175,7 +178,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
                         best = Some(steps);
                     }
                 }
-                // Following a link costs a fraction of a step of a model.
+                // Following a link costs a fraction of a model step.
                 if !self.meter.work((self.work - before) as u32 / 8 + 1) {
                     break;
                 }
@@ -185,6 +188,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
                 }
             }
             if let Some(steps) = best {
+                shown += 1;
                 let (name, rules_out) = name(&steps);
                 let known = found.iter().any(|(_, _, other)| same(other, &steps));
                 if !known && (class.name.is_empty() || class.name == name) {
@@ -194,10 +198,10 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         }
     }
 
-    /// The shortest cycle of the class from `source` that stays in its component.
+    /// Returns the shortest cycle of the class that starts at `source` and stays in its component.
     ///
-    /// A breadth-first search over states: a transaction, with a flag for `rw` as the last edge if that
-    /// matters.
+    /// The search is breadth-first over states. A state is a transaction and, if the class restricts `rw` edges, a flag
+    /// for `rw` as the last edge.
     fn shortest_from(&mut self, source: u32, class: &Class, of: &[u32]) -> Option<Vec<CycleEdge>> {
         self.search += 1;
         let mut level = vec![2 * source];
@@ -208,7 +212,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
             for state in level {
                 self.leave(state, allowed, class, of, &mut steps);
                 for step in steps.drain(..) {
-                    // The cycle begins with `rw`, so it must not end with it.
+                    // The cycle begins with `rw`, so it must not end with `rw`.
                     let closes = class.adjacent || step.kind != EdgeKind::Rw;
                     if step.to == source && step.from != source && closes {
                         return Some(self.path(state, step));
@@ -228,8 +232,8 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         None
     }
 
-    /// The edges of these kinds from a state to transactions of its component, in the order of their links. A path
-    /// over helpers is one edge, with the kind of the link by which it enters the first helper.
+    /// Collects the edges of the kinds `allowed` from a state to transactions of its component, in link order. A path
+    /// through helpers is one edge, with the kind of the link that enters the first helper.
     fn leave(
         &mut self,
         state: u32,
@@ -260,7 +264,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
         }
     }
 
-    /// Returns `true` if a search must enter a helper from this transaction.
+    /// Returns `true` if the search must enter a helper from this transaction.
     fn enter(&mut self, helper: u32, from: u32) -> bool {
         let state = 2 * helper as usize;
         if self.seen[state] != self.search {
@@ -288,7 +292,7 @@ impl<'g, 'm, 'b> Finder<'g, 'm, 'b> {
     }
 }
 
-/// Returns `true` if two cycles go through the same transactions.
+/// Returns `true` if two cycles contain the same transactions.
 fn same(a: &[CycleEdge], b: &[CycleEdge]) -> bool {
     let nodes = |steps: &[CycleEdge]| {
         let mut nodes: Vec<u32> = steps.iter().map(|step| step.from).collect();
@@ -298,7 +302,7 @@ fn same(a: &[CycleEdge], b: &[CycleEdge]) -> bool {
     a.len() == b.len() && nodes(a) == nodes(b)
 }
 
-/// The name of a cycle by its edges, and the weakest level that rules it out.
+/// Returns the name of a cycle, determined by its edges, and the weakest level that it rules out.
 fn name(steps: &[CycleEdge]) -> (String, Level) {
     let has = |kind| steps.iter().any(|step| step.kind == kind);
     let rw = steps.iter().filter(|step| step.kind == EdgeKind::Rw).count();

@@ -1,7 +1,7 @@
-//! Transactions that append to lists and read them: the workload that shows everything.
+//! Transactions that append to lists and read them. In this workload, reads reveal the order of all versions.
 //!
-//! The order of the versions of a key is its longest list; every other list read must be a prefix of it.
-//! Appends that were never read come after all appends that were, in any order.
+//! The version order of a key is its longest list that was read; every other list read must be a prefix of it. Appends
+//! that were never read come after all appends that were read, in any order.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -19,26 +19,26 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 
 /// Checks that a history of transactions on lists satisfies `level`.
 ///
-/// An aborted transaction must not be seen. A transaction that never returned counts as committed if one of its
-/// appends was read, and as never run otherwise.
+/// No transaction may read the appends of an aborted transaction. A transaction that never returned counts as committed
+/// if one of its appends was read, and is ignored otherwise.
 ///
 /// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all committed
-/// transactions, and it was executed; for weaker levels it is present if the history happens to be
-/// serializable. Violated: the [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out,
-/// with its cycle if it is one; [`list_append_anomalies`] returns all. Unknown: only at
-/// [`Level::SnapshotIsolation`], if the history is not serializable, several appends to one key were never
-/// read, and `budget` does not suffice to try their orders.
+/// transactions, verified by execution. For weaker levels, the order is present only if the history happens to be
+/// serializable. Violated: the [`Anomaly`](crate::verdict::Anomaly) that rules out the weakest level, with its cycle if
+/// it is a cycle; [`list_append_anomalies`] returns all anomalies. Unknown: only at [`Level::SnapshotIsolation`], if
+/// the history is not serializable, several appends to one key were never read, and `budget` does not suffice to try
+/// their orders.
 ///
 /// # Errors
-/// [`Unusable`] if a value is appended to a key twice, if a transaction does not return after its
-/// invocation or has too many or too few results, or if two events share a time.
+/// [`Unusable`] if a value is appended to a key twice, or if two events have the same time. Also if a transaction
+/// returns no later than its invocation, or has the wrong number of results.
 ///
 /// # Panics
-/// On 2^30 transactions or more.
+/// If the history has 2^30 transactions or more.
 ///
 /// # Cost
-/// O(n log n) for n events to sort, and O(r) for r elements of lists read; all else is linear. 10^5
-/// transactions take some tenths of a second.
+/// O(n log n) to sort n events, and O(r) for r list elements read; everything else is linear. 10^5 transactions take a
+/// few tenths of a second.
 ///
 /// ```
 /// use unpause_check::{transactions::{list_append, Level, ListCall::*, TransactionOutcome::*}, Budget};
@@ -77,7 +77,7 @@ where
     let lists = Lists::new(history)?;
     let graph = lists.draft(level, false).finish();
     let components = graph.components(cycles::kinds(level.max(Level::Serializable)));
-    // Without a cycle there is none of any class, so no class is searched.
+    // A graph without any cycle has no cycle of a class, so the classes need no search.
     let mut meter = Meter::new(budget);
     let found = match components.knots.is_empty() {
         true => lists.with_other_anomalies(Vec::new()),
@@ -101,7 +101,7 @@ where
             let order = Some(order.into_iter().map(|t| t as usize).collect());
             return Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }));
         }
-        // Only weaker levels get here: an anomaly that they allow keeps the order from executing.
+        // Only weaker levels reach this point, if an anomaly that they allow prevents the execution of the order.
         assert!(level < Level::Serializable, "no cycle and no anomaly, and yet no order");
     }
     if level == Level::SnapshotIsolation {
@@ -120,12 +120,12 @@ where
     Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order: None }))
 }
 
-/// All anomalies of a history of transactions on lists, and so all levels that it rules out.
+/// Returns all anomalies of a transaction history on lists, and thus all levels that they rule out.
 ///
-/// A level that is not ruled out here may still be violated: check it with [`list_append`].
+/// The history may still violate a level that is not ruled out: check that level with [`list_append`].
 ///
 /// # Errors
-/// The same as for [`list_append`].
+/// The errors of [`list_append`].
 ///
 /// ```
 /// use unpause_check::transactions::{list_append_anomalies, Level, ListCall::*, TransactionOutcome::*};
@@ -167,7 +167,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// The graph. With `strict`, only appends of transactions that surely committed count.
+    /// Creates the graph. With `strict`, only appends of transactions that are known to have committed count.
     fn draft(&self, level: Level, strict: bool) -> GraphDraft {
         let ledger = &self.ledger;
         let mut draft = GraphDraft::new(ledger.len());
@@ -190,8 +190,8 @@ where
                 }
                 last = write;
             }
-            // The order of appends that were never read is free, so they have no edges between
-            // them; a helper represents all of them as successors of the reads of the whole list.
+            // The order of appends that were never read is free, so they have no edges between them. A helper
+            // represents all of them as successors of the reads of the whole list.
             let unseen: Vec<u32> = versions.unseen.iter().copied().filter(|w| counts(*w)).collect();
             if !unseen.is_empty() {
                 ends[key] = draft.helper();
@@ -234,7 +234,7 @@ where
         draft
     }
 
-    /// Returns only some of them if the meter is over then.
+    /// Returns the anomalies; only some of them if the meter is over.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut cycles = Vec::new();
         if level > Level::ReadUncommitted {
@@ -252,12 +252,12 @@ where
         Anomalies { findings }
     }
 
-    /// These cycles, and the other anomalies.
+    /// Returns these cycles together with the other anomalies.
     ///
-    /// A read shows that a transaction without a return committed only if reads return committed data, so
-    /// anomalies that use its appends rule out nothing weaker.
+    /// A read shows that a transaction without a return committed only if reads return committed data. So anomalies
+    /// that use such a transaction's appends cannot rule out weaker levels than read committed.
     fn with_other_anomalies(&self, cycles: Vec<(String, Level, Vec<CycleEdge>)>) -> Anomalies {
-        let mut findings = self.direct.clone();
+        let mut findings = self.direct.all();
         for (name, rules_out, steps) in cycles {
             findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
@@ -271,8 +271,8 @@ where
         Anomalies { findings }
     }
 
-    /// Runs the transactions one after the other. A list is a prefix of the longest one read, followed by
-    /// appends that were never read.
+    /// Runs the transactions one after another. Returns `true` if every read returns the current list. A current list
+    /// is a prefix of the longest list read, followed by appends that were never read.
     fn executes(&self, order: &[u32]) -> bool {
         let mut lists = vec![(0, true); self.keys.len()];
         order.iter().all(|transaction| {
@@ -293,7 +293,7 @@ where
         })
     }
 
-    /// The input of the search for snapshots.
+    /// Returns the input of the search for snapshots.
     fn problem(&self) -> OrderProblem {
         let (ledger, count) = (&self.ledger, self.ledger.len());
         let writes = ledger.writes.len() as u32;

@@ -1,39 +1,37 @@
-//! The order of versions of each list, and the anomalies of single reads and transactions.
+//! The version order of each list, and the anomalies of single reads and transactions.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::anomalies::{IsolationAnomaly, Level, direct};
+use super::anomalies::{DirectAnomalies, IsolationAnomaly, Level, direct};
 use super::graph::NONE;
 use super::ledger::{Ledger, TransactionFate, TransactionItem, Unusable};
 use super::{ListCall, ListTransaction};
 use crate::hash::Table;
 
-/// The number of anomalies other than cycles that are reported.
-const DIRECT_MAX: usize = 256;
-
-/// A history, and the order of versions of each key.
+/// A history, and the version order of each key.
 pub(super) struct Lists<'h, K, V> {
     pub(super) ledger: Ledger<'h, K, V, Vec<V>>,
     pub(super) keys: Vec<Versions<'h, V>>,
     /// The position of each write in the longest list of its key, or [`NONE`].
     pub(super) place: Vec<u32>,
-    pub(super) direct: Vec<IsolationAnomaly>,
-    /// The reads that go into the graph: transaction, key, length of the list.
+    pub(super) direct: DirectAnomalies,
+    /// The reads that the graph contains: transaction, key, list length.
     pub(super) reads: Vec<(u32, u32, u32)>,
 }
 
 /// The versions of one key.
 pub(super) struct Versions<'h, V> {
     pub(super) longest: &'h [V],
-    /// The first transaction that read it.
+    /// The first transaction that read the longest list.
     reader: u32,
-    /// For each element its write, if the transaction took effect and the element is there once.
+    /// For each element, its write, if the transaction took effect and the element occurs once.
     pub(super) writes: Vec<u32>,
-    /// `last[n]` is the last write among the first n elements, `next[n]` the first of the others.
+    /// `last[n]` is the last write among the first n elements; `next[n]` is the first write among
+    /// the remaining elements.
     pub(super) last: Vec<u32>,
     pub(super) next: Vec<u32>,
-    /// Writes of transactions that took effect, but were never read.
+    /// Writes that were never read, of transactions that took effect.
     pub(super) unseen: Vec<u32>,
 }
 
@@ -48,8 +46,13 @@ where
             ListCall::Read(key) => (key, None),
         })?;
         let place = vec![NONE; ledger.writes.len()];
-        let mut lists =
-            Lists { ledger, keys: Vec::new(), place, direct: Vec::new(), reads: Vec::new() };
+        let mut lists = Lists {
+            ledger,
+            keys: Vec::new(),
+            place,
+            direct: DirectAnomalies::default(),
+            reads: Vec::new(),
+        };
         lists.find_longest();
         let unfit = lists.find_incompatible();
         lists.number_versions();
@@ -83,11 +86,13 @@ where
             .collect();
     }
 
-    /// The reads (by transaction and key) that are not a prefix of the longest list.
+    /// Returns the reads (by transaction and key) that are not a prefix of the longest list, and
+    /// records an anomaly for each.
     fn find_incompatible(&mut self) -> Table<(u32, u32), ()> {
         let mut unfit = Table::default();
         let mut seen: Vec<u32> = Vec::new();
-        let mut found = Vec::new();
+        let mut found = DirectAnomalies::default();
+        let level = Level::ReadCommitted;
         for transaction in self.ledger.committed() {
             for item in self.ledger.items(transaction) {
                 let TransactionItem::Read(key, list) = item else { continue };
@@ -96,7 +101,7 @@ where
                     continue;
                 }
                 seen.extend(list.iter().filter_map(|value| self.ledger.write(*key, value)));
-                if unfit.insert((transaction, *key), ()).is_none() && found.len() < DIRECT_MAX {
+                if unfit.insert((transaction, *key), ()).is_none() && found.has_room(level) {
                     let at = list.iter().zip(*longest).take_while(|(a, b)| a == b).count();
                     let text = format!(
                         "T{reader} and T{transaction} read lists of {key} of which neither is the \
@@ -106,11 +111,11 @@ where
                         key = self.ledger.key_text(*key),
                     );
                     let part = [*reader, transaction];
-                    found.push(direct("incompatible order", Level::ReadCommitted, &part, text));
+                    found.note(direct("incompatible order", level, &part, text));
                 }
             }
         }
-        self.direct.append(&mut found);
+        self.direct = found;
         seen.into_iter().for_each(|write| self.ledger.mark_read(write));
         unfit
     }
@@ -135,7 +140,7 @@ where
                         aborted.then_some(("G1a", Level::ReadCommitted))
                     }
                 };
-                // An element with a fault gets no write: the order of versions skips it.
+                // An element with a fault gets no write, so the version order skips it.
                 let counted = fault.is_none().then_some(write).flatten().unwrap_or(NONE);
                 self.keys[key as usize].writes.push(counted);
                 if let Some((name, level)) = fault {
@@ -163,7 +168,7 @@ where
         }
     }
 
-    /// Records an anomaly of an element of the longest list.
+    /// Records an anomaly at an element of the longest list.
     fn note_element(&mut self, key: u32, at: usize, write: u32, name: &str, level: Level) {
         let Versions { longest, reader, .. } = self.keys[key as usize];
         let (value, text) = (&longest[at], self.ledger.key_text(key));
@@ -204,16 +209,14 @@ where
     }
 
     fn note(&mut self, finding: IsolationAnomaly) {
-        if self.direct.len() < DIRECT_MAX {
-            self.direct.push(finding);
-        }
+        self.direct.note(finding);
     }
 
-    /// Checks each transaction by itself, and collects the reads that give edges.
+    /// Checks each transaction separately, and collects the reads that add edges.
     fn judge_transactions(&mut self, unfit: &Table<(u32, u32), ()>) {
         let mut updates: Table<(u32, u32), u32> = Table::default();
-        // For the transaction at hand, by key: the last list read, and own appends with the number
-        // of appends made before that read.
+        // For the current transaction and each key: the last list read, its own appends, and the
+        // number of appends before that read.
         let mut own: Table<u32, ListEffects<'h, V>> = Table::default();
         for transaction in 0..self.ledger.len() as u32 {
             if !self.ledger.fate[transaction as usize].counts() {
@@ -316,7 +319,7 @@ where
         }
     }
 
-    /// The contradiction between a read and the earlier calls of its transaction.
+    /// Returns the contradiction between a read and the earlier calls of its transaction, if any.
     fn internal(
         &self,
         transaction: u32,
@@ -346,7 +349,8 @@ where
         })
     }
 
-    /// The version below the transaction's own appends in the first `count` elements.
+    /// Returns the last version among the first `count` elements that is below the transaction's
+    /// own appends.
     pub(super) fn base(&self, transaction: u32, key: u32, count: usize) -> u32 {
         let versions = &self.keys[key as usize];
         let mut at = count;
@@ -359,9 +363,9 @@ where
         }
     }
 
-    /// A later append of the same transaction to the same key.
+    /// Returns a later append of the same transaction to the same key, if any.
     pub(super) fn later_append(&self, write: u32) -> Option<u32> {
-        // Writes are numbered by transaction and then in order.
+        // Writes are numbered by transaction, then by their order in the transaction.
         let Write { key, transaction } = self.write(write);
         (write + 1..self.ledger.writes.len() as u32)
             .map(|later| (later, self.write(later)))
@@ -375,11 +379,12 @@ where
         Write { key: write.key, transaction: write.transaction }
     }
 
-    /// Two appends of a transaction to one key that are not in the list in their order.
+    /// Returns two appends of a transaction to one key that appear in the wrong order in the list,
+    /// if any.
     fn misplaced(&self, appends: &[u32]) -> Option<(u32, u32)> {
         appends.windows(2).map(|pair| (pair[0], pair[1])).find(|(first, second)| {
             let (first, second) = (self.place[*first as usize], self.place[*second as usize]);
-            // NONE is greater than every place: unread appends come last.
+            // `NONE` is greater than every position: appends that were never read come last.
             second != NONE && first > second
         })
     }
@@ -390,11 +395,12 @@ pub(super) struct Write {
     pub(super) transaction: u32,
 }
 
-/// The effects of a transaction on a key so far.
+/// The effects of a transaction on a key up to the current call.
 struct ListEffects<'h, V> {
     /// The last list read, and the number of appends before that read.
     read: Option<(&'h [V], usize)>,
-    /// The same of the first read that gives edges, with the length of the list.
+    /// For the first read that adds edges: the list length, and the number of appends before that
+    /// read.
     first: Option<(usize, usize)>,
     base: Option<u32>,
     appends: Vec<u32>,

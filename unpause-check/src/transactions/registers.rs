@@ -1,12 +1,11 @@
-//! The versions of each register, their readers, and the known part of their order.
+//! The versions of each register, their readers, and the known part of the version order.
 //!
-//! A version has the number of its write; after all writes, each key has one more number for its
-//! initial state.
+//! A version has the number of its write. The numbers after all writes are the initial states, one for each key.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::anomalies::{IsolationAnomaly, Level, direct};
+use super::anomalies::{DirectAnomalies, IsolationAnomaly, Level, direct};
 use super::graph::NONE;
 use super::ledger::{Ledger, TransactionFate, TransactionItem, Unusable};
 use super::order::OrderProblem;
@@ -14,29 +13,26 @@ use super::{RegisterCall, RegisterTransaction};
 use crate::hash::Table;
 use crate::limits::Meter;
 
-/// The number of anomalies other than cycles that are reported.
-const DIRECT_MAX: usize = 256;
-
 /// A history of transactions on registers.
 pub(super) struct Registers<'h, K, V> {
     pub(super) ledger: Ledger<'h, K, V, Option<V>>,
-    pub(super) direct: Vec<IsolationAnomaly>,
-    /// The reads of versions of other transactions: transaction and version, in the order of transactions.
+    pub(super) direct: DirectAnomalies,
+    /// The reads of versions of other transactions, as transaction and version, sorted by transaction.
     pub(super) reads: Vec<(u32, u32)>,
-    /// For each write, true if it is the last one of its transaction to its key.
+    /// For each write, true if it is the last write of its transaction to its key.
     is_final: Vec<bool>,
     /// For each version, its direct successors.
     heirs: Vec<Vec<u32>>,
 }
 
-/// The effects of a transaction on a key so far.
+/// The effects of a transaction on a key up to the current call.
 #[derive(Clone, Copy)]
 struct RegisterEffects {
-    /// The version it read or wrote last.
+    /// The version that the transaction read or wrote last.
     now: u32,
-    /// The version it read before it wrote.
+    /// The version that the transaction read before it wrote.
     read: u32,
-    /// The last write.
+    /// The last write of the transaction.
     write: u32,
 }
 
@@ -54,7 +50,7 @@ where
             is_final: vec![false; ledger.writes.len()],
             heirs: vec![Vec::new(); ledger.writes.len() + ledger.keys.len()],
             ledger,
-            direct: Vec::new(),
+            direct: DirectAnomalies::default(),
             reads: Vec::new(),
         };
         registers.mark();
@@ -71,7 +67,7 @@ where
         &self.heirs[version as usize]
     }
 
-    /// The write that made a version; [`NONE`] of an initial one.
+    /// Returns the write that created a version; [`NONE`] for an initial version.
     pub(super) fn write_of(&self, version: u32) -> u32 {
         if (version as usize) < self.ledger.writes.len() { version } else { NONE }
     }
@@ -106,7 +102,7 @@ where
         seen.into_iter().for_each(|write| self.ledger.mark_read(write));
     }
 
-    /// Checks each transaction by itself, and collects the reads that give edges.
+    /// Checks each transaction separately, and collects the reads that add edges.
     fn judge(&mut self) {
         let mut own: Table<u32, RegisterEffects> = Table::default();
         let mut updates: Table<u32, u32> = Table::default();
@@ -122,7 +118,7 @@ where
                         let first = own.write == NONE;
                         (own.now, own.write) = (*write, *write);
                         let read = own.read;
-                        // Only the first write after a read replaces the version that was read.
+                        // Only the first write after a read replaces the version read.
                         if !first || read == NONE {
                             continue;
                         }
@@ -170,11 +166,10 @@ where
                 }
             }
         }
-        found.truncate(DIRECT_MAX);
-        self.direct = found;
+        found.into_iter().for_each(|anomaly| self.direct.note(anomaly));
     }
 
-    /// The version that was read, if it can order transactions.
+    /// Returns the version read, or an error if it cannot order transactions.
     fn read(
         &self,
         transaction: u32,
@@ -217,8 +212,9 @@ where
         }
     }
 
-    /// Every write comes after the initial state. From snapshot isolation on, a transaction that reads a
-    /// version and writes the key makes the next version; below, `rw` edges do not count.
+    /// Finds the direct successors of each version. Every write is a successor of the initial state. A transaction that
+    /// reads a version and writes the key creates the next version; this holds from snapshot isolation on, and for
+    /// weaker levels `rw` edges do not count.
     fn find_heirs(&mut self) {
         for write in 0..self.ledger.writes.len() as u32 {
             let (key, writer) = (self.ledger.writes[write as usize].key, self.ledger.writer(write));
@@ -247,17 +243,17 @@ where
         }
     }
 
-    /// Versions and later writes, inferred from time: a read or write of a key after a version was read or
-    /// written, in the order of the level, has that version or a later one. Incomplete if the meter is over
-    /// then: with much overlap there are as many as pairs of transactions.
+    /// Returns pairs of a version and a later write, inferred from time. If a transaction reads or writes a key after a
+    /// version was read or written, in the order of the level, it has this version or a later version. The result is
+    /// incomplete if the meter is over: with much overlap, it may be quadratic in the number of transactions.
     pub(super) fn inferred(&self, level: Level, meter: &mut Meter<'_>) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         if level < Level::StrongSessionSerializable {
             return pairs;
         }
         let touches = self.touches();
-        // By key, and by client if time counts for each client alone: the returns that no later return makes
-        // redundant, with the version they left.
+        // For each key, and for each client if time counts per client: the returns that no later return makes
+        // redundant, each with the version at the end of its transaction.
         let mut lanes: Table<(u32, u32), Vec<(u64, u32)>> = Table::default();
         let strict = level == Level::StrictSerializable;
         for (transaction, back) in self.ledger.moments() {
@@ -270,7 +266,7 @@ where
                     lane.push((self.ledger.end(transaction), touch.left));
                     continue;
                 }
-                // Each becomes a link of some twenty bytes in two graphs, sorted anew for each.
+                // Each pair becomes a link of about twenty bytes in two graphs, and is sorted once for each graph.
                 const BYTES_EACH: usize = 128;
                 if !meter.work(1 + lane.len() as u32 / 8) || !meter.hold(BYTES_EACH * pairs.len()) {
                     return pairs;
@@ -287,8 +283,8 @@ where
         pairs
     }
 
-    /// For each transaction and key: the previous version, if the transaction read before it wrote,
-    /// and the next version.
+    /// For each transaction and key: the version that the transaction found, if it read before it wrote, and the
+    /// version that it left.
     fn touches(&self) -> Vec<Vec<Touch>> {
         let mut touches: Vec<Vec<Touch>> = vec![Vec::new(); self.ledger.len()];
         for &(transaction, version) in &self.reads {
@@ -315,7 +311,7 @@ where
         touches
     }
 
-    /// The input of the search for an order.
+    /// Returns the input of the search for an order.
     pub(super) fn problem(&self) -> OrderProblem {
         let (ledger, count) = (&self.ledger, self.ledger.len());
         let mut key: Vec<u32> = ledger.writes.iter().map(|write| write.key).collect();

@@ -1,9 +1,9 @@
-//! Transactions that write registers and read them: the order of writes is known in part.
+//! Transactions that write and read registers. The order of writes is known only in part.
 //!
-//! The value of a read identifies its write, since values are unique. The known part of the order of writes:
-//! the initial state is first; a transaction that reads a version and writes the key makes the next version;
-//! and, if the level respects time, a version that was read or written later is not older. Cycles in the
-//! resulting graph are violations. A history without a cycle is decided by a search for an order.
+//! Values are unique, so the value of a read identifies its write. The order of writes is known in part. The initial
+//! state comes first. A transaction that reads a version and writes the key creates the next version. If the level
+//! respects time, a version that was read or written later is not older. Cycles in the resulting graph are violations.
+//! A history without a cycle is decided by a search for an order.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -20,27 +20,27 @@ use crate::verdict::{Exhausted, Verdict, Witness};
 
 /// Checks that a history of transactions on registers satisfies `level`.
 ///
-/// An aborted transaction must not be seen. A transaction that never returned counts as committed if one of its
-/// writes was read, and as never run otherwise.
+/// No transaction may read the writes of an aborted transaction. A transaction that never returned counts as committed
+/// if one of its writes was read, and is ignored otherwise.
 ///
 /// Consistent: for [`Level::Serializable`] and above, [`Witness::order`] is a serial order of all committed
-/// transactions, and it was executed; for weaker levels there may be none. Violated: the
-/// [`Anomaly`](crate::verdict::Anomaly) of the weakest level that is ruled out, with its cycle if it is one;
-/// or, if a search tried all orders, the longest of them. Unknown: the graph shows nothing, the first order
-/// tried does not hold, and `budget` does not suffice to try the others.
+/// transactions, verified by execution; for weaker levels the order may be absent. Violated: the
+/// [`Anomaly`](crate::verdict::Anomaly) that rules out the weakest level, with its cycle if it is a cycle. If a search
+/// tried all orders, the evidence is the longest of these orders instead. Unknown: the graph has no anomaly, the first
+/// order tried is not valid, and `budget` does not suffice to try all other orders.
 ///
 /// # Errors
-/// [`Unusable`] if a value is written to a key twice, if a transaction does not return after its
-/// invocation or has too many or too few results, or if two events share a time.
+/// [`Unusable`] if a value is written to a key twice, or if two events have the same time. Also if a transaction
+/// returns no later than its invocation, or has the wrong number of results.
 ///
 /// # Panics
-/// On 2^30 transactions or more.
+/// If the history has 2^30 transactions or more.
 ///
 /// # Cost
-/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order decides. The
-/// search is exponential at worst (the problem is NP-complete, Papadimitriou 1979). Long histories of many
-/// clients that write without reading first are often unknown: let transactions read the keys that they write,
-/// or use [`list_append`](super::list_append()).
+/// O(n log n) for n events and reads at a fixed concurrency, if the graph or the first order decides. The search is
+/// exponential in the worst case (the problem is NP-complete, Papadimitriou 1979). Long histories of many clients that
+/// write without reading first often remain unknown. To avoid this, let transactions read the keys that they write, or
+/// use [`list_append`](super::list_append()).
 ///
 /// ```
 /// use unpause_check::{transactions::{rw_register, Level, RegisterCall::*, TransactionOutcome::*}, Budget};
@@ -91,16 +91,16 @@ where
         Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }))
     };
     if level <= Level::ReadCommitted {
-        // The versions of all keys in an order of the graph without cycles add none.
+        // At these levels, an order of the versions of all keys that follows an acyclic graph adds no cycle.
         return consistent(ENGINE, None);
     }
     let mut problem = registers.problem();
-    // Most systems do better than they promise, so the order of real time is tried first. Its knots are short,
-    // so that corrections are cheap; without real time a correction may go back to the beginning. This attempt
-    // costs little compared with the history.
+    // Most systems are stronger than their guarantees, so the order of real time is tried first. Its knots are short,
+    // so corrections are cheap; without real time, a correction may return to the beginning. This attempt costs little
+    // compared with the size of the history.
     let mut own = meter.beside(u64::MAX);
     let strict = registers.required_order(Level::StrictSerializable, &mut own).finish();
-    // A transaction must be done when its successors are: earliest deadline first.
+    // A transaction must be ordered before its successors are due: earliest deadline first.
     for transaction in strict.order().into_iter().rev() {
         let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
         let deadlines = after.map(|link| problem.rank[link.to as usize]);
@@ -140,12 +140,12 @@ where
     }
 }
 
-/// All anomalies in the graph of a history of transactions on registers, with the levels that they rule out.
+/// Returns all anomalies in the graph of a transaction history on registers, with the levels that they rule out.
 ///
-/// A level that is not ruled out here may still be violated: check it with [`rw_register`].
+/// The history may still violate a level that is not ruled out: check that level with [`rw_register`].
 ///
 /// # Errors
-/// The same as for [`rw_register`].
+/// The errors of [`rw_register`].
 ///
 /// ```
 /// use unpause_check::transactions::{rw_register_anomalies, Level, RegisterCall::*, TransactionOutcome::*};
@@ -187,16 +187,16 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// Returns only some of them if the meter is over then.
+    /// Returns the anomalies; only some of them if the meter is over.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
-        let mut findings = self.direct.clone();
+        let mut findings = self.direct.all();
         let base = level.min(Level::Serializable);
         let graph = self.draft(base, meter).finish();
         for (name, rules_out, steps) in cycles::find(&graph, base, meter) {
             findings.push(cycle(self.words(), &name, rules_out, &steps));
         }
-        // The order of writes inferred from time means nothing at weaker levels. So it rules out only the level
-        // for which it was inferred, and is inferred only if nothing else was found.
+        // The order of writes inferred from time has no meaning at weaker levels. So it rules out only the level for
+        // which it was inferred, and it is inferred only if no other anomaly was found.
         for timed in [Level::StrongSessionSerializable, Level::StrictSerializable] {
             if timed > level || !findings.is_empty() {
                 break;
@@ -220,11 +220,11 @@ where
         cycles::tangled(&self.draft(level, meter).finish(), level)
     }
 
-    /// The graph of all known dependencies.
+    /// Creates the graph of all known dependencies.
     fn draft(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
         let mut draft = self.required_order(level, meter);
-        // The readers of each version.
+        // The helpers for the readers of each version.
         let mut readers = vec![NONE; self.versions()];
         for &(_, version) in &self.reads {
             let replaced = !self.heirs(version).is_empty();
@@ -253,7 +253,7 @@ where
         draft
     }
 
-    /// The required order of transactions, without the conditions that the search checks itself.
+    /// Creates the graph of the required transaction order, without the conditions that the search itself checks.
     fn required_order(&self, level: Level, meter: &mut Meter<'_>) -> GraphDraft {
         let ledger = &self.ledger;
         let mut draft = GraphDraft::new(ledger.len());

@@ -1,9 +1,9 @@
-//! The heaps that check: each allocation has a record beside the heap, a red zone before it and one behind it. Freed
-//! memory is poisoned.
+//! The checking heaps. Each allocation has a record outside of the heap, a red zone before it and a red zone after it.
+//! Freed memory is poisoned.
 //!
-//! A free of what is no allocation and an atomic access to memory that is free or a red zone are found when they
-//! happen; a write to either, when the memory is freed or reused, and at the end of the run. The value of a read cannot
-//! be found wrong, but it is poison.
+//! Two errors are found when they happen: a free of an address that is not an allocation, and an atomic access to freed
+//! memory or a red zone. A plain write to such memory is found when the memory is freed or reused, or at the end of the
+//! run. The heap cannot detect a plain read of such memory, but the value is poison.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -15,50 +15,50 @@ use super::orders;
 use super::race;
 use super::thread::{Thread, outside};
 
-/// The bytes before an allocation: a red zone, its name, the number of its record.
+/// The number of bytes before an allocation: a red zone, the name of the allocation, and the number of its record.
 const BEFORE: usize = 2 * UNIT;
-/// The least number of bytes behind it.
+/// The minimum number of bytes after an allocation.
 const BEHIND: usize = UNIT;
 
-/// The byte of red zones.
+/// The fill byte of red zones.
 const ZONE: u8 = 0xFB;
-/// The byte of freed memory.
+/// The fill byte of freed memory.
 pub(crate) const FREED: u8 = 0xDD;
-/// The byte of memory that was not written yet.
+/// The fill byte of memory that has not been written yet.
 const FRESH: u8 = 0xA5;
-/// The largest number of bytes of an allocation that are poisoned.
+/// The maximum number of bytes of an allocation that are poisoned.
 const POISONED: usize = 1 << 16;
-/// The largest number of bytes of an allocation that are marked as not written.
+/// The maximum number of bytes of an allocation that are marked as not written.
 const MARKED: usize = 1 << 12;
 
-/// The largest number of records.
+/// The maximum number of records.
 const RECORDS: usize = 1 << 22;
-/// The number of return addresses that a record keeps.
+/// The number of return addresses in a record.
 pub(crate) const DEPTH: usize = 8;
 
-/// The state of a unit in which nothing is allocated.
+/// The state of a unit that has never been allocated.
 const NOTHING: u8 = 0;
-/// The state of a unit that is free again. Other states are the number of bytes of the unit that are allocated.
+/// The state of a freed unit. Any other value is the number of allocated bytes in the unit.
 const FREE: u8 = 0xFD;
 
-/// Return addresses, innermost first; 0 behind the last.
+/// Return addresses, innermost first; unused entries at the end are 0.
 pub(crate) type Trace = [usize; DEPTH];
 
-/// An allocation.
+/// The record of an allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
-    /// Its beginning, relative to the heap.
+    /// The start of the allocation, relative to the heap.
     pub(crate) start: usize,
     pub(crate) size: usize,
-    /// The number of bytes that it can have.
+    /// The maximum size that the allocation can have.
     capacity: usize,
     pub(crate) is_free: bool,
-    /// The threads that have allocated and freed it.
+    /// The threads that have allocated and freed the memory.
     pub(crate) allocator: u32,
     freer: u32,
     pub(crate) allocated: Trace,
     freed: Trace,
-    /// The next one in its list of free memory, and 1; 0 for the last.
+    /// The number of the next record in its list of free memory, plus one; 0 for the last record.
     next: u32,
 }
 
@@ -68,7 +68,8 @@ pub(crate) struct Blocks {
     count: usize,
     /// The state of each unit.
     units: *mut u8,
-    /// The free memory by its capacity, a power of two: the number of the record freed last, and 1; 0 for none.
+    /// The lists of free memory by capacity, which is a power of two. Each entry is the number of the record freed
+    /// last, plus one; 0 for an empty list.
     lists: [u32; 32],
 }
 
@@ -76,45 +77,45 @@ impl Blocks {
     pub(crate) const NONE: Blocks =
         Blocks { records: null_mut(), count: 0, units: null_mut(), lists: [0; 32] };
 
-    /// Forgets the allocations in a range of the heap, before all records are [forgotten](Blocks::forget).
+    /// Clears the states of a range of the heap. Must be called before all records are [forgotten](Blocks::forget).
     pub(crate) fn clear(&mut self, used: Range<usize>) {
         if self.count > 0 {
             let (first, last) = (used.start / UNIT, used.end / UNIT);
-            // SAFETY: a state for each unit.
+            // SAFETY: each unit has a state.
             unsafe { write_bytes(self.units.add(first), NOTHING, last - first) };
         }
     }
 
-    /// Forgets all records.
+    /// Removes all records.
     pub(crate) fn forget(&mut self) {
         self.count = 0;
         self.lists = [0; 32];
     }
 
-    /// The records.
+    /// Returns the records.
     pub(crate) fn all(&self) -> &[Block] {
         match self.count {
             0 => &[],
-            // SAFETY: so many are written. The mapping is never undone.
+            // SAFETY: `count` records are initialized, and the mapping is never removed.
             count => unsafe { std::slice::from_raw_parts(self.records, count) },
         }
     }
 
     fn at(&mut self, number: usize) -> &mut Block {
         assert!(number < self.count, "a record of the heap that does not exist");
-        // SAFETY: so many are written.
+        // SAFETY: `count` records are initialized.
         unsafe { &mut *self.records.add(number) }
     }
 
-    /// The state of the unit at an offset in the heap.
+    /// Returns the state of the unit at an offset in the heap.
     fn unit(&self, offset: usize) -> u8 {
-        // SAFETY: a state for each unit.
+        // SAFETY: each unit has a state.
         unsafe { *self.units.add(offset / UNIT) }
     }
 
     /// Sets the states of the units of an allocation.
     fn set_units(&mut self, start: usize, size: usize, is_free: bool) {
-        // SAFETY: a state for each unit.
+        // SAFETY: each unit has a state.
         unsafe {
             let units = self.units.add(start / UNIT);
             write_bytes(units, if is_free { FREE } else { UNIT as u8 }, size.div_ceil(UNIT));
@@ -125,15 +126,15 @@ impl Blocks {
     }
 }
 
-/// The class of a size in the lists of free memory, and the capacity of its members.
+/// Returns the class of a size in the lists of free memory, and the capacity of the class.
 fn class(size: usize) -> (usize, usize) {
     let capacity = size.max(UNIT).next_power_of_two();
     (capacity.trailing_zeros() as usize, capacity)
 }
 
-/// Allocates. Returns the beginning, relative to the heap.
+/// Allocates memory. Returns its start, relative to the heap.
 //
-// SAFETY of the caller's block: the heap belongs to the current run.
+// SAFETY of the caller's block: the heap must belong to the current run.
 pub(crate) unsafe fn allocate(
     heap: &mut Heap,
     thread: &mut Thread,
@@ -165,13 +166,13 @@ pub(crate) unsafe fn allocate(
         None if heap.blocks.count == RECORDS => return None,
         None => {
             let capacity = if heap.memory == Memory::Reused { room } else { size };
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the heap belongs to the run.
             let start = unsafe { heap.take(thread, BEFORE, capacity + BEHIND, align)? };
             heap.blocks.count += 1;
             (heap.blocks.count - 1, start, capacity)
         }
     };
-    // SAFETY: the bytes around the allocation are its own, and it is in use nowhere.
+    // SAFETY: the bytes around the allocation belong to it, and are not in use.
     unsafe {
         heap.blocks.records.add(number).write(Block {
             start,
@@ -201,15 +202,15 @@ pub(crate) unsafe fn allocate(
     Some(start)
 }
 
-/// The size of the red zone behind an allocation.
+/// Returns the size of the red zone after an allocation.
 fn behind(capacity: usize, size: usize) -> usize {
     (capacity - size).next_multiple_of(UNIT).min(4 * UNIT) + BEHIND
         - (size.next_multiple_of(UNIT) - size)
 }
 
-/// Frees an allocation, or ends the run.
+/// Frees an allocation. If the free is invalid, ends the run.
 //
-// SAFETY of the caller's block: the heap belongs to the current run.
+// SAFETY of the caller's block: the heap must belong to the current run.
 pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, frame: usize) {
     let trace = thread.trace(frame);
     let step = |label| Step::new(label, thread.number, trace);
@@ -250,14 +251,14 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
         block.next = next;
         heap.blocks.lists[class] = number as u32 + 1;
     }
-    // SAFETY: the allocation's own bytes; its owner gives them up.
+    // SAFETY: these are the bytes of the allocation, and its owner frees them.
     unsafe { write_bytes((heap.base + start) as *mut u8, FREED, size.min(POISONED)) };
     heap.blocks.set_units(start, size, true);
 }
 
-/// Moves an allocation. Null if the heap is full.
+/// Moves an allocation. Returns null if neither the heap nor libc has room.
 //
-// SAFETY of the caller's block: the heap belongs to the current run.
+// SAFETY of the caller's block: the heap must belong to the current run.
 pub(crate) unsafe fn reallocate(
     heap: &mut Heap,
     thread: &mut Thread,
@@ -266,10 +267,16 @@ pub(crate) unsafe fn reallocate(
     frame: usize,
 ) -> *mut c_void {
     let known = find(heap, old).map(|number| heap.blocks.all()[number]);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the heap belongs to the run.
     unsafe {
-        let Some(start) = allocate(heap, thread, size, UNIT, frame) else { return null_mut() };
-        let new = (heap.base + start) as *mut u8;
+        let new = match allocate(heap, thread, size, UNIT, frame) {
+            Some(start) => (heap.base + start) as *mut u8,
+            // The heap is full. As for a new allocation, libc has room.
+            None => heap::of_libc(size).cast(),
+        };
+        if new.is_null() {
+            return null_mut();
+        }
         if let Some(block) = known {
             copy_nonoverlapping(old as *const u8, new, size.min(block.size));
         }
@@ -278,7 +285,7 @@ pub(crate) unsafe fn reallocate(
     }
 }
 
-/// The record of the allocation that begins at an address.
+/// Returns the record of the allocation that begins at an address.
 fn find(heap: &Heap, address: usize) -> Option<usize> {
     if !heap::begins_at(address) {
         return None;
@@ -288,12 +295,12 @@ fn find(heap: &Heap, address: usize) -> Option<usize> {
     let number = unsafe { *((address - 8) as *const u64) } as usize;
     match heap.blocks.all().get(number) {
         Some(block) if is_it(block) => Some(number),
-        // Overwritten.
+        // The stored number was overwritten.
         _ => heap.blocks.all().iter().position(is_it),
     }
 }
 
-/// Adds the places of an allocation.
+/// Adds the size, the offset and the places of an allocation to an error.
 fn describe(fault: &mut Fault, block: &Block, offset: isize) {
     fault.size = Some(block.size);
     fault.offset = offset;
@@ -307,19 +314,19 @@ fn describe(fault: &mut Fault, block: &Block, offset: isize) {
     fault.steps.push(Step::new("allocated", block.allocator as usize, block.allocated));
 }
 
-/// Returns `true` if all bytes are this one.
+/// Returns `true` if all bytes have the value `byte`.
 #[inline]
 fn is_filled(bytes: &[u8], byte: u8) -> bool {
-    // An array of eight is compared as one word.
+    // An array of eight bytes is compared as one word.
     let (words, rest) = bytes.as_chunks::<8>();
     words.iter().all(|word| *word == [byte; 8]) && rest.iter().all(|other| *other == byte)
 }
 
-/// A write to the red zones of an allocation, or to a free allocation.
+/// Returns the error for a write to the red zones of an allocation, or to a freed allocation.
 fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     let address = heap.base + block.start;
     let first = |begin: usize, length: usize, expected: u8| {
-        // SAFETY: bytes of the heap that belong to the allocation.
+        // SAFETY: these bytes of the heap belong to the allocation.
         let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, length) };
         if is_filled(bytes, expected) {
             return None;
@@ -346,14 +353,14 @@ fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     Some(fault)
 }
 
-/// The first damage of the run, by the order of allocations. For the carrier, at the end of a run.
+/// Returns the first such error of the run, in the order of allocations. Called by the carrier at the end of a run.
 pub(crate) fn sweep() -> Option<Fault> {
-    // SAFETY: the carrier's; see `heap::Shared`.
+    // SAFETY: only the carrier calls this; see `heap::Shared`.
     let heap = unsafe { &*heap::heap() };
     heap.blocks.all().iter().find_map(|block| damage(heap, block))
 }
 
-/// Returns `true` if `size` bytes at an address are neither free nor a red zone.
+/// Returns `true` if `size` bytes at an address are neither freed nor in a red zone.
 #[inline]
 pub(crate) fn may_access(address: usize, size: usize) -> bool {
     // SAFETY: see `heap::Shared`.
@@ -366,7 +373,7 @@ pub(crate) fn may_access(address: usize, size: usize) -> bool {
     unit != FREE && offset % UNIT + size.min(UNIT - offset % UNIT) <= usize::from(unit)
 }
 
-/// The error of an access to memory that is free or a red zone.
+/// Returns the error for an access to freed memory or to a red zone.
 pub(crate) fn misuse(address: usize, step: Step) -> Fault {
     // SAFETY: see `heap::Shared`.
     let heap = unsafe { &*heap::heap() };

@@ -1,10 +1,10 @@
-//! Functions of libc that read a clock or sleep: virtual time, in nanoseconds. It moves when all threads wait; a thread
-//! that does nothing but read it waits, too.
+//! libc functions that read a clock or sleep. They use virtual time, in nanoseconds. The time advances when all threads
+//! wait. A thread that does nothing but read the clock counts as waiting.
 //!
-//! A reading is later than the previous one, as on a machine, because programs order things by their times. The run
-//! counts its readings for that and adds them to its time, but they are no part of the time: the end of a wait does not
-//! depend on the number of readings before it, so equal waits end at once and in any order. A search does not try the
-//! orders of readings. There two readings at one time are equal.
+//! Each reading is later than the previous one, as on a real machine, because programs order events by their times. For
+//! this, the run counts its readings and adds them to its time, but they are not a part of the time. The end of a wait
+//! does not depend on the number of earlier readings, so equal waits end at the same time and in any order. A search
+//! does not try the orders of readings, so in a search, two readings at the same time are equal.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::time::Duration;
@@ -18,65 +18,66 @@ use super::thread::current;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The calendar time at the begin of each run, in nanoseconds since 1970: the first of January 2026, as in runs of
+/// The calendar time at the start of each run, in nanoseconds since 1970: the first of January 2026, as in runs of
 /// async tests.
 const DATE: u64 = 1_767_225_600 * SECOND;
 
-/// A thread that has read the clock so often, and has not waited in between, may loop until a time. A thread that
+/// The number of readings without a wait in between after which a thread may be waiting for a time. A thread that
 /// changes memory between its readings sleeps before each further reading.
 const READS: u32 = 16;
 
-/// A thread that changes nothing sleeps after so many readings. A loop that looks for work in several places may read
-/// the clock a hundred times before it waits, and no time has passed then: crossbeam's `select` reads it 11 times for
-/// each timer. Before that the thread lets the others go first, once in [`READS`] readings.
+/// The number of readings after which a thread that changes nothing sleeps. A loop that looks for work in several
+/// places may read the clock a hundred times before it waits, while no time passes. For example, crossbeam's `select`
+/// reads it 11 times for each timer. Before this number, the thread lets other threads run first, once in [`READS`]
+/// readings.
 const POLLS: u32 = 128;
 
 /// A program with more live allocations than this may have a task or an entry in each of them, and may read the clock
-/// for each: so the readings of its threads are no loops as long as there are not many more of them.
+/// for each. So the readings of its threads do not count as loops, unless their number far exceeds the number of
+/// allocations.
 const MANY: u32 = 256;
 
-/// The number of such readings for each of the other allocations. A task of bb8 that waits for a connection reads the
-/// clock four times, and has two allocations.
+/// The number of such readings allowed for each allocation above `MANY`. For example, a bb8 task that waits for a
+/// connection reads the clock four times, and has two allocations.
 const FOR_EACH: u32 = 4;
 
-/// The nanoseconds that [`READS`] such readings take, for each of them: the nth one takes n/4 ns. So 100,000 of them
-/// take little more than a second, and a loop that adds an entry in each round still comes to any time.
+/// The nanoseconds per reading that [`READS`] such readings take: the nth reading takes n/4 ns. So 100,000 readings
+/// take little more than a second, and a loop that adds an entry in each round still reaches any time.
 const SLEEP_FOR_MANY: u64 = 4;
 
-/// The length of the first of these sleeps, in nanoseconds.
+/// The duration of the first such sleep, in nanoseconds.
 const SLEEP: u64 = 1_000;
 
-/// The difference of two readings at one time, in nanoseconds.
+/// The difference between two readings at the same time, in nanoseconds.
 const READING: u64 = 1;
 
-/// A wait ends at a multiple of so many nanoseconds. More than the readings between the computation of a deadline and
-/// the wait, which are no part of the time.
+/// A wait ends at a multiple of this number of nanoseconds. It exceeds the readings between the computation of a
+/// deadline and the wait, which are not a part of the time.
 const GRAIN: u64 = 1_000;
 
-/// The readings of the clock by a thread since its last sleep or wait.
+/// The clock readings of a thread since its last sleep or wait.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Readings {
-    /// The number of readings since it has changed memory by an atomic operation.
+    /// The number of readings since the thread last changed memory by an atomic operation.
     idle: u32,
     /// The number of readings that followed a change.
     at_work: u32,
     /// The number of readings for the allocations of a large program.
     for_many: u32,
-    /// True if it has changed memory by an atomic operation since the last one.
+    /// True if the thread has changed memory by an atomic operation since the last reading.
     pub(crate) has_changed: bool,
 }
 
 impl Readings {
-    /// Counts a reading. Returns the length of the sleep before it, if any.
+    /// Counts a reading. Returns the duration of the sleep before the reading, if any.
     ///
-    /// A thread that changes nothing between its readings waits for a time. First its sleeps take
-    /// no time, and then the sleep doubles with each reading, so that some dozen readings reach any
-    /// time. A thread that changes something may do work with as many readings as needed, such as a
-    /// cache that notes the time of each entry. Here the nth sleep is n times the first sleep, so
-    /// that 1,400 readings take a second, and a million would take days.
+    /// A thread that changes nothing between its readings waits for a time. At first its sleeps take no time. Then the
+    /// sleep doubles with each reading, so that some dozen readings reach any time. A thread that changes memory may do
+    /// work with any number of readings, for example a cache that records the time of each entry. For such a thread,
+    /// the nth sleep is n times the first sleep. So 1,400 readings take a second, and a million would take days.
     ///
-    /// `peak` is the largest number of live allocations in the run, and `all_for_many` the number of readings for them,
-    /// by all threads.
+    /// `peak` is the maximum number of live allocations in the run so far. `all_for_many` is the number of readings for
+    /// these allocations, by all threads.
     fn count(&mut self, peak: u32, all_for_many: &mut u32) -> Option<u64> {
         let has_changed = std::mem::take(&mut self.has_changed);
         let may_loop = match has_changed {
@@ -103,30 +104,30 @@ impl Readings {
 }
 
 impl Run {
-    /// The nanoseconds by which a clock is before the virtual time.
+    /// Returns the nanoseconds by which a clock is ahead of the virtual time.
     fn ahead(&self, clock: libc::clockid_t) -> u64 {
         let readings = self.readings.unwrap_or(0) * READING;
         match clock {
             libc::CLOCK_REALTIME | libc::CLOCK_TAI => DATE - BEGIN + readings,
-            // The kernel's time of the last tick.
+            // This clock is the kernel's time of the last tick.
             libc::CLOCK_REALTIME_COARSE => DATE - BEGIN,
             libc::CLOCK_MONOTONIC_COARSE => 0,
             _ => readings,
         }
     }
 
-    /// The virtual time at which a wait ends that lasts so many nanoseconds.
+    /// Returns the virtual time at which a wait of `time` nanoseconds ends.
     pub(crate) fn in_nanoseconds(&self, time: u64) -> u64 {
         self.end_of_wait(self.now.saturating_add(time))
     }
 
-    /// The virtual time at which a wait ends that lasts until a time of a clock.
+    /// Returns the virtual time at which a wait until a time of a clock ends.
     pub(crate) fn at(&self, clock: libc::clockid_t, time: u64) -> u64 {
         self.end_of_wait(time.saturating_sub(self.ahead(clock)))
     }
 
-    /// Rounds up the end of a wait. A thread computes its deadline from a reading, and the time that is left from a
-    /// later one: so two equal waits end some nanoseconds apart, as if their order were known.
+    /// Rounds up the end of a wait. A thread computes its deadline from a reading, and the remaining time from a later
+    /// reading. Without rounding, two equal waits would end some nanoseconds apart, as if their order were known.
     fn end_of_wait(&self, time: u64) -> u64 {
         match self.readings {
             Some(_) => time.checked_next_multiple_of(GRAIN).unwrap_or(time),
@@ -134,32 +135,44 @@ impl Run {
         }
     }
 
-    /// The first time that is after the end of a wait for every reading.
+    /// Returns the first time at which every reading is after the end of a wait.
     pub(crate) fn past(&self, deadline: u64) -> u64 {
         match self.readings {
-            // The next reading is later by itself.
+            // The next reading is later in any case.
             Some(_) => deadline,
             None => deadline.saturating_add(1),
         }
     }
 }
 
-/// The nanoseconds of a time. `None` if they are more than 2^64, or the time is invalid.
+/// Returns a time in nanoseconds. `None` if the result is 2^64 or more, or the time is invalid.
 ///
 /// # Safety
-/// `time` is null or valid.
+/// `time` must be null or valid.
 pub(crate) unsafe fn nanoseconds(time: *const libc::timespec) -> Option<u64> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the pointer is null or valid.
     let time = unsafe { time.as_ref() }?;
     let seconds = u64::try_from(time.tv_sec).ok()?.checked_mul(SECOND)?;
     seconds.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// Returns the processor time of the calling thread of the system. Call it on the carrier: within a simulated thread it
-/// is virtual time.
+/// Returns a time in nanoseconds that no run reaches, if `time` is valid and longer than [`nanoseconds`] can return.
+/// `thread::sleep(Duration::MAX)` waits for such a time.
+///
+/// # Safety
+/// `time` must be null or valid.
+unsafe fn endless(time: *const libc::timespec) -> Option<u64> {
+    // SAFETY: the caller guarantees that the pointer is null or valid.
+    let time = unsafe { time.as_ref() }?;
+    // Half of the range, because the current time is added to it.
+    (time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec)).then_some(i64::MAX as u64)
+}
+
+/// Returns the processor time of the calling OS thread. Must be called on the carrier: within a simulated thread, the
+/// result would be virtual time.
 pub fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for the time.
+    // SAFETY: there is room for the result.
     unsafe {
         clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
     }
@@ -180,14 +193,14 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
         run.readings = run.readings.map(|readings| readings + 1);
         let now = run.now + run.ahead(clock);
         let (seconds, rest) = (now / SECOND, now % SECOND);
-        // SAFETY: the caller has room for the time.
+        // SAFETY: the caller provides room for the time.
         unsafe {
             *time = libc::timespec { tv_sec: seconds as i64, tv_nsec: rest as c_long };
         }
         return 0;
     }
     type GetTime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"clock_gettime", GetTime)(clock, time) }
 }
 
@@ -195,7 +208,7 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
 unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut c_void) -> c_int {
     if current().is_some() {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the caller has room for the time, or gives none.
+        // SAFETY: the caller provides room for the time, or passes null.
         unsafe {
             clock_gettime(libc::CLOCK_REALTIME, &mut now);
             if let Some(time) = time.as_mut() {
@@ -205,7 +218,7 @@ unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut c_void) -
         return 0;
     }
     type GetTime = unsafe extern "C" fn(*mut libc::timeval, *mut c_void) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"gettimeofday", GetTime)(time, zone) }
 }
 
@@ -213,7 +226,7 @@ unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut c_void) -
 unsafe extern "C" fn time(seconds: *mut libc::time_t) -> libc::time_t {
     if current().is_some() {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the caller has room for the time, or gives none.
+        // SAFETY: the caller provides room for the time, or passes null.
         unsafe {
             clock_gettime(libc::CLOCK_REALTIME, &mut now);
             if let Some(seconds) = seconds.as_mut() {
@@ -222,7 +235,7 @@ unsafe extern "C" fn time(seconds: *mut libc::time_t) -> libc::time_t {
         }
         return now.tv_sec;
     }
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     unsafe { real!(c"time", unsafe extern "C" fn(*mut libc::time_t) -> libc::time_t)(seconds) }
 }
 
@@ -234,8 +247,9 @@ unsafe extern "C" fn clock_nanosleep(
     left: *mut libc::timespec,
 ) -> c_int {
     if let Some(thread) = current() {
-        // SAFETY: the caller's time.
-        let Some(time) = (unsafe { nanoseconds(time) }) else { return libc::EINVAL };
+        // SAFETY: the caller guarantees the time.
+        let time = unsafe { nanoseconds(time).or_else(|| endless(time)) };
+        let Some(time) = time else { return libc::EINVAL };
         let until = match flags & libc::TIMER_ABSTIME {
             0 => thread.run().in_nanoseconds(time),
             _ => thread.run().at(clock, time),
@@ -250,27 +264,27 @@ unsafe extern "C" fn clock_nanosleep(
         *const libc::timespec,
         *mut libc::timespec,
     ) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"clock_nanosleep", Sleep)(clock, flags, time, left) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
     if current().is_some() {
-        // SAFETY: the caller's arguments.
+        // SAFETY: the caller guarantees the arguments.
         return match unsafe { clock_nanosleep(libc::CLOCK_MONOTONIC, 0, time, left) } {
             0 => 0,
             error => fail(error),
         };
     }
     type Sleep = unsafe extern "C" fn(*const libc::timespec, *mut libc::timespec) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"nanosleep", Sleep)(time, left) }
 }
 
 /// Sets `errno` and returns -1.
 pub(crate) fn fail<T: From<i8>>(error: c_int) -> T {
-    // SAFETY: libc gives each thread an `errno`.
+    // SAFETY: libc provides an `errno` for each thread.
     unsafe { *libc::__errno_location() = error };
     T::from(-1)
 }
@@ -279,12 +293,14 @@ pub(crate) fn fail<T: From<i8>>(error: c_int) -> T {
 mod tests {
     use super::*;
 
-    /// The time that passes in `count` readings, each after a change if `at_work`, in nanoseconds.
+    /// Returns the time that passes in `count` readings, in nanoseconds. If `at_work` is true, each reading follows a
+    /// change.
     fn passes(count: u32, at_work: bool) -> u64 {
         passes_with(count, at_work, &|_| MANY)
     }
 
-    /// The same in a program that has had `peak(n)` allocations at the nth reading.
+    /// Returns the time that passes in `count` readings, in a program that has had `peak(n)` allocations at the nth
+    /// reading.
     fn passes_with(count: u32, at_work: bool, peak: &dyn Fn(u32) -> u32) -> u64 {
         let (mut readings, mut all_for_many) = (Readings::default(), 0);
         let sleeps = (0..count).filter_map(|n| {
@@ -311,10 +327,10 @@ mod tests {
         for (readings, at_work) in [(tasks, true), (4 * tasks, true), (4 * tasks, false)] {
             assert!(passes_with(readings, at_work, &of_tasks) < 2 * SECOND, "{readings}");
         }
-        // A loop that has read for all of them waits for a time.
+        // A loop that has made readings for all allocations waits for a time.
         assert!(passes_with(8 * tasks + 5_000, true, &of_tasks) > 10 * SECOND);
         assert!(passes_with(8 * tasks + POLLS + 44, false, &of_tasks) > 3_600 * SECOND);
-        // A loop that adds something in each round.
+        // This is a loop that adds an entry in each round.
         for at_work in [true, false] {
             assert!(passes_with(100_000, at_work, &|n| 2 * n) > SECOND);
             assert!(passes_with(300_000, at_work, &|n| 2 * n) > 10 * SECOND);

@@ -1,10 +1,10 @@
-//! The heap of a run: `malloc` and its kin, on simulated threads.
+//! The heap of a run: `malloc` and related functions, on simulated threads.
 //!
-//! An allocation of the plain heap takes the next free bytes of its thread's [part](super::arenas), and none is freed
-//! before the next run begins. The same allocations of a thread have the same addresses, relative to the heap. Before
-//! each allocation its *name* is stored: the path of the thread that made it, and its number among the allocations of
-//! this thread. It does not depend on the order of threads. The other heaps also record each allocation: see
-//! [`blocks`].
+//! An allocation on the plain heap takes the next free bytes of its thread's [part](super::arenas). No allocation is
+//! freed before the next run begins. So the same allocations of a thread have the same addresses, relative to the heap.
+//! The *name* of each allocation is stored before it. The name is computed from the path of the allocating thread and
+//! the number of the allocation in this thread, so it does not depend on the order of threads. The other heaps also
+//! record each allocation: see [`blocks`].
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -19,41 +19,40 @@ use super::thread::{Thread, current};
 /// The treatment of freed memory in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Memory {
-    /// No memory is used twice, and nothing is checked.
+    /// No memory is reused, and nothing is checked.
     #[default]
     Plain,
-    /// No memory is used twice. Freed memory is poisoned, and accesses to it or beyond an allocation are found.
+    /// No memory is reused. Freed memory is poisoned, and accesses to it or beyond an allocation are detected.
     Checked,
-    /// Like [`Checked`](Memory::Checked), but an allocation takes the memory of its size that was
-    /// freed last, if any.
+    /// Like [`Checked`](Memory::Checked), but an allocation reuses the last freed memory of its size, if any.
     Reused,
 }
 
-/// The largest size of a run's heap. libc allocates the memory beyond it, and never frees it.
+/// The maximum size of a run's heap. Beyond this size, libc allocates memory, which is never freed.
 pub(crate) const SIZE: usize = 1 << 30;
 
-/// The address asked for, so that pointers have the same value in all processes.
+/// The requested address of the heap. It makes pointers have the same value in all processes.
 const ADDRESS: usize = 0x2000_0000_0000;
 
-/// The distance in bytes between two possible addresses of an allocation.
+/// The distance in bytes between adjacent possible addresses of an allocation.
 pub(crate) const UNIT: usize = 16;
 
-/// More bytes than this are given back to the system at the end of a run.
+/// The number of bytes that the heap keeps at the end of a run. The rest is returned to the system.
 const KEPT: usize = 16 << 20;
 
 /// The memory of the heap.
 pub(crate) struct Heap {
-    /// The address of its first byte; 0 before the first run.
+    /// The address of the first byte; 0 before the first run.
     pub(crate) base: usize,
     /// The bytes in use.
     places: Places,
-    /// A bit for each unit: set if an allocation begins there.
+    /// One bit for each unit, which is set if an allocation begins there.
     starts: *mut u64,
     /// The treatment of freed memory.
     pub(crate) memory: Memory,
     /// The allocations of the run, unless the heap is plain.
     pub(crate) blocks: Blocks,
-    /// The functions that have allocated.
+    /// The functions that have allocated memory.
     pub(crate) origins: Origins,
     /// True if memory outside of the run may refer to its allocations: see [`captured`](super::captured).
     is_referred_to: bool,
@@ -64,8 +63,8 @@ pub(crate) struct Heap {
 
 struct Shared(UnsafeCell<Heap>);
 
-// SAFETY: `base` and `starts` are set before the first run. All else is read and written by the one carrier of a
-// run and by its threads, which run one at a time, on the carrier's thread of the system.
+// SAFETY: `base` and `starts` are set before the first run. Only the carrier of a run and the threads of the run access
+// the other fields. They execute one at a time, on the carrier's OS thread.
 unsafe impl Sync for Shared {}
 
 static HEAP: Shared = Shared(UnsafeCell::new(Heap {
@@ -87,7 +86,7 @@ pub(crate) struct Name {
     pub(crate) offset: usize,
 }
 
-/// The heap. In unsafe blocks: see [`Shared`].
+/// Returns the heap, for use in unsafe blocks: see [`Shared`].
 pub(crate) fn heap() -> *mut Heap {
     HEAP.0.get()
 }
@@ -100,10 +99,10 @@ pub(crate) fn has(address: usize) -> bool {
     base != 0 && address.wrapping_sub(base) < SIZE
 }
 
-/// Empties the heap, except the allocations that memory outside of the last run may refer to. For the carrier, between
-/// two runs.
+/// Empties the heap, except allocations to which memory outside of the last run may refer. Called by the carrier
+/// between two runs.
 pub(crate) fn reset(memory: Memory, is_referred_to: bool) {
-    // SAFETY: see `Shared`; the mappings were made by the heap.
+    // SAFETY: see `Shared`; the heap created the mappings.
     unsafe {
         let heap = &mut *heap();
         if heap.base == 0 {
@@ -131,26 +130,26 @@ pub(crate) fn reset(memory: Memory, is_referred_to: bool) {
     }
 }
 
-/// The largest number of allocations that the run has had at one time.
+/// Returns the maximum number of simultaneous allocations in the run.
 pub(crate) fn peak() -> u32 {
     // SAFETY: see `Shared`.
     unsafe { (*heap()).peak.try_into().unwrap_or(u32::MAX) }
 }
 
-/// Maps memory, at the address if that is free.
+/// Maps memory, at the requested address if it is free.
 ///
 /// # Panics
-/// If the system refuses the mapping.
+/// Panics if the system refuses the mapping.
 pub(crate) fn map(address: usize, size: usize) -> *mut c_void {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping. The address is a hint, so that it replaces no other.
+    // SAFETY: this is a new mapping. The address is a hint, so no other mapping is replaced.
     let address = unsafe { libc::mmap(address as *mut c_void, size, protection, flags, -1, 0) };
     assert!(address != libc::MAP_FAILED, "the system refuses {size} bytes of address space");
     address
 }
 
-/// The name of the allocation at an address of the heap; none before the first one.
+/// Returns the name of the allocation at an address of the heap; `None` before the first allocation.
 pub(crate) fn name(address: usize) -> Option<Name> {
     let start = start(address)?;
     // SAFETY: see `Shared`; the name of an allocation is stored before it.
@@ -158,9 +157,9 @@ pub(crate) fn name(address: usize) -> Option<Name> {
     Some(Name { allocation, offset: address - start })
 }
 
-/// The beginning of the last allocation that begins at an address of the heap or before it.
+/// Returns the start of the last allocation that begins at an address of the heap or before it.
 pub(crate) fn start(address: usize) -> Option<usize> {
-    // SAFETY: see `Shared`; the bits tell where an allocation begins.
+    // SAFETY: see `Shared`; a set bit marks the start of an allocation.
     unsafe {
         let heap = &*heap();
         let mut unit = (address - heap.base) / UNIT;
@@ -183,8 +182,8 @@ pub(crate) fn begins_at(address: usize) -> bool {
 }
 
 impl Heap {
-    /// Takes room for `size` bytes, with `before` in front of them. Returns its beginning, relative to the base; `None`
-    /// if the heap is full.
+    /// Reserves room for `size` bytes, with `before` bytes in front of them. Returns the start of the room, relative to
+    /// the base; `None` if the heap is full.
     //
     // SAFETY of the caller's block: see `Shared`.
     pub(crate) unsafe fn take(
@@ -196,26 +195,26 @@ impl Heap {
     ) -> Option<usize> {
         let own = (&mut thread.arena, thread.path);
         let start = self.places.take(own, self.base, (before, size, align))?;
-        // SAFETY: a bit for each unit of the heap.
+        // SAFETY: each unit of the heap has a bit.
         unsafe { *self.starts.add(start / UNIT / 64) |= 1 << (start / UNIT % 64) };
         Some(start)
     }
 
-    /// Names an allocation after the thread that makes it.
+    /// Names an allocation after the allocating thread.
     //
-    // SAFETY of the caller's block: the start of an allocation, relative to the base.
+    // SAFETY of the caller's block: `start` must be the start of an allocation, relative to the base.
     pub(crate) unsafe fn set_name(&self, thread: &mut Thread, start: usize) {
         thread.allocations += 1;
         let name =
             (thread.path ^ thread.allocations.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
-        // SAFETY: the unit before an allocation is in the mapping and in no allocation.
+        // SAFETY: the unit before an allocation is in the mapping and belongs to no allocation.
         unsafe { *((self.base + start - UNIT) as *mut u64) = name };
     }
 }
 
-/// Allocates for a simulated thread, for a function with this frame pointer. Null if the heap is full.
+/// Allocates memory for a simulated thread, for a function with this frame pointer. Returns null if the heap is full.
 fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mut u8 {
-    // SAFETY: see `Shared`; the bytes written are in the mapping and in no allocation.
+    // SAFETY: see `Shared`; the written bytes are in the mapping and belong to no allocation.
     unsafe {
         let heap = &mut *heap();
         let start = match heap.memory {
@@ -242,6 +241,12 @@ unsafe extern "C" {
     fn __libc_free(old: *mut c_void);
 }
 
+/// Allocates memory of libc. Returns null if there is none.
+pub(super) fn of_libc(size: usize) -> *mut c_void {
+    // SAFETY: the function is libc's, with its own signature.
+    unsafe { __libc_malloc(size) }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     if let Some(thread) = current() {
@@ -250,7 +255,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
             return allocated.cast();
         }
     }
-    // SAFETY: libc's own.
+    // SAFETY: the function is libc's, with its own signature.
     unsafe { __libc_malloc(size) }
 }
 
@@ -259,27 +264,28 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     if let (Some(thread), Some(bytes)) = (current(), count.checked_mul(size)) {
         let allocated = allocate(thread, bytes, UNIT, frame_pointer());
         if !allocated.is_null() {
-            // SAFETY: allocated with this size. The memory was in use in an earlier run.
+            // SAFETY: the memory was allocated with this size. It must be cleared, because an earlier run may have used
+            // it.
             unsafe { write_bytes(allocated, 0, bytes) };
             return allocated.cast();
         }
     }
-    // SAFETY: libc's own.
+    // SAFETY: the function is libc's, with its own signature.
     unsafe { __libc_calloc(count, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if old.is_null() {
-        // SAFETY: the caller's size.
+        // SAFETY: the size is valid.
         return unsafe { malloc(size) };
     }
     if !has(old as usize) {
-        // SAFETY: the caller's allocation, of libc.
+        // SAFETY: the caller passes an allocation of libc.
         return unsafe { __libc_realloc(old, size) };
     }
-    // SAFETY: see `Shared`. The old allocation is of the heap: its bytes up to the top of the heap are mapped, and
-    // more than its own are copied rather than fewer.
+    // SAFETY: see `Shared`. The old allocation is on the heap. Its bytes up to the top of the heap are mapped, and the
+    // copy may contain more than its own bytes, but not fewer.
     unsafe {
         let heap = &mut *heap();
         if heap.memory != Memory::Plain
@@ -291,7 +297,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         if heap.places.resize(current().map(|thread| &mut thread.arena), start, size) {
             return old;
         }
-        // Nothing of it is left if it is from an earlier run.
+        // No bytes remain if the allocation is from an earlier run.
         let left = heap.places.left(start);
         let new = malloc(size);
         if !new.is_null() {
@@ -302,7 +308,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     }
 }
 
-/// Notes that an allocation has no owner any more.
+/// Records that an allocation no longer has an owner.
 fn note_freed(heap: &mut Heap, address: usize) {
     let is_of_run = heap.places.is_of_run(address - heap.base);
     heap.live = heap.live.saturating_sub(usize::from(is_of_run));
@@ -311,7 +317,7 @@ fn note_freed(heap: &mut Heap, address: usize) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(old: *mut c_void) {
     if !has(old as usize) {
-        // SAFETY: the caller's allocation, of libc.
+        // SAFETY: the caller passes an allocation of libc.
         return unsafe { __libc_free(old) };
     }
     // SAFETY: see `Shared`.
@@ -334,13 +340,13 @@ unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
             return allocated.cast();
         }
     }
-    // SAFETY: libc's own.
+    // SAFETY: the function is libc's, with its own signature.
     unsafe { __libc_memalign(align, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { memalign(align, size) }
 }
 
@@ -349,7 +355,7 @@ unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size:
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe {
         let allocated = memalign(align, size);
         if allocated.is_null() {
@@ -366,6 +372,6 @@ unsafe extern "C" fn malloc_usable_size(allocation: *mut c_void) -> usize {
     if allocation.is_null() || has(allocation as usize) {
         return 0;
     }
-    // SAFETY: the caller's allocation, of libc.
+    // SAFETY: the caller passes an allocation of libc.
     unsafe { super::real::real!(c"malloc_usable_size", UsableSize)(allocation) }
 }

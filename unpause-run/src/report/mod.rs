@@ -1,8 +1,8 @@
-//! The result of a test as data, and its renderers.
+//! The result of a test as data, and the renderers for it.
 //!
-//! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a
-//! [`Style`] to text. Nothing here prints, reads the environment or queries a terminal. No
-//! program reads the text: a tool reads the [`Report`], or its JSON.
+//! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a [`Style`] to text.
+//! This module never prints, reads the environment or queries a terminal. The text is not for programs: a tool reads
+//! the [`Report`], or its JSON.
 
 mod calls;
 mod chances;
@@ -55,7 +55,11 @@ pub use json::json;
 #[doc(hidden)]
 pub use json::json_with_sources;
 pub use one_line::one_line;
+#[doc(hidden)]
+pub use page::history_page;
 pub use page::page;
+#[doc(hidden)]
+pub use proven::ORDERS_UNTRIED;
 pub use source::rust;
 pub use strengthened::{Strengthened, Strengthening};
 #[doc(hidden)]
@@ -69,50 +73,51 @@ pub use why::{Chance, Interruption, NoReturn, Region, Remedy, Tested, Why};
 pub struct Report {
     /// The test, as `module::name`.
     pub test: String,
-    /// The name of its package; empty if it is not known.
+    /// The name of the test's package; empty if unknown.
     pub package: String,
     /// The number of runs. Rehearsals, repeated runs and the runs of shrinking do not count.
     pub runs: u64,
-    /// The number of runs from which the strategy learnt before the first counted run. Their outcome is ignored;
-    /// several threads may each have repeated them.
+    /// The number of runs from which the strategy learned before the first counted run. Their outcomes are ignored. If
+    /// there are several worker threads, each may have repeated these runs.
     pub rehearsals: u32,
     /// The first and the last requested seed; `None` if no seeds were requested.
     pub seeds: Option<(u64, u64)>,
-    /// The number of steps of these runs in all; 0 if not counted.
+    /// The total number of steps of the runs; 0 if not counted.
     pub steps: u64,
-    /// The settings of the runs that differ from the defaults, each a name and a value, as in
+    /// The settings of the runs that differ from the defaults, as pairs of a name and a value, as in
     /// [`Header::settings`](crate::run::trace::Header::settings). Empty on real threads.
     pub settings: Vec<(String, String)>,
     /// The failure; `None` if the test passed.
     pub finding: Option<Box<Finding>>,
     /// The source of the replayed trace, if this was a replay.
     pub replayed: Option<Origin>,
-    /// Warnings for the user, a sentence each. The tasks in [`Run::leaked`] need no warning: renderers list them.
+    /// Warnings for the user, one sentence each. The tasks in [`Run::leaked`] need no warning, because renderers list
+    /// them.
     pub warnings: Vec<String>,
-    /// Notes that must be shown even if the test passes and the harness hides its output, a sentence each, such as a
-    /// requested setting that has no effect in this build.
+    /// Notes that must be shown even if the test passes and the harness hides its output, one sentence each. An example
+    /// is a requested setting that has no effect in this build.
     pub notes: Vec<String>,
     /// The progress of a search; `None` if the strategy is not a search.
     pub searched: Option<Searched>,
     /// True if the test ran on real threads, where nothing can be replayed.
     pub real: bool,
-    /// Coverage, if it was requested and the test passed; unknown on real threads.
+    /// Coverage, if it was requested and the test passed; `None` on real threads.
     pub coverage: Option<Coverage>,
-    /// The result of checking other orders of the recorded calls, if that was requested, seeds were run and the test
-    /// passed; unknown on real threads.
+    /// The result of checking other orders of the recorded calls. `None` if the check was not requested, if no seeds
+    /// were run, if the test failed, or on real threads.
     pub closure: Option<Closure>,
-    /// The composition of generated programs, if it was requested, or if a `cover!` was missed and
-    /// programs were generated.
+    /// The statistics of generated programs, if they were requested, or if a `cover!` was missed and programs were
+    /// generated.
     pub statistics: Option<Statistics>,
-    /// The faults of a nemesis in all passed runs, by kind.
+    /// The faults of a nemesis in all passing runs, by kind.
     pub faults: Vec<FaultCount>,
 }
 
 impl Report {
-    /// Returns `true` if there was a run and no failure.
+    /// Returns `true` if there was at least one run and no failure.
     ///
-    /// Runs that results have of an earlier process count. A shard without seeds has
-    /// no run, and neither passes nor has a [finding](Self::finding).
+    /// Runs in the stored results of an earlier process also count. A shard without seeds has no run, so it neither
+    /// passes nor has a [finding](Self::finding).
     ///
     /// ```
     /// use sim::report::Report;
@@ -124,7 +129,7 @@ impl Report {
         self.finding.is_none() && self.runs > 0
     }
 
-    /// Removes a finding about conditions that held too seldom and returns its text.
+    /// Removes a finding about conditions that held too seldom, and returns its text.
     #[doc(hidden)]
     pub fn spare_conditions(&mut self) -> Option<String> {
         let seldom = |finding: &mut Box<Finding>| {
@@ -136,85 +141,88 @@ impl Report {
     }
 }
 
-/// The result of checking the recorded calls of runs in all orders that their steps allow.
+/// The result of checking the recorded calls of runs in all orders that the steps allow.
 ///
-/// Orders that can show nothing new are not counted: if a call in them began later or returned
-/// earlier, the model would have more constraints.
+/// Orders that can reveal nothing new are not counted. In such an order, calls begin later or return earlier than in a
+/// counted order, so that the model has more constraints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Closure {
-    /// Runs in which a history was checked.
+    /// The number of runs with a checked history.
     pub runs: u64,
-    /// Orders that were checked, in all.
+    /// The total number of checked orders.
     pub orders: u64,
-    /// Runs that have more orders than were checked.
+    /// The number of runs with more orders than were checked.
     pub open: u64,
-    /// Runs that were foreseen to fail in another order, and then did not: their tasks share something
-    /// that is not of this library.
+    /// The number of runs that were predicted to fail in another order, but did not fail. Their tasks share something
+    /// outside this library.
     pub unconfirmed: u64,
 }
 
 /// The progress of an exhaustive or bounded search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Searched {
-    /// Runs that were given up because earlier ones had done all that they could still do. Not among
+    /// The number of runs that ended early, because earlier runs had covered all their continuations. Not included in
     /// [`Report::runs`].
     pub blocked: u64,
-    /// The number of runs repeated to reach others with the same prefix. Not among [`Report::runs`].
+    /// The number of runs that were repeated only to reach other runs with the same prefix. Not included in
+    /// [`Report::runs`].
     pub repeated: u64,
-    /// True if every run was explored, within `bound`, if any.
+    /// True if every run was explored, or every run within `bound`, if there is a bound.
     pub complete: bool,
-    /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
-    /// If there is a `bound`, the part of the runs with one more than it says.
+    /// The completed part of the search, from 0 to 1: an estimate that assumes equal sizes for sibling branches. If
+    /// there is a `bound`, the completed part of the runs at the next higher bound.
     pub part: f64,
-    /// True if waits ended by time limits that the search does not see, so that not all orders were tried, and the
-    /// search is not a proof. Only runs of plain threads have any.
+    /// True if timeouts that are invisible to the search ended waits. Then not all orders were tried, and the search is
+    /// not a proof. Only runs of plain threads have such timeouts.
     pub blind: bool,
-    /// True if each order of steps was a run of its own, because tasks were seen to depend on each other in a way that
-    /// no operation shows. All steps may conflict then: there are more runs, and the search is still a proof.
+    /// True if each order of steps was explored as a separate run, because tasks were found to depend on each other in
+    /// a way that no operation shows. All steps may then conflict, so there are more runs, but the search is still a
+    /// proof.
     pub by_step: bool,
-    /// The reason of `by_step`, if it is known.
+    /// The reason for `by_step`, if known.
     pub cause: Option<Cause>,
-    /// True if one run stood for all interleavings of its class, and tasks share memory through sim only, as far as
-    /// runs show: see [`assumption`](Self::assumption).
+    /// True if one run represented all interleavings of its class, and runs showed no shared memory outside sim: see
+    /// [`assumption`](Self::assumption).
     pub assumes: bool,
-    /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were
-    /// tried, and the search is no proof for those beyond it.
+    /// The limits that runs reached, as text: `more than two faults of one kind ..`. All runs within a limit were
+    /// tried, but the search proves nothing about runs beyond it.
     pub beyond: Vec<String>,
-    /// The things that steps depend on and no search sees, in words: the search is not a proof.
+    /// Things on which steps depend and that searches cannot see, as text. If the list is not empty, the search is not
+    /// a proof.
     pub ignored: Vec<String>,
-    /// Functions with invisible operations on shared memory that threads entered: not all orders of these
-    /// operations were tried, and the search is not a proof. Only runs of plain threads have any: parts of std
-    /// that are compiled already and guard its own state, such as the standard streams and the environment.
+    /// Functions with invisible operations on shared memory that threads entered. Not all orders of these operations
+    /// were tried, and the search is not a proof. Only runs of plain threads have such functions: precompiled parts of
+    /// std that guard std's own state, such as the standard streams and the environment.
     pub unseen: Vec<String>,
-    /// The memory orders that the program asked for, as the search took them.
+    /// The treatment of the program's memory orders by the search.
     pub orders: OrdersTaken,
-    /// The bound on the runs; `None` if there was none, or if it excluded no run.
+    /// The bound on the runs; `None` if there was no bound, or if it excluded no run.
     pub bound: Option<Bound>,
-    /// The share of the search, if it was divided among processes: `complete` and `part` are about this share, and only
-    /// `cargo unpause merge` says whether all shares together are a proof.
+    /// The share of the search, if the search was divided among processes. `complete` and `part` then describe only
+    /// this share, and only `cargo unpause merge` can determine if all shares together are a proof.
     pub share: Option<Share>,
-    /// The number of all runs, if the search is incomplete and could estimate it.
+    /// The estimated total number of runs, if the search is incomplete and an estimate was possible.
     pub estimate: Option<RunsEstimate>,
-    /// The audit by sampled runs after a complete search; `None` if the search is incomplete or
-    /// found a failure.
+    /// The audit with sampled runs after a complete search; `None` if the search is incomplete or found a failure.
     pub audit: Option<Audit>,
-    /// The search that received the second half of the runs, if by the estimate after the first half they would not
-    /// have sufficed. The fields above describe the original search.
+    /// The search that received the second half of the runs. It exists if, by the estimate after the first half, the
+    /// remaining runs would not have sufficed for the original search. The other fields describe the original search.
     pub fallback: Option<Box<Fallback>>,
 }
 
-/// The estimated number of all runs of a search. For a bounded search, of all runs within its next bound.
+/// The estimated number of all runs of a search. For a bounded search, the number of all runs within its next bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunsEstimate {
-    /// The number of runs. The estimate is unbiased.
+    /// The estimated number of runs. The estimate is unbiased.
     pub runs: u64,
-    /// The begin of an interval that has the number with about 95 %. Of one program in ten it is too narrow.
+    /// The lower end of an interval that contains the true number with a probability of about 95 %. For one program in
+    /// ten, the interval is too narrow.
     pub low: u64,
-    /// The end of the interval.
+    /// The upper end of the interval.
     pub high: u64,
 }
 
-/// One of the shares of a search that is divided among processes.
+/// A share of a search that is divided among processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
     /// The number of the share, from 1.
@@ -223,35 +231,34 @@ pub struct Share {
     pub of: u64,
 }
 
-/// The memory orders of the operations of a program, as a search took them. Only runs of plain threads are searched for
-/// orders.
+/// The treatment of a program's memory orders by a search. Only searches of plain threads can explore weaker orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrdersTaken {
-    /// As they are: no operation asked for less than `SeqCst`, as far as the search knows.
+    /// All orders are exact: as far as the search knows, no operation requested an order weaker than `SeqCst`.
     #[default]
     AsAsked,
-    /// Operations that asked for less were taken as `SeqCst`: the memory `sc`.
+    /// Operations with a weaker order were treated as `SeqCst`, with the memory model `sc`.
     AsSeqCst,
-    /// Some effects of weaker orders were tried, and not all: the memory `c11`. The search is not a proof.
+    /// Some effects of weaker orders were tried, but not all, with the memory model `c11`. The search is not a proof.
     InPart,
 }
 
-/// Runs sampled when a search was through, to see whether it was right.
+/// Runs sampled after a complete search, to check its result.
 ///
-/// Each is looked up by its class among the runs of the search, and repeated with its steps in
+/// The class of each sampled run is looked up among the runs of the search. The run is also repeated with its steps in
 /// another order that its class allows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
-    /// The number of sampled runs. Not among [`Report::runs`].
+    /// The number of sampled runs. Not included in [`Report::runs`].
     pub runs: u64,
-    /// The inline trace of a run whose class the search did not have: a fault of this library.
+    /// The inline trace of a run with a class that the search missed: a bug of this library.
     pub missed: Option<String>,
-    /// True if a sampled run failed that the search had not found: see [`Report::finding`].
+    /// True if a sampled run failed although the search had found no failure: see [`Report::finding`].
     pub failed: bool,
     /// True if the order of steps that share no object made a difference.
     pub unseen: bool,
-    /// The two steps whose order made that difference. For a run that the search missed: the two
-    /// steps that the search did not reverse. `None` if they were not found.
+    /// The two steps that caused this difference. For a run that the search missed: the two steps that the search did
+    /// not reverse. `None` if the steps were not identified.
     pub clash: Option<Clash>,
 }
 
@@ -262,22 +269,22 @@ impl Audit {
     }
 }
 
-/// A search that got the runs another one would not have been through with.
+/// A search that received the remaining runs, because the original search could not have completed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fallback {
-    /// The part of [`Report::runs`] that it made.
+    /// The number of runs of this search, which are included in [`Report::runs`].
     pub runs: u64,
-    /// Its progress.
+    /// The progress of this search.
     pub searched: Searched,
 }
 
 /// A bound on the runs of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// The bounded quantity in the singular, such as `preemption`.
+    /// The bounded quantity as a singular noun, such as `preemption`.
     pub what: String,
-    /// All runs with at most this many were done, so a failure has more; `None` if the runs with
-    /// none were not all done.
+    /// The highest completed bound: all runs with at most this number were explored, so a failure needs more. `None` if
+    /// not even the runs with zero are complete.
     pub through: Option<u32>,
 }
 
@@ -292,48 +299,49 @@ impl Closure {
     }
 }
 
-/// A failure that was found, with its confirmation, shrinking and proof.
+/// A failure, with its confirmation, shrinking and proof.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The failing run: shrunk, if that succeeded, and replayed.
+    /// The failing run, which has been shrunk, if possible, and replayed.
     pub run: Run,
-    /// The original source of its decisions.
+    /// The original source of the decisions.
     pub from: Origin,
-    /// The size of the run as it was found.
+    /// The size of the run before shrinking.
     pub original: Size,
-    /// The result of shrinking; `None` if it was not tried.
+    /// The result of shrinking; `None` if shrinking was not tried.
     pub shrunk: Option<Shrinking>,
-    /// The proof about its preemptions; `None` if it was not tried.
+    /// The proof about the preemptions; `None` if no proof was tried.
     pub proof: Option<Proof>,
-    /// Stronger memory orders with which it does not come again, if such were found.
+    /// Stronger memory orders that prevent the failure, if found.
     pub strengthening: Option<Strengthening>,
-    /// Its explanation by other runs; `None` if it was not tried, or if nothing was found.
+    /// The explanation of the failure by other runs; `None` if it was not tried or found nothing.
     pub why: Option<Why>,
-    /// The first place outside of the standard library from which it panicked, as `file:line`, if
-    /// it panicked inside the standard library and the place could be found.
+    /// The first place outside the standard library that led to the panic, as `file:line`. Set only if the run panicked
+    /// inside the standard library and the place could be determined.
     pub called_from: Option<String>,
-    /// The function of tokio that was called, such as `tokio::task::spawn::spawn`, if the run panicked because it is no
-    /// runtime of tokio, and the function could be had.
+    /// The called function of tokio, such as `tokio::task::spawn::spawn`. Set only if the run panicked because it is
+    /// not a tokio runtime, and the function could be determined.
     pub needs_runtime: Option<String>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
-    /// The error if the trace file could not be written.
+    /// The error that occurred when the trace file was written, if any.
     pub trace_error: Option<String>,
-    /// The path of the file that has the generated programs of the run as Rust source, if one was written.
+    /// The path of the file with the run's generated programs as Rust source, if one was written.
     pub source_file: Option<String>,
-    /// The path of the file that has the history that was checked, if one was written. On real threads,
-    /// where nothing else is left of the run, it is the last one recorded if something else failed.
+    /// The path of the file with the checked history, if one was written. On real threads, nothing else is left of the
+    /// run, so the file contains the last recorded history if something else failed.
     pub history_file: Option<String>,
     /// The path of the page for a browser, if one was written.
     pub page_file: Option<String>,
-    /// The command that replays the run, on one line; `None` if nothing can be replayed.
+    /// The command that replays the run, on one line; `None` if the run cannot be replayed.
     pub replay: Option<String>,
-    /// The command that searches for the failure again, on one line, if the replayed trace no longer fits.
+    /// The command that searches for the failure again, on one line, if the replayed trace no longer matches the
+    /// program.
     pub record: Option<String>,
 }
 
 impl Finding {
-    /// A run as it was found.
+    /// Creates a finding for a run as it was found.
     #[doc(hidden)]
     pub fn of(run: Run, from: Origin) -> Finding {
         Finding {
@@ -356,7 +364,7 @@ impl Finding {
         }
     }
 
-    /// A failure that there is nothing to shrink, write down or replay of.
+    /// Creates a finding for a failure without anything to shrink, to write to a file or to replay.
     #[doc(hidden)]
     pub fn without_replay(run: Run) -> Finding {
         let from = Origin::Seed(run.seed);
@@ -367,12 +375,12 @@ impl Finding {
 /// The source of the decisions of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A strategy drew them from this seed.
+    /// A strategy drew the decisions from this seed.
     Seed(Seed),
-    /// A strategy drew them from this seed, and passed; here its calls come in another order that its
-    /// steps allow.
+    /// A strategy drew the decisions from this seed, and that run passed. In the failing run, the calls have another
+    /// order that the steps allow.
     Reordered(Seed),
-    /// A strategy drew them from this seed, after a search had been through that did not find the failure.
+    /// A strategy drew the decisions from this seed, after a complete search had not found the failure.
     Sampled(Seed),
     /// A trace file with this path.
     File(String),
@@ -383,51 +391,51 @@ pub enum Origin {
 /// The result of shrinking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shrinking {
-    /// The number of runs it took.
+    /// The number of runs that shrinking needed.
     pub replays: u32,
-    /// The size of the run that is left.
+    /// The size of the shrunk run.
     pub size: Size,
-    /// True if no smaller run fails in the same way, as far as shrinking can tell; false if its budget ran out first.
+    /// True if, as far as shrinking can tell, no smaller run fails in the same way; false if the budget ran out first.
     pub complete: bool,
 }
 
-/// A lower bound on the preemptions of all runs that fail in the same way with the same drawn values, and so with the
-/// same program.
+/// A lower bound on preemptions. It holds for all runs that fail in the same way with the same drawn values, and
+/// therefore with the same program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// None of these has fewer than this.
+    /// The lower bound: no such run has fewer preemptions.
     pub fewest: u32,
-    /// True if a failing run with so few exists: the run itself, unless that one is `longer`. False if the budget was
-    /// used up first.
+    /// True if a failing run with exactly this number exists: the shown run, or a longer run if `longer` is set. False
+    /// if the budget ran out first.
     pub complete: bool,
-    /// The number of runs it took.
+    /// The number of runs that the proof needed.
     pub runs: u64,
-    /// The number of preemptions saved compared with the first result of shrinking.
+    /// The number of preemptions saved, compared with the first result of shrinking.
     pub saved: u32,
-    /// The steps of the run with the fewest preemptions, if it is longer than the first result: a
-    /// longer run is not shown in place of a shorter one.
+    /// The number of steps of the run with the fewest preemptions, if it is longer than the first result. A longer run
+    /// does not replace a shorter run on the screen.
     pub longer: Option<u32>,
 }
 
 /// The size of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Size {
-    /// Its tasks, the body of the test among them.
+    /// The number of tasks, including the body of the test.
     pub tasks: u32,
-    /// Its steps.
+    /// The number of steps.
     pub steps: u32,
-    /// Its steps by another task than the previous step.
+    /// The number of steps by a different task than the previous step.
     pub switches: u32,
-    /// Its switches away from a task that could have gone on.
+    /// The number of switches away from a task that could have continued.
     pub preemptions: u32,
-    /// The values drawn in it. Values that generated a program and settings of the run are not counted.
+    /// The number of drawn values, without values that generated a program and without settings of the run.
     pub draws: u32,
-    /// The commands left of generated programs.
+    /// The number of remaining commands of generated programs.
     pub commands: u32,
 }
 
 impl Size {
-    /// The size of a run. Takes time linear in its steps.
+    /// Returns the size of a run, in time linear in its steps.
     pub fn of(run: &Run) -> Size {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let of_program = |at: &usize| run.programs.iter().any(|program| program.draws.contains(at));
@@ -445,16 +453,16 @@ impl Size {
     }
 }
 
-/// A way to show a [`Report`].
+/// A renderer for a [`Report`].
 #[derive(Clone, Copy, Debug)]
 pub struct Renderer {
-    /// Its name.
+    /// The name of the renderer.
     pub name: &'static str,
-    /// The report as text in its format. Never panics, for any report.
+    /// The function that returns the report as text in its format. It never panics, for any report.
     pub render: fn(&Report, &Style) -> String,
 }
 
-/// All renderers. To add one, write its file and add its row.
+/// All renderers. To add a renderer, write its file and add its row.
 ///
 /// ```
 /// use sim::report::{RENDERERS, Report, Style};

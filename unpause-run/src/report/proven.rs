@@ -1,13 +1,14 @@
-//! The meaning of a search: whether it is a proof, the assumptions of the proof, and the reason why it is none.
+//! The meaning of a search: if it is a proof, which assumptions the proof has, and why the search is not a proof.
 
 use super::{Audit, Bound, OrdersTaken, Searched};
 
 /// The effects of memory orders that no search tries.
-pub(super) const ORDERS_UNTRIED: &str =
+#[doc(hidden)]
+pub const ORDERS_UNTRIED: &str =
     "orders of SeqCst operations and stores that take effect before older ones are not all tried";
 
 impl Searched {
-    /// Returns `true` if the search proves that no run fails, provided that it found none.
+    /// Returns `true` if the search proves that no run fails, provided that it found no failure.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -23,12 +24,12 @@ impl Searched {
         agrees && (own || fallback())
     }
 
-    /// Returns what the search relied on and did not prove; `None` if it relied on nothing.
+    /// Returns the unproven assumption of the search; `None` if there is no assumption.
     ///
-    /// A run represents all interleavings that differ from it in the order of steps without a common object
-    /// of sim. So tasks must share memory through sim only. Sampled runs check this assumption, and the
-    /// search starts again without it if one of them shows something else: see the conditions of a proof. A search of
-    /// plain threads sees what they share. Each memory order that the program asks for is taken as `SeqCst`.
+    /// A run represents all interleavings that differ from it only in the order of steps without a common sim object.
+    /// So tasks must share memory only through sim. Sampled runs check this assumption, and the search starts again
+    /// without it if a sampled run violates it: see the conditions of a proof. A search of plain threads sees the
+    /// memory that the threads share, but it treats each memory order in the program as `SeqCst`.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -52,20 +53,20 @@ impl Searched {
         }
     }
 
-    /// Returns `true` if no run did anything that the search does not explore completely.
+    /// Returns `true` if no run did anything that the search explores only in part.
     #[doc(hidden)]
     pub fn tries_all(&self) -> bool {
         let tries_orders = self.orders != OrdersTaken::InPart;
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
-    /// Returns the reason why this is not a proof, in a few words; `None` if it is one.
+    /// Returns the reason why the search is not a proof, in a few words; `None` if it is a proof.
     #[doc(hidden)]
     pub fn shortfall(&self) -> Option<String> {
         if self.is_proof() {
             return None;
         }
-        // As long as anything is left to do, it is not all.
+        // As long as anything is left, the percentage must be below 100.
         let percent = (self.part.clamp(0.0, 1.0) * 10_000.0).floor().min(9_999.0) / 100.0;
         let audit = self.audit.as_ref();
         let why = match &self.bound {
@@ -106,14 +107,14 @@ impl Searched {
         Some(why)
     }
 
-    /// Returns `true` if the search did what was requested: all runs, or all within its bound.
+    /// Returns `true` if the search explored everything requested: all runs, or all runs within its bound.
     #[doc(hidden)]
     pub fn is_as_requested(&self) -> bool {
         self.fell_short().is_none()
     }
 
-    /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
-    /// within a bound does not include those beyond it, and a share does not include the others.
+    /// Like [`shortfall`](Self::shortfall), but returns a reason only if the search explored less than requested. A
+    /// request with a bound excludes the runs beyond the bound, and a share excludes the other shares.
     #[doc(hidden)]
     pub fn fell_short(&self) -> Option<String> {
         let is_part = self.bound.is_some() || self.share.is_some();

@@ -1,4 +1,4 @@
-//! A search followed from its lines alone.
+//! Reconstruction of a search from its lines alone.
 
 use unpause_ordered::Set;
 
@@ -14,25 +14,26 @@ pub struct Ledger {
     tree: SearchTree,
     tally: Tally,
     untried: Set<Untried>,
-    /// The slices of the current round that have a line, and all of them.
+    /// The number of slices of the current round that have a line, and the number of all its slices.
     round: (usize, usize),
-    /// True if the top of a share is not made.
+    /// True if the share has begun: the top of the tree is computed, or the search is not divided.
     is_begun: bool,
     audit: Option<AuditLine>,
     estimate: Option<u64>,
 }
 
 impl Ledger {
-    /// Follows a search with this bound, if it has one, from the lines of one share.
+    /// Reconstructs a search from the lines of one share. `bound` is the bound of the search, if any.
     ///
     /// # Errors
-    /// If a line contradicts those before it.
+    /// If a line contradicts earlier lines.
     pub fn follow(
         lines: SearchLines,
         (number, of): (u64, u64),
         bound: Option<(&'static str, u32)>,
     ) -> Result<Ledger, String> {
         let SearchLines { mut slices, mut tops, audits, estimate } = lines;
+        // The engine begins with the same sizes, so both divide the search into the same slices.
         let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).recorded();
         if let Some((what, most)) = bound {
             tree = tree.within(what, most);
@@ -53,20 +54,26 @@ impl Ledger {
                 if !ledger.audit.as_ref().is_some_and(|audit| audit.begins_again) {
                     break;
                 }
+                // The engine restarts in the same way after this audit, see `WholeSearch::audited`.
                 ledger.tree.begin_again(Apart::STEPS);
+                ledger.tally = Tally::default();
             }
+            // A search that is not divided begins at the root, so it has no top.
             if division.of > 1 && ledger.tree.needs_top() {
-                // Of several generations the last one counts.
+                // If tops of several generations exist, only the last one is used.
                 let Some((_, line)) = tops.pop_last() else { return Ok(ledger) };
                 ledger.tree.take_top(line.generation, line.top)?;
                 ledger.is_begun = true;
                 continue;
             }
+            // A recorded search does not limit its rounds by the remaining runs, see `State::allot`.
             let budgets = ledger.tree.budgets(u64::MAX);
             let key = |job| (ledger.tree.generation(), ledger.tree.round(), job);
             let known = (0..budgets.len()).map(|job| slices.remove(&key(job)));
             let known: Vec<Option<SliceLine>> = known.collect();
             let made = known.iter().flatten().count();
+            // A slice that learned a criterion is the last slice that counts. Later slices may have lines, if threads
+            // were faster.
             let learnt = known
                 .iter()
                 .position(|line| line.as_ref().is_some_and(|line| line.slice.learnt.is_some()));
@@ -79,9 +86,16 @@ impl Ledger {
             for line in known.into_iter().take(wanted).flatten() {
                 round.push(ledger.add(line));
             }
+            // `merge` relies on the slices of this round, but a file may contain anything.
             ledger.tree.check(&round)?;
+            let generation = ledger.tree.generation();
             ledger.tree.merge(round);
+            if ledger.tree.generation() != generation {
+                // The runs before a restart do not count.
+                ledger.tally = Tally::default();
+            }
         }
+        // Classes are looked up only in a completed share.
         ledger.tree.sort_classes();
         Ok(ledger)
     }
@@ -92,48 +106,50 @@ impl Ledger {
         line.slice
     }
 
-    /// True if a process has begun the share.
+    /// Returns `true` if a process has begun the share.
     pub fn is_begun(&self) -> bool {
         self.is_begun
     }
 
-    /// True if no run is left.
+    /// Returns `true` if no run remains.
     pub fn is_through(&self) -> bool {
         self.tree.is_through()
     }
 
-    /// True if the search goes from level to level. It makes every run, so it has no classes and is not audited.
+    /// Returns `true` if the search is bounded and proceeds level by level. Such a search executes every run, so it has
+    /// no classes and no audit.
     pub fn is_bounded(&self) -> bool {
         self.tree.is_bounded()
     }
 
-    /// The progress of the share.
+    /// Returns the progress of the share.
     pub fn progress(&self) -> SearchProgress {
         self.tree.progress()
     }
 
-    /// The part of the search that is done, from 0 to 1. `None` if no process has estimated the number of all runs.
+    /// Returns the completed part of the search, from 0 to 1. `None` if no process has estimated the total number of
+    /// runs.
     pub fn part(&self) -> Option<f64> {
         let runs = self.progress().runs as f64;
         self.estimate.map(|all| (runs / all.max(1) as f64).min(1.0))
     }
 
-    /// The current round, the number of its slices that are made, and the number of its slices.
+    /// Returns the number of the current round, the number of its completed slices, and the number of all its slices.
     pub fn round(&self) -> (u64, usize, usize) {
         (self.tree.round(), self.round.0, self.round.1)
     }
 
-    /// Takes the counts over the runs.
+    /// Returns the counts over the runs, and leaves empty counts.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.tally)
     }
 
-    /// The differences that distinguish runs.
+    /// Returns the criteria that the search uses for distinguishing runs.
     pub fn apart(&self) -> Apart {
         self.tree.apart()
     }
 
-    /// The parts of the program's behaviour that no run tried, in words.
+    /// Returns descriptions of the program's behaviour that no run tried.
     pub fn untried(&self) -> Vec<String> {
         let text = |untried: &Untried| match untried {
             Untried::Beyond(part) => Some(format!("not tried: {part}")),
@@ -144,17 +160,18 @@ impl Ledger {
         self.untried.iter().filter_map(text).collect()
     }
 
-    /// True if memory orders weaker than `SeqCst` were taken for `SeqCst`.
+    /// Returns `true` if memory orderings weaker than `SeqCst` were treated as `SeqCst`.
     pub fn strengthens_orders(&self) -> bool {
         self.untried.contains(&Untried::Orders)
     }
 
-    /// The classes of the runs that were sampled when the share was through, and whether these agree with the search.
+    /// Returns the classes of the runs that were sampled after the share was completed, and `true` if they agree with
+    /// the search.
     pub fn sampled(&self) -> Option<(&[u64], bool)> {
         self.audit.as_ref().map(|audit| (&audit.classes[..], audit.agrees))
     }
 
-    /// Returns `true` if a run was of this class, `None` if that is not known.
+    /// Returns `true` if a run belonged to this class, `None` if that is unknown.
     pub fn has_class(&self, class: u64) -> Option<bool> {
         self.tree.has_own_class(class)
     }

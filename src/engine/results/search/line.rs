@@ -1,4 +1,4 @@
-//! The lines of a search as JSON.
+//! JSON format for the lines of a search.
 
 use super::super::json::{Json, list, quoted};
 use super::super::tally::{Tally, interned, numbers};
@@ -8,10 +8,10 @@ use crate::run::untried::Untried;
 use crate::strategy::divided::{Entry, Noticed, PathStep, Rest, Sibling, Slice, Top, Wish};
 use crate::strategy::search::{Apart, Drawn};
 
-/// The place of a slice: the generation of the search, the round, and the job.
+/// The position of a slice: the generation of the search, the round, and the job number.
 pub(crate) type SliceKey = (u32, u64, usize);
 
-/// A slice, with everything that a report needs of its runs.
+/// A slice, with all data about its runs that a report needs.
 #[derive(Debug)]
 pub(crate) struct SliceLine {
     pub(crate) key: SliceKey,
@@ -20,12 +20,12 @@ pub(crate) struct SliceLine {
     pub(crate) untried: Vec<Untried>,
     pub(crate) warnings: Vec<String>,
     pub(crate) notes: Vec<String>,
-    /// The first run of the slice that left tasks waiting, and the warning.
+    /// The first run of the slice that left tasks waiting, with the warning about it.
     pub(crate) stuck: Option<(u64, String)>,
     pub(super) text: String,
 }
 
-/// The top of the tree of one process.
+/// The top of the search tree, computed by one process.
 #[derive(Clone, Debug)]
 pub(crate) struct TopLine {
     pub(crate) generation: u32,
@@ -33,7 +33,7 @@ pub(crate) struct TopLine {
     pub(super) text: String,
 }
 
-/// The audit of a search, or of a share, that was through in its generation.
+/// The audit of a search, or of a share, after it was completed in this generation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AuditLine {
     pub(crate) generation: u32,
@@ -41,12 +41,12 @@ pub(crate) struct AuditLine {
     pub(crate) classes: Vec<u64>,
     /// True if the sampled runs agree with the search.
     pub(crate) agrees: bool,
-    /// True if the search begins again, with each order of steps as a run of its own.
+    /// True if the search starts again and treats each order of steps as a separate run.
     pub(crate) begins_again: bool,
 }
 
 impl AuditLine {
-    /// The line, with its line feed.
+    /// Returns the line, with its line feed.
     pub(crate) fn write(&self) -> String {
         let AuditLine { generation, classes, agrees, begins_again } = self;
         let classes = list(classes.iter().map(u64::to_string));
@@ -65,16 +65,17 @@ impl AuditLine {
     }
 }
 
-/// More runs than a search can make. Sums of such numbers do not overflow.
+/// A limit above the number of runs that a search can execute. Sums of numbers up to this limit do
+/// not overflow.
 const RUNS_MAX: u64 = 1 << 40;
 
-/// A number that a line may have here.
+/// Converts a number to 32 bits. The error names the field.
 fn small(number: u64, name: &str) -> Result<u32, String> {
     u32::try_from(number).map_err(|_| format!("`{name}` is too large"))
 }
 
 impl SliceLine {
-    /// The line of a slice, with its line feed. Of the classes, those below `bound` are written.
+    /// Returns the line of a slice, with its line feed. Only classes below `bound` are written.
     pub(crate) fn write(
         key: SliceKey,
         slice: &Slice,
@@ -82,6 +83,7 @@ impl SliceLine {
         seen: &SeenBySlice<'_>,
     ) -> String {
         let (generation, round, job) = key;
+        // Probes are left out, because another process can make them again.
         let Slice { runs, blocked, repeated, classes, wishes, rest, learnt, noticed, .. } = slice;
         let mut out = format!(
             "{{\"slice\":[{generation},{round},{job}],\"runs\":[{runs},{blocked},{repeated}],\"rest\":{}",
@@ -114,10 +116,10 @@ impl SliceLine {
         out + "}\n"
     }
 
-    /// Reads the line of a slice, with its line feed.
+    /// Parses the line of a slice, with its line feed.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not the line of a slice.
     pub(crate) fn parse(text: &str) -> Result<SliceLine, String> {
         SliceLine::read(&Json::parse(text.trim_end().as_bytes())?, text.to_owned())
     }
@@ -130,6 +132,7 @@ impl SliceLine {
         }
         let [runs, blocked, repeated] = runs;
         let wrong = |name: &str| format!("`{name}` is not what a slice has");
+        // `null` and an absent entry mean the same.
         let some = |name: &str| line.get(name).filter(|value| **value != Json::Null);
         let all = |name: &str| match some(name) {
             None => Ok(&[][..]),
@@ -159,6 +162,7 @@ impl SliceLine {
             repeated,
             classes: numbers(all("classes")?)?,
             wishes: wishes.ok_or_else(|| wrong("wishes"))?,
+            // Without a rest, the slice is the end of its part.
             rest: some("rest").map(read_rest).transpose()?,
             learnt: some("learnt").map(read_apart).transpose()?,
             noticed: some("noticed").map(read_noticed).transpose()?.unwrap_or_default(),
@@ -166,7 +170,7 @@ impl SliceLine {
         };
         Ok(SliceLine {
             key: (small(generation, "slice")?, round, small(job, "slice")? as usize),
-            tally: Tally::read(line, 0, runs + repeated)?,
+            tally: Tally::read(line, 0, runs)?,
             untried: untried.ok_or_else(|| wrong("untried"))?,
             warnings: read_all("warnings")?,
             notes: read_all("notes")?,
@@ -177,7 +181,7 @@ impl SliceLine {
     }
 }
 
-/// The observations of the engine of the runs of a slice.
+/// The observations of the engine about the runs of a slice.
 pub(crate) struct SeenBySlice<'a> {
     pub(crate) tally: &'a Tally,
     pub(crate) untried: Vec<Untried>,
@@ -187,7 +191,7 @@ pub(crate) struct SeenBySlice<'a> {
 }
 
 impl TopLine {
-    /// The line of a top, with its line feed.
+    /// Returns the line of a top, with its line feed.
     pub(crate) fn write(generation: u32, top: &Top) -> String {
         let frames =
             top.frames.iter().map(|(frame, order)| list([frame.to_string(), tasks_text(order)]));
@@ -242,6 +246,7 @@ impl TopLine {
             frames: frames.ok_or_else(wrong)?,
             jobs: jobs.ok_or_else(wrong)?,
         };
+        // New frames get the numbers after the largest number, which must not overflow.
         let is_large = |(frame, _): &(u64, _)| *frame > u64::from(u32::MAX);
         if top.void > RUNS_MAX || top.frames.iter().any(is_large) {
             return Err(wrong());
@@ -252,6 +257,7 @@ impl TopLine {
 
 /// Reads a line of a search.
 pub(in crate::engine::results) fn read(line: &Json, text: &[u8]) -> Result<Line, String> {
+    // The line was parsed, so it is UTF-8, and its text is unchanged.
     let text = String::from_utf8_lossy(text).into_owned();
     match () {
         () if line.get("audit").is_some() => AuditLine::read(line).map(Line::Audit),
@@ -295,6 +301,7 @@ fn draws_of(value: &Json) -> Option<Vec<Drawn>> {
     let drawn = |value: &Json| match value {
         Json::List(entries) => match entries[..] {
             [Json::Number(value), Json::Number(bound), Json::Number(given @ 0..=1)] => {
+                // A drawn value is always below its bound, so another value shows a damaged line.
                 (value < bound).then_some(Drawn { value, bound, given: given == 1 })
             }
             _ => None,
@@ -304,7 +311,7 @@ fn draws_of(value: &Json) -> Option<Vec<Drawn>> {
     draws.iter().map(drawn).collect()
 }
 
-/// Most frames have nothing but their task.
+/// Most frames have only a task, so such a frame is written as the number of its task.
 fn entry_text(entry: &Entry) -> String {
     let Entry { task, draws, done, untaken, .. } = entry;
     if draws.is_empty() && done.is_empty() && untaken.is_empty() {
@@ -323,6 +330,7 @@ fn entry(value: &Json) -> Option<Entry> {
         partial: None,
         whole: None,
     };
+    // See `entry_text`: an entry with only a task is written as a number.
     let Json::List(entries) = value else { return task_of(value).map(bare) };
     let [task, draws, done, untaken] = &entries[..] else { return None };
     Some(Entry {
@@ -354,7 +362,7 @@ fn wish(value: &Json) -> Option<Wish> {
     Some(Wish { depth, initials: tasks(initials)?, prefer: task_of(prefer)? })
 }
 
-/// The differences, each by its name.
+/// Returns the names of the criteria as a JSON list.
 fn apart_text(apart: Apart) -> String {
     list(apart.names().into_iter().map(quoted))
 }
@@ -365,6 +373,7 @@ fn apart(value: &Json) -> Option<Apart> {
         Json::Text(name) => Apart::named(name),
         _ => None,
     };
+    // An unknown criterion must not be ignored: the search would then distinguish fewer runs.
     names.iter().try_fold(Apart::NOTHING, |all, name| Some(all.and(one(name)?)))
 }
 
@@ -380,6 +389,7 @@ fn noticed_text(noticed: &Noticed) -> String {
 fn noticed(value: &Json) -> Option<Noticed> {
     let Json::List(entries) = value else { return None };
     let [adder, contact, flags @ ..] = &entries[..] else { return None };
+    // The flags have the order in which `noticed_text` writes them.
     let [adders, sees, blind, left_out]: [bool; 4] = flags
         .iter()
         .map(|flag| match flag {
@@ -421,7 +431,7 @@ fn untried(value: &Json) -> Option<Untried> {
     }
 }
 
-/// The slice of a line, as another process reads it.
+/// Parses the slice in a line, like another process does.
 #[cfg(test)]
 pub(crate) fn read_back(line: &str) -> Result<Slice, String> {
     let line = line.trim_end().as_bytes();

@@ -1,12 +1,12 @@
-//! Makes the rounds of a divided search, on as many threads as pay, or in as many processes: see [`helpers`].
+//! Executes the rounds of a divided search, on as many threads as are useful, or in several processes: see [`helpers`].
 //!
-//! Each thread takes the next slice of the round. The thread that makes the last slice ends the round, with the slices
-//! in the order of their jobs. So everything that a search says is the same for any number of threads: its runs,
-//! their numbers, and the failure that it reports.
+//! Each thread takes the next slice of the round. The thread that completes the last slice ends the round and merges
+//! the slices in the order of their jobs. Therefore the results of a search are the same for any number of threads: its
+//! runs, their numbers, and the reported failure.
 
 mod state;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,35 +23,36 @@ use crate::native::Helper;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 
-/// From this number of runs on, a search at a terminal estimates how many it has; and again after four times as many.
+/// The number of runs from which a search on a terminal estimates its total number of runs. It repeats the estimate
+/// after four times as many runs.
 const LIVE_FROM: u64 = 10_000;
 
-/// The makers of the slices.
+/// The workers that execute the slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hands {
-    /// The thread that searches.
+    /// Only the thread that searches.
     Alone,
-    /// So many threads.
+    /// This number of threads.
     Threads(usize),
-    /// So many processes. Plain threads share the statics of their process.
+    /// This number of processes, for plain threads, which share the statics of their process.
     Processes(usize),
 }
 
 impl Hands {
     fn of(session: &Session<'_>, visit: &RunVisitor<'_>) -> Hands {
         let config = session.config;
-        // A visitor sees the runs in order.
+        // A visitor must receive the runs in order.
         let is_divided = matches!(visit, RunVisitor::UntilFailure) && config.jobs > 1;
         match config.is_native() {
             _ if !is_divided => Hands::Alone,
             false => Hands::Threads(config.jobs),
-            // The line of a slice does not have the decisions of its runs.
+            // The line of a slice does not contain the decisions of its runs, which a certificate needs.
             true if config.certify.is_some() => Hands::Alone,
             true => Hands::Processes(helper::processes(session)),
         }
     }
 
-    /// One thread searches for so long before others are started.
+    /// Returns the time that one thread searches alone before further threads or helpers start.
     fn alone(self) -> Duration {
         match self {
             Hands::Alone => Duration::MAX,
@@ -61,14 +62,14 @@ impl Hands {
     }
 }
 
-/// The share of this process in the search.
+/// Returns the share of this process in the search.
 pub(super) fn division(session: &Session<'_>, visit: &RunVisitor<'_>) -> Division {
     let shard = session.config.shard;
     let is_divided = matches!(visit, RunVisitor::UntilFailure);
     if is_divided { Division::of(shard.number, shard.of) } else { Division::of(1, 1) }
 }
 
-/// Makes the runs of a search. Returns the number of the next run, too.
+/// Executes the runs of a search. Also returns the number of the next run.
 pub(super) fn explore(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
@@ -77,7 +78,8 @@ pub(super) fn explore(
     limits: SearchLimits,
     explored: &mut Explored,
 ) -> (SearchEnd, u64) {
-    let before = explored.tally.runs;
+    // A restart discards the counts of this search, and not the counts of an earlier search.
+    let before = explored.tally.take();
     let division = division(session, visit);
     let mut number = limits.numbers.start;
     let (mut is_estimated, mut live_from) = (false, LIVE_FROM);
@@ -111,24 +113,25 @@ pub(super) fn explore(
         tree.set_estimate(estimate);
     }
     if explored.found.is_none() {
-        // Runs before the search began anew do not count.
-        explored.tally.runs = before + tree.progress().runs;
+        // Runs before a restart of the search do not count.
+        explored.tally.runs = tree.progress().runs;
     }
+    explored.tally.merge(before);
     (ended, number)
 }
 
-/// The begin of a pool.
+/// The initial state of a pool.
 struct PoolBegin<'a> {
     /// The number of the first run.
     number: u64,
-    /// True if the number of all runs was estimated, as far as that could be.
+    /// True if the total number of runs was already estimated, as far as possible.
     is_estimated: bool,
-    /// From this number on it is estimated for whoever looks on.
+    /// The run number from which the total is estimated for the live view.
     live_from: u64,
     live: &'a Live<'a>,
 }
 
-/// Makes rounds.
+/// Executes rounds until the search ends or needs something that only a single thread can do.
 fn pool(
     session: &Session<'_>,
     (search, tree): (&Arc<dyn Search>, &mut SearchTree),
@@ -150,6 +153,7 @@ fn pool(
         live_from: if search.has_classes() && !is_alone { live_from } else { u64::MAX },
         live,
         last: AtomicUsize::new(usize::MAX),
+        is_panicking: AtomicBool::new(false),
         state: Mutex::new(state),
         turned: Condvar::new(),
     };
@@ -169,7 +173,8 @@ fn pool(
                     scope.spawn(|| rounds.work(search, &mut RunVisitor::UntilFailure, &mut |_| {}))
                 })),
                 Hands::Processes(jobs) => {
-                    // All of them before the first thread: nobody else has locked the state that they copy.
+                    // All helpers start before the first relay thread, so that no other thread holds a lock on the
+                    // state that they copy.
                     let start =
                         |_| Helper::begin(|line| helpers::help(rounds.state().tree, maker, line));
                     let started: Vec<Helper> = (1..jobs).filter_map(start).collect();
@@ -184,7 +189,7 @@ fn pool(
         };
         rounds.work(search.clone(), visit, start_others);
         for other in others {
-            // The scope itself would replace the payload.
+            // An implicit join by the scope would replace the panic payload.
             if let Err(payload) = other.join() {
                 std::panic::resume_unwind(payload);
             }
@@ -194,14 +199,14 @@ fn pool(
     (state.ended.unwrap_or(PoolEnd::Over(SearchEnd::Stopped)), state.round.number)
 }
 
-/// The end of a pool.
+/// The reason why a pool ended.
 enum PoolEnd {
     Over(SearchEnd),
-    /// The search of a share began again.
+    /// The search of a share restarted, so it needs a new top.
     NeedsTop,
-    /// The continuation depends on the number of all runs.
+    /// An estimate of the total number of runs decides if the search continues.
     NeedsEstimate,
-    /// Somebody looks on, and is to see how far the search is.
+    /// The live view needs an estimate of the progress.
     IsLookedAt,
 }
 
@@ -216,8 +221,10 @@ struct Rounds<'r, 's> {
     is_estimated: bool,
     live_from: u64,
     live: &'r Live<'r>,
-    /// The first slice of the round after which no slice counts; 0 if the search is over.
+    /// The position of the last slice of the round that counts; 0 if the search is over.
     last: AtomicUsize,
+    /// `true` if a thread panics. Then no slice executes another run.
+    is_panicking: AtomicBool,
     state: Mutex<State<'r>>,
     /// Notified when a round begins, and when the search is over.
     turned: Condvar,
@@ -228,7 +235,7 @@ impl<'r> Rounds<'r, '_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes slices until the search is over.
+    /// Executes slices until the search is over.
     fn work(
         &self,
         search: Arc<dyn Search>,
@@ -239,7 +246,7 @@ impl<'r> Rounds<'r, '_> {
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
             while let Some((at, order)) = maker.paused(|| self.take(true)) {
-                // A failure of a helper must be found, also when the time is up.
+                // A failure in a helper must be reproduced here even after the time limit.
                 let fails = order.failed.is_some();
                 let made = maker.make(order, visit, &|| fails || self.goes_on(at));
                 between(&mut maker);
@@ -249,7 +256,7 @@ impl<'r> Rounds<'r, '_> {
         std::mem::forget(over);
     }
 
-    /// Has a helper make slices until the search is over, a run of them fails, or the helper is lost.
+    /// Sends slices to a helper until the search is over, a run fails, or the connection to the helper is lost.
     fn relay(&self, nth: usize, mut helper: Helper) {
         let over = OverOnUnwind(self);
         while let Some((at, mut order)) = self.take(false) {
@@ -265,12 +272,13 @@ impl<'r> Rounds<'r, '_> {
                 }
             }
         }
+        // From now on, no lines are collected for this helper.
         self.state().unheard[nth] = None;
         std::mem::forget(over);
     }
 
-    /// Takes the next slice. Waits for the next round if there is none. Returns `None` if the search is over. Only this
-    /// process itself `is_able` to make any slice.
+    /// Takes the next slice. If no slice is left, waits for the next round. Returns `None` if the search is over.
+    /// `is_able` is true only for this process itself, which can also execute slices that a helper returned.
     fn take(&self, is_able: bool) -> Option<(usize, SliceOrder)> {
         let mut state = self.state();
         loop {
@@ -278,10 +286,12 @@ impl<'r> Rounds<'r, '_> {
                 return None;
             }
             let State { tree, round, .. } = &mut *state;
+            // The round may wait for a slice that a helper returned, so such slices come first.
             if let Some(returned) = is_able.then(|| round.returned.pop()).flatten() {
                 round.under_way += 1;
                 return Some(returned);
             }
+            // These slices were read from the file.
             while round.made.get(round.next).is_some_and(Option::is_some) {
                 round.next += 1;
             }
@@ -298,7 +308,7 @@ impl<'r> Rounds<'r, '_> {
         }
     }
 
-    /// Returns a slice that a helper could not make.
+    /// Returns a slice that a helper could not complete.
     fn give_back(&self, at: usize, order: SliceOrder) {
         let mut state = self.state();
         state.round.under_way -= 1;
@@ -306,23 +316,26 @@ impl<'r> Rounds<'r, '_> {
         self.turned.notify_all();
     }
 
-    /// Returns `true` if the slice at this position may make another run.
+    /// Returns `true` if the slice at this position may execute another run.
     fn goes_on(&self, at: usize) -> bool {
         self.live.look(|now| {
             let state = self.state();
             let (runs, part) = (state.tree.runs(), state.tree.live_part());
             live::search(runs, part, self.session.config.time, now)
         });
-        at <= self.last.load(Ordering::Relaxed) && !self.is_late()
+        at <= self.last.load(Ordering::Relaxed)
+            && !self.is_late()
+            && !self.is_panicking.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if the time is up. A test without a run would be no test.
+    /// Returns `true` if the time limit is reached. A slice checks this only from the second run of the test on,
+    /// because a test must have at least one run.
     fn is_late(&self) -> bool {
         let deadline = self.limits.deadline;
         deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Hands in a slice. Whoever hands in the last one ends the round.
+    /// Adds a completed slice. The call that adds the last slice of a round ends the round.
     fn give(&self, at: usize, made: MadeSlice) {
         let mut state = self.state();
         if made.is_last() || made.is_cut {
@@ -332,6 +345,8 @@ impl<'r> Rounds<'r, '_> {
             let key = (state.tree.generation(), state.tree.round(), at);
             log.write(&made.line(key, state.tree.class_bound()));
         }
+        // `look_plainly` does nothing on a terminal, and `look` in `goes_on` does nothing elsewhere. Otherwise these
+        // calls would take the locks of the view and of the state in opposite orders.
         self.live.look_plainly(|now| {
             let (runs, part) = (state.tree.runs(), state.tree.live_part());
             live::search(runs, part, self.session.config.time, now)
@@ -346,11 +361,12 @@ impl<'r> Rounds<'r, '_> {
     }
 }
 
-/// Ends the search if a thread of it panics, so that the others do not wait for its slice.
+/// A guard that ends the search if one of its threads panics. Otherwise the other threads would wait for its slice.
 struct OverOnUnwind<'a, 'r, 's>(&'a Rounds<'r, 's>);
 
 impl Drop for OverOnUnwind<'_, '_, '_> {
     fn drop(&mut self) {
+        self.0.is_panicking.store(true, Ordering::Relaxed);
         self.0.last.store(0, Ordering::Relaxed);
         self.0.state().end(SearchEnd::Stopped);
         self.0.turned.notify_all();

@@ -1,7 +1,7 @@
-//! Clusters and blocks of a register, and the checks that a block contradicts no other.
+//! Clusters and blocks of a register, and the check that a block contradicts no other block.
 //!
-//! Times are times of the engine; 0 is the start. `first` is the earliest return of a cluster or
-//! block (`u64::MAX` before there is one), `last` the latest invocation.
+//! Times are engine times; 0 is the start. `first` is the earliest return of a cluster or block (`u64::MAX` without a
+//! return), and `last` is its latest invocation.
 
 use std::collections::VecDeque;
 use unpause_ordered::sort_by_key;
@@ -12,63 +12,63 @@ use crate::model::{Key, Model};
 use crate::online::orders::WINDOW;
 use crate::online::slab::Slab;
 
-/// The index of no cluster or block.
+/// The index for "no cluster" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The number of returned blocks before the first search for values that are over.
 const FEW: usize = 32;
 
 pub(super) struct Blocks<M: Model> {
-    /// The state before all blocks, except the beginning of the first block if that was forgotten.
+    /// The state before all blocks, or before the rest of the first block if its beginning was forgotten.
     start: M,
-    /// The cluster of each value that a later call could read or write.
+    /// The cluster of each value that a later call could read or replace.
     values: Table<Key, u32>,
     clusters: Slab<ValueCluster<M>>,
     blocks: Slab<Block>,
-    /// Blocks by their first return. An entry counts if the block still has that first return.
+    /// The blocks in the order of their first return. An entry is valid if the block still has this first return.
     returned: Vec<(u64, u32)>,
     /// The number of entries in `returned` at which [`forget`](Self::forget) is due.
     full: usize,
-    /// The last operations of the forgotten blocks, in their order.
+    /// The last operations of the forgotten blocks, in order.
     forgotten: VecDeque<u64>,
-    /// Lost writers of values that no call has read.
+    /// The number of lost writers of values that no call has read.
     lost: usize,
-    /// All calls that are kept.
+    /// The number of calls kept.
     kept: usize,
 }
 
 /// The calls on one value.
 pub(super) struct ValueCluster<M: Model> {
     pub(super) value: Key,
-    /// The writer; `None` if the register starts with the value.
+    /// The writer; `None` if the register starts with this value.
     pub(super) writer: Option<KeptCall<M>>,
     /// The value that a swap replaces.
     from: Option<Key>,
     is_lost: bool,
-    /// The reads, by their returns. If there were too many, only the first one and the later ones.
+    /// The reads in the order of their returns. If there were too many, only the first read and the later reads.
     pub(super) reads: VecDeque<KeptCall<M>>,
     pub(super) has_gap: bool,
-    /// The state while the register holds the value, once it is certain that it did.
+    /// The state while the register holds the value, once the register certainly held it.
     pub(super) state: Option<M>,
     first: u64,
     last: u64,
     block: u32,
-    /// The place in the block, relative to other clusters.
+    /// The position in the block, relative to other clusters.
     place: i64,
 }
 
-/// Clusters joined by swaps.
+/// A chain of clusters joined by swaps.
 pub(super) struct Block {
     first: u64,
     last: u64,
-    /// In the order of the swaps. Never empty.
+    /// The clusters in the order of the swaps. Never empty.
     pub(super) chain: VecDeque<u32>,
-    /// The place of the first cluster of the chain.
+    /// The position of the first cluster of the chain.
     begin: i64,
 }
 
 impl<M: Model> ValueCluster<M> {
-    /// The cluster of a value that `writer` has begun to write, or to swap for `from`.
+    /// Creates the cluster of a value that `writer` has begun to write, or to swap for `from`.
     pub(super) fn written(value: Key, from: Option<Key>, writer: KeptCall<M>) -> Self {
         ValueCluster {
             value,
@@ -85,20 +85,20 @@ impl<M: Model> ValueCluster<M> {
         }
     }
 
-    /// Keeps a read. If there are too many, drops a read that decides nothing.
+    /// Keeps a read. If there are too many, drops a read that does not matter.
     fn keep(&mut self, call: KeptCall<M>) -> usize {
         self.reads.push_back(call);
         if self.reads.len() <= WINDOW {
             return 1;
         }
-        // The first return and the last invocation decide what comes before and after the cluster.
+        // The first return and the last invocation determine which blocks come before and after the cluster.
         let middle = if self.reads[1].invoked == self.last { 2 } else { 1 };
         self.reads.remove(middle);
         self.has_gap = true;
         0
     }
 
-    /// The calls that are kept.
+    /// Returns the calls that are kept.
     fn calls(&self) -> impl Iterator<Item = &KeptCall<M>> {
         self.writer.iter().chain(&self.reads)
     }
@@ -108,6 +108,7 @@ impl<M: Model> Blocks<M> {
     pub(super) fn new(start: M, value: Key) -> Self {
         let mut clusters = Slab::default();
         let mut blocks = Slab::default();
+        // The initial value was written and returned at time 0, before every event.
         let cluster = clusters.add(ValueCluster {
             value,
             writer: None,
@@ -140,9 +141,14 @@ impl<M: Model> Blocks<M> {
         self.values.contains_key(&value)
     }
 
-    /// The cluster of a value that a call could still read.
+    /// Returns the cluster of a value that a call could still read.
     pub(super) fn find(&self, value: Key) -> Option<u32> {
         self.values.get(&value).copied()
+    }
+
+    /// Makes later calls find no cluster of this value. Its cluster stays.
+    pub(super) fn forget_mapping(&mut self, value: Key) {
+        self.values.remove(&value);
     }
 
     /// Adds a cluster whose writer has begun.
@@ -154,10 +160,10 @@ impl<M: Model> Blocks<M> {
         number
     }
 
-    /// Makes certain that the writer of a cluster took effect, and the writers before it in its chain.
+    /// Records that the writer of a cluster certainly took effect, and so did the writers before it in its chain.
     pub(super) fn settle(&mut self, cluster: u32) -> Result<(), RegisterRefusal> {
         let mut chain = vec![cluster];
-        // The swaps that must precede this one, back to a value that the register certainly held.
+        // Collect the swaps that must precede this swap, back to a value that the register certainly held.
         loop {
             let at = *chain.last().expect("it begins with one");
             if self.clusters[at].state.is_some() {
@@ -166,6 +172,7 @@ impl<M: Model> Blocks<M> {
             }
             let Some(from) = self.clusters[at].from else { break };
             let before = self.find(from).ok_or(RegisterRefusal::Violated)?;
+            // In a circle of swaps, each value would have to be there before itself.
             if chain.contains(&before) {
                 return Err(RegisterRefusal::Violated);
             }
@@ -177,7 +184,7 @@ impl<M: Model> Blocks<M> {
         Ok(())
     }
 
-    /// Gives a cluster its state and its block. The replaced value, if any, has both already.
+    /// Assigns a cluster its state and its block. The replaced value, if any, already has both.
     fn begin(&mut self, at: u32) -> Result<(), RegisterRefusal> {
         let before = self.clusters[at].from.and_then(|from| self.find(from));
         let state = match before {
@@ -198,6 +205,7 @@ impl<M: Model> Blocks<M> {
         let block = match before {
             None => {
                 let chain = [at].into();
+                // A block without a return must come before no other block, so it contradicts none yet.
                 self.blocks.add(Block { first: u64::MAX, last: invoked, chain, begin: 0 })
             }
             Some(before) => self.clusters[before].block,
@@ -240,13 +248,13 @@ impl<M: Model> Blocks<M> {
         Ok(())
     }
 
-    /// Adds a read that returned to a settled cluster.
+    /// Adds a returned read to a settled cluster.
     pub(super) fn read(&mut self, at: u32, call: KeptCall<M>) -> Result<(), RegisterRefusal> {
         let cluster = &self.clusters[at];
         let (state, block) = (cluster.state.as_ref().expect("it is settled"), cluster.block);
         let mut after = Vec::new();
         state.successors(&call.op, call.ret.as_ref(), &mut after);
-        // Keys can be equal although values differ.
+        // Two different values can have equal keys.
         if after.is_empty() {
             return Err(RegisterRefusal::NotMine);
         }
@@ -266,9 +274,10 @@ impl<M: Model> Blocks<M> {
         Ok(())
     }
 
-    /// Counts a return of a cluster.
+    /// Records a return of a cluster.
     fn count_return(&mut self, at: u32, block: u32, returned: u64) {
         let cluster = &mut self.clusters[at];
+        // A return contradicts nothing: no call was invoked after it yet.
         cluster.first = cluster.first.min(returned);
         let block_first = &mut self.blocks[block].first;
         if *block_first == u64::MAX {
@@ -277,14 +286,15 @@ impl<M: Model> Blocks<M> {
         }
     }
 
-    /// Counts an invocation of a block, and checks that no other block must come both before and after it.
+    /// Records an invocation of a block, and checks that no other block must come both before and after it.
     fn count_invocation(&mut self, block: u32, invoked: u64) -> Result<(), RegisterRefusal> {
         let own = &mut self.blocks[block];
         if invoked <= own.last {
             return Ok(());
         }
         let (first, last) = (own.first, std::mem::replace(&mut own.last, invoked));
-        // Because the block contradicted no other so far, each block that it now contradicts returned first in between.
+        // The block contradicted no other block so far, so each block that it now contradicts had its first return in
+        // between.
         let begin = self.returned.partition_point(|(first, _)| *first < last);
         let between = self.returned[begin..].iter().take_while(|(first, _)| *first < invoked);
         for (returned, other) in between {
@@ -303,8 +313,8 @@ impl<M: Model> Blocks<M> {
         self.lost += usize::from(cluster.state.is_none());
     }
 
-    /// Removes the cluster of a writer that did not happen. Returns `true` if its value was observed, and then
-    /// keeps the cluster.
+    /// Removes the cluster of a writer that did not take effect. If its value was observed, keeps the cluster and
+    /// returns `true`.
     pub(super) fn withdraw(&mut self, at: u32) -> bool {
         let was_there = self.clusters[at].state.is_some();
         if !was_there {
@@ -315,12 +325,13 @@ impl<M: Model> Blocks<M> {
         was_there
     }
 
-    /// Returns `true` if [`forget`](Self::forget) is due. It then takes amortized constant time per return.
+    /// Returns `true` if [`forget`](Self::forget) is due. Called only then, `forget` takes amortized constant time per
+    /// return.
     pub(super) fn is_full(&self) -> bool {
         self.returned.len() >= self.full
     }
 
-    /// Forgets values that are over: all open calls were invoked at `oldest` or later.
+    /// Forgets values that are over, if all pending calls were invoked at `oldest` or later.
     pub(super) fn forget(&mut self, oldest: u64) {
         let Blocks { returned, blocks, .. } = self;
         returned.retain(|(first, block)| blocks.get(*block).is_some_and(|it| it.first == *first));
@@ -329,10 +340,11 @@ impl<M: Model> Blocks<M> {
             settled.push((blocks[*block].last, *block));
         }
         sort_by_key(&mut settled, |(last, _)| std::cmp::Reverse(*last));
-        // True if a block that returned before `oldest` must come after this one.
+        // True if a block that returned before `oldest` must come after this block.
         let is_over = |block: u32, it: &Block| {
             settled
                 .iter()
+                // The list begins with the latest invocation, so one other block decides.
                 .find(|(_, other)| *other != block)
                 .is_some_and(|(last, _)| it.first < *last)
         };
@@ -349,6 +361,7 @@ impl<M: Model> Blocks<M> {
                 false => stay.push(block),
             }
         }
+        // In the order of a linearization, because the forgotten operations are kept for evidence in this order.
         sort_by_key(&mut gone, |block| self.blocks[*block].start());
         for block in gone {
             let chain = self.blocks.remove(block).chain;
@@ -365,7 +378,7 @@ impl<M: Model> Blocks<M> {
         self.full = 2 * self.returned.len() + FEW;
     }
 
-    /// Forgets values at the beginning of a block that were replaced by a value that returned
+    /// Forgets values at the beginning of a block if a value that replaced them, directly or indirectly, returned
     /// before `oldest`.
     fn forget_beginning(&mut self, block: u32, all: &[u32], oldest: u64) {
         let it = &self.blocks[block];
@@ -374,13 +387,14 @@ impl<M: Model> Blocks<M> {
         for at in it.chain.range(..over) {
             forget_value(&mut self.values, &self.clusters[*at], *at);
         }
-        // The rest must come first among all that is kept, now and later: it starts the replay.
+        // The rest of the block must come before all other kept blocks, now and later, because it starts the replay.
         let first = it.first;
         if over == 0 || all.iter().any(|other| *other != block && self.blocks[*other].last <= first)
         {
             return;
         }
         let it = &mut self.blocks[block];
+        // The places of the remaining clusters stay valid, because they count from `begin`.
         it.begin += over as i64;
         let gone: Vec<u32> = it.chain.drain(..over).collect();
         let last = self.clusters[gone[over - 1]].state.clone();
@@ -390,6 +404,7 @@ impl<M: Model> Blocks<M> {
 
     fn drop_cluster(&mut self, at: u32) {
         let cluster = self.clusters.remove(at);
+        // Reads of this cluster are missing, so no earlier operation may be shown next to the later ones.
         if cluster.has_gap {
             self.forgotten.clear();
         }
@@ -401,41 +416,40 @@ impl<M: Model> Blocks<M> {
         self.kept -= cluster.calls().count();
     }
 
-    /// The state before all blocks that are kept.
+    /// Returns the state before all blocks that are kept.
     pub(super) fn start(&self) -> &M {
         &self.start
     }
 
-    /// The blocks before a replay: with the state and the operations that it leaves out.
+    /// Returns the blocks before a replay, with the initial state and the forgotten operations.
     pub(super) fn before_replay(&self) -> Self {
         let value = self.start.register_value().expect("a state of a register");
         let mut blocks = Blocks::new(self.start.clone(), value);
         let starts_chain = self.blocks.iter().any(|block| block.begin > 0);
         if !starts_chain && self.clusters.iter().all(|cluster| cluster.writer.is_some()) {
-            // Its first value is over, and may have been written again.
+            // The initial value is over, and may have been written again.
             blocks.values.clear();
         }
         blocks.forgotten.clone_from(&self.forgotten);
         blocks
     }
 
-    /// The last forgotten operations, in the order of a linearization.
+    /// Returns the last forgotten operations, in the order of a linearization.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = u64> {
         self.forgotten.iter().copied()
     }
 
-    /// The numbers of lost writers that may take effect, and of calls kept.
+    /// Returns the numbers of lost writers that may take effect, and of calls kept.
     pub(super) fn sizes(&self) -> (usize, usize) {
         (self.lost, self.kept)
     }
 
-    /// The kept calls: writers that have returned or are open or lost, and reads that have
-    /// returned.
+    /// Returns the kept calls: writers, which may have returned or be pending or lost, and reads that have returned.
     pub(super) fn kept(&self) -> impl Iterator<Item = &KeptCall<M>> {
         self.clusters.iter().flat_map(ValueCluster::calls)
     }
 
-    /// The clusters whose value the register held, in the order of a linearization.
+    /// Returns the clusters whose value the register held, in the order of a linearization.
     pub(super) fn in_order(&self) -> Vec<&ValueCluster<M>> {
         let mut blocks: Vec<&Block> = self.blocks.iter().collect();
         sort_by_key(&mut blocks, |block| block.start());
@@ -445,13 +459,13 @@ impl<M: Model> Blocks<M> {
 }
 
 impl Block {
-    /// The key by which blocks are ordered in a linearization.
+    /// Returns the key by which a linearization orders blocks.
     fn start(&self) -> u64 {
         self.first.min(self.last)
     }
 }
 
-/// Removes a value from the table, unless another cluster has it now.
+/// Removes a value from the table, unless another cluster has this value now.
 fn forget_value<M: Model>(values: &mut Table<Key, u32>, cluster: &ValueCluster<M>, at: u32) {
     if values.get(&cluster.value) == Some(&at) {
         values.remove(&cluster.value);

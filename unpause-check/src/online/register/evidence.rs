@@ -7,9 +7,10 @@ use crate::online::{ENGINE, aborted_read};
 use crate::verdict::Evidence;
 
 impl<M: Model> Register<M> {
-    /// The evidence that the call in `slot` cannot have its result. That return may have changed the blocks
-    /// already, but not the calls that are kept.
+    /// Returns the evidence that the call in `slot` cannot have its result. Its return may already have changed the
+    /// blocks, but not the kept calls.
     pub(in crate::online) fn misfit(&self, slot: usize) -> Box<Evidence> {
+        // The refused return may have added to the blocks, so the order comes from a new engine without this return.
         let before = self.replayed();
         let call = open(&self.slots, slot);
         let mut evidence = self.evidence(&before, call.number);
@@ -17,13 +18,14 @@ impl<M: Model> Register<M> {
         evidence
     }
 
-    /// Ends the call in `slot`, which did not happen.
+    /// Ends the call in `slot`, which did not take effect.
     ///
     /// # Errors
-    /// The evidence that it did happen.
+    /// The evidence that the call did take effect.
     pub(in crate::online) fn failed(&mut self, slot: usize) -> Result<(), Box<Evidence>> {
         let call = open(&self.slots, slot);
         if call.cluster != super::NONE && self.blocks.withdraw(call.cluster) {
+            // A returned read or swap proves the effect, which the failure denies.
             let mut evidence = self.evidence(self, call.number);
             evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
             return Err(evidence);
@@ -32,12 +34,14 @@ impl<M: Model> Register<M> {
         Ok(())
     }
 
-    /// The evidence against the operation `misfit`, which the order of `before` leaves out or contradicts.
+    /// Returns the evidence against the operation `misfit`, which is missing in the order of `before` or contradicts
+    /// it.
     fn evidence(&self, before: &Register<M>, misfit: u64) -> Box<Evidence> {
         let order = before.order();
         let open = self.slots.iter().flatten();
         let mut part: Vec<usize> = open.map(|call| call.number as usize).collect();
         part.extend(&order);
+        // A pending writer can also be in the order, because its value may have been read.
         part.sort_unstable();
         part.dedup();
         Box::new(Evidence {
@@ -50,11 +54,13 @@ impl<M: Model> Register<M> {
         })
     }
 
-    /// The last operations of a linearization.
+    /// Returns the last operations of a linearization.
     fn order(&self) -> Vec<usize> {
         let mut order: Vec<u64> = self.forgotten().collect();
         for cluster in self.blocks.in_order() {
             if cluster.has_gap {
+                // Reads of this cluster are missing, so the operations before the gap are not adjacent to the later
+                // ones.
                 order.clear();
             } else {
                 order.extend(cluster.writer.iter().map(|call| call.number));
@@ -67,21 +73,29 @@ impl<M: Model> Register<M> {
         order.into_iter().map(|number| number as usize).collect()
     }
 
-    /// The state after that linearization.
+    /// Returns the state after this linearization.
     fn end(&self) -> &M {
         let last = self.blocks.in_order().pop();
         last.and_then(|cluster| cluster.state.as_ref()).unwrap_or(self.start())
     }
 
-    /// An engine that was fed all calls that are kept.
+    /// Returns an engine that was fed with all kept calls.
     fn replayed(&self) -> Register<M> {
         let mut again = Register::of(self.blocks.before_replay());
         let mut slots = crate::hash::Table::default();
         for event in self.replay() {
             match event {
                 Replayed::Invoke { op, number, .. } => {
-                    let slot = again.invoke(op.clone(), number);
-                    slots.insert(number, slot.expect("it was taken the first time"));
+                    let slot = again.invoke(op.clone(), number).or_else(|op| {
+                        // This engine accepted the write of a value that was over. A read that showed it to be over may
+                        // have been dropped since, so the new engine cannot find out.
+                        again.forget_value_of(&op);
+                        again.invoke(op, number)
+                    });
+                    slots.insert(
+                        number,
+                        slot.unwrap_or_else(|_| panic!("it was taken the first time")),
+                    );
                 }
                 Replayed::Return { number, ret } => {
                     let taken = again.returned(slots[&number], ret);

@@ -1,5 +1,5 @@
-//! Functions of libc that open, close and change descriptors, and functions that wait for several
-//! of them.
+//! libc functions that open, close and change descriptors, and functions that wait for several
+//! descriptors.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -28,7 +28,7 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
         });
         return result(match is_seen {
             None => Err(libc::EBADF),
-            // No other thread can tell when it was closed.
+            // No other thread can observe when the descriptor was closed.
             Some(false) => at_once(thread, |net| net.close(descriptor)),
             Some(true) => {
                 let call = Call { frame, name: "close", limit: None, waits: false };
@@ -37,10 +37,10 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
         });
     }
     if descriptor >= FIRST {
-        // Of a run that has ended.
+        // The descriptor belongs to a run that has ended.
         return 0;
     }
-    // SAFETY: the caller's argument.
+    // SAFETY: the argument is a number.
     unsafe { real!(c"close", unsafe extern "C" fn(c_int) -> c_int)(descriptor) }
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
     if let Some(thread) = caller(descriptor) {
         return result(duplicate(thread, descriptor));
     }
-    // SAFETY: the caller's argument.
+    // SAFETY: the argument is a number.
     unsafe { real!(c"dup", unsafe extern "C" fn(c_int) -> c_int)(descriptor) }
 }
 
@@ -60,7 +60,7 @@ fn duplicate(thread: &mut Thread, descriptor: c_int) -> Answer {
     })
 }
 
-// The real functions take the last argument as a variable one, which is passed in the same register.
+// The last argument of the real functions is variadic, and is passed in the same register.
 
 type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
 
@@ -88,7 +88,7 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
             }),
         });
     }
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"fcntl", Fcntl)(descriptor, command, argument) }
 }
 
@@ -99,7 +99,7 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
             let file = net.find(descriptor)?;
             let entry = net.file(file);
             match request {
-                // SAFETY: the caller's number.
+                // SAFETY: the caller passes a pointer to a number.
                 libc::FIONBIO => entry.nonblocking = unsafe { *argument } != 0,
                 libc::FIONREAD => {
                     let readable = match &entry.kind {
@@ -107,7 +107,7 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
                         Kind::Datagram(socket) => socket.readable(),
                         _ => return Err(libc::ENOTTY),
                     };
-                    // SAFETY: the caller has room for a number.
+                    // SAFETY: the caller provides room for a number.
                     unsafe { *argument = readable as c_int };
                 }
                 _ => return Err(libc::ENOTTY),
@@ -116,11 +116,12 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
         }));
     }
     type Control = unsafe extern "C" fn(c_int, c_ulong, *mut c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"ioctl", Control)(descriptor, request, argument) }
 }
 
-/// The current simulated thread, if what a function of libc with this frame makes is the run's.
+/// Returns the current simulated thread, if a file created by a libc function with this frame
+/// belongs to the run.
 pub(super) fn in_run(frame: usize) -> Option<&'static mut Thread> {
     current().filter(|thread| !thread.starts_child(frame))
 }
@@ -136,18 +137,18 @@ unsafe extern "C" fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
             let ends = net.connection([end(Wire::Source), end(Wire::Sink)], object);
             ends.map(|end| net.open(end, nonblocking))
         });
-        // SAFETY: the caller has room for two descriptors.
+        // SAFETY: the caller provides room for two descriptors.
         unsafe { pair.cast::<[c_int; 2]>().write(ends) };
         return 0;
     }
     type Pipe = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"pipe2", Pipe)(pair, flags) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pipe(pair: *mut c_int) -> c_int {
-    // SAFETY: the caller's argument.
+    // SAFETY: the caller guarantees the argument.
     unsafe { pipe2(pair, 0) }
 }
 
@@ -162,7 +163,7 @@ pub(in super::super) unsafe extern "C" fn eventfd(count: c_uint, flags: c_int) -
         });
     }
     type EventFile = unsafe extern "C" fn(c_uint, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the arguments are numbers.
     unsafe { real!(c"eventfd", EventFile)(count, flags) }
 }
 
@@ -176,13 +177,13 @@ unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
         });
     }
     type Create = unsafe extern "C" fn(c_int) -> c_int;
-    // SAFETY: the caller's argument.
+    // SAFETY: the argument is a number.
     unsafe { real!(c"epoll_create1", Create)(flags) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_create(_size: c_int) -> c_int {
-    // SAFETY: no flags.
+    // SAFETY: the argument is a number.
     unsafe { epoll_create1(0) }
 }
 
@@ -194,16 +195,16 @@ unsafe extern "C" fn epoll_ctl(
     event: *mut libc::epoll_event,
 ) -> c_int {
     if let Some(thread) = caller(epoll) {
-        // A file that is not of the run, such as one on a disk, cannot be waited for.
+        // A run cannot wait for a file outside of the run, for example on a disk.
         if descriptor < FIRST {
-            // SAFETY: a question about a descriptor, which need not exist.
+            // SAFETY: the call only reads the flags of a descriptor, which need not exist.
             let exists = unsafe { real!(c"fcntl", Fcntl)(descriptor, libc::F_GETFD, 0) } >= 0;
             if exists {
                 children::tell(descriptor);
             }
             return fail(if exists { libc::EPERM } else { libc::EBADF });
         }
-        // SAFETY: null, or the caller's event.
+        // SAFETY: the pointer is null, or points to the caller's event.
         let event = unsafe { event.as_ref() };
         let interest = event.map_or(Interest { events: 0, data: 0 }, |event| Interest {
             events: event.events,
@@ -215,19 +216,19 @@ unsafe extern "C" fn epoll_ctl(
         }));
     }
     type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut libc::epoll_event) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"epoll_ctl", Control)(epoll, operation, descriptor, event) }
 }
 
-/// A number of milliseconds as nanoseconds: `None` if it is negative.
+/// Converts milliseconds to nanoseconds. `None` if the number is negative.
 fn milliseconds(time: c_int) -> Option<u64> {
     u64::try_from(time).ok().map(|time| time * 1_000_000)
 }
 
-/// Waits for events of an epoll file of the run, for `timeout` nanoseconds.
+/// Waits for events of an epoll file of the run, for at most `timeout` nanoseconds.
 ///
 /// # Safety
-/// There is room for that many events.
+/// `events` must have room for `count` events.
 unsafe fn wait(
     thread: &mut Thread,
     frame: usize,
@@ -250,7 +251,7 @@ unsafe fn wait(
     let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
         let found = net.events(file, count)?;
         for (at, (ready, data)) in found.iter().enumerate() {
-            // SAFETY: the caller has room for `count` events.
+            // SAFETY: the caller provides room for `count` events.
             unsafe {
                 let event = libc::epoll_event { events: *ready, u64: *data };
                 events.add(at).write_unaligned(event);
@@ -269,13 +270,13 @@ unsafe extern "C" fn epoll_wait(
     timeout: c_int,
 ) -> c_int {
     if let Some(thread) = caller(epoll) {
-        // SAFETY: the caller's events.
+        // SAFETY: the caller provides room for the events.
         return unsafe {
             wait(thread, frame_pointer(), epoll, (events, count), milliseconds(timeout))
         };
     }
     type Wait = unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"epoll_wait", Wait)(epoll, events, count, timeout) }
 }
 
@@ -288,7 +289,8 @@ unsafe extern "C" fn epoll_pwait(
     mask: *const libc::sigset_t,
 ) -> c_int {
     if caller(epoll).is_some() {
-        // SAFETY: the caller's arguments. A run has no signals.
+        // SAFETY: the caller guarantees the arguments. A run has no signals, so the mask is
+        // ignored.
         return unsafe { epoll_wait(epoll, events, count, timeout) };
     }
     type Wait = unsafe extern "C" fn(
@@ -298,7 +300,7 @@ unsafe extern "C" fn epoll_pwait(
         c_int,
         *const libc::sigset_t,
     ) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"epoll_pwait", Wait)(epoll, events, count, timeout, mask) }
 }
 
@@ -311,15 +313,16 @@ pub(in super::super) unsafe extern "C" fn epoll_pwait2(
     mask: *const libc::sigset_t,
 ) -> c_int {
     if let Some(thread) = caller(epoll) {
-        // SAFETY: the caller's events and time. A run has no signals.
+        // SAFETY: the caller guarantees the events and the time. A run has no signals, so the mask
+        // is ignored.
         return unsafe {
             wait(thread, frame_pointer(), epoll, (events, count), nanoseconds(timeout))
         };
     }
-    // By number, because libc has the function since its version 2.35 only.
+    // The call is by number, because libc has had this function only since version 2.35.
     type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
     let (number, count, size) = (libc::SYS_epoll_pwait2, count as usize, size_of::<u64>());
-    // SAFETY: the caller's arguments; the kernel's set of signals has 64 bits.
+    // SAFETY: the caller guarantees the arguments, and the kernel's signal set has 64 bits.
     unsafe {
         let call = real!(c"syscall", Call);
         call(number, epoll as usize, events as usize, count, timeout as usize, mask as usize, size)
@@ -329,32 +332,33 @@ pub(in super::super) unsafe extern "C" fn epoll_pwait2(
 
 #[unsafe(no_mangle)]
 pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
-    // A program that finds no such files, such as the crate polling, waits with a time limit.
+    // A program that cannot create such files, for example through the crate polling, waits with a
+    // time limit.
     if current().is_some() {
         note_entered("timerfd_create");
         return fail(libc::ENOSYS);
     }
     type Create = unsafe extern "C" fn(c_int, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the arguments are numbers.
     unsafe { real!(c"timerfd_create", Create)(clock, flags) }
 }
 
-/// Waits until one of the descriptors is ready. `None` if they are not of the run.
+/// Waits until one of the descriptors is ready. Returns `None` if they do not belong to the run.
 fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>) -> Option<c_int> {
     let thread = polled.iter().find_map(|one| caller(one.fd))?;
     note_entered("poll");
     let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
-    // A file that waits for all of them, for as long as the call lasts.
-    let (epoll, object) = at_once(thread, |net| {
+    // A temporary epoll file waits for all of them during the call.
+    let (file, epoll, object) = at_once(thread, |net| {
         let object = net.new_object();
         let file = net.add(Kind::Epoll(Epoll::default()), object);
         let epoll = net.open(file, false);
         for one in polled.iter() {
             let events: Events = IN | OUT | RDHUP | HUP | ERR;
-            // A descriptor that is there twice is found twice below.
+            // A descriptor that occurs twice is also found twice below.
             let _ = net.control(file, libc::EPOLL_CTL_ADD, one.fd, Interest { events, data: 0 });
         }
-        (epoll, object)
+        (file, epoll, object)
     });
     let about = (object, "poll", "poll");
     let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
@@ -370,7 +374,12 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
             };
             count += usize::from(one.revents != 0);
         }
-        if count == 0 { Err(libc::EAGAIN) } else { Ok(count) }
+        if count > 0 {
+            return Ok(count);
+        }
+        // The next event of a member notifies only if the member is not in this list.
+        net.epoll(file)?.ready.clear();
+        Err(libc::EAGAIN)
     });
     let _ = at_once(thread, |net| net.close(epoll));
     Some(result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer }))
@@ -379,14 +388,14 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
     if count > 0 && current().is_some() {
-        // SAFETY: the caller's descriptors.
+        // SAFETY: the caller guarantees the descriptors.
         let polled = unsafe { std::slice::from_raw_parts_mut(polled, count as usize) };
         if let Some(found) = wait_for_one(frame_pointer(), polled, milliseconds(timeout)) {
             return found;
         }
     }
     type Poll = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"poll", Poll)(polled, count, timeout) }
 }
 
@@ -398,7 +407,7 @@ unsafe extern "C" fn ppoll(
     mask: *const libc::sigset_t,
 ) -> c_int {
     if count > 0 && current().is_some() {
-        // SAFETY: the caller's descriptors and time.
+        // SAFETY: the caller guarantees the descriptors and the time.
         let (polled, time) = unsafe {
             (std::slice::from_raw_parts_mut(polled, count as usize), nanoseconds(timeout))
         };
@@ -412,7 +421,7 @@ unsafe extern "C" fn ppoll(
         *const libc::timespec,
         *const libc::sigset_t,
     ) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"ppoll", Poll)(polled, count, timeout, mask) }
 }
 
@@ -429,6 +438,6 @@ unsafe extern "C" fn select(
     }
     type Select =
         unsafe extern "C" fn(c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"select", Select)(count, reads, writes, errors, timeout) }
 }

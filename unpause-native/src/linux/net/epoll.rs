@@ -1,46 +1,46 @@
-//! Files that wait for events of others: the list of possibly ready files, as in the kernel
+//! Epoll files, which wait for events of other files. Each has a list of possibly ready files, as in the kernel
 //! (fs/eventpoll.c).
 //!
-//! An event puts a member at the end of the list. A wait takes members from the front, and returns
-//! the ready ones: an edge-triggered one then leaves the list until its next event.
+//! An event appends a member to the list. A wait takes members from the front, and returns the ready members. An
+//! edge-triggered member then leaves the list until its next event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 
 use super::{Answer, ERR, Events, File, HUP, IN, Kind, Net};
 
-/// A member: the descriptor by which it was registered, and its file.
+/// A member: the registered descriptor, and its file.
 pub(super) type Member = (c_int, usize);
 
-/// The events that a member is registered for, and the value that is returned with them.
+/// The events for which a member is registered, and the value that is returned with them.
 #[derive(Clone, Copy)]
 pub(super) struct Interest {
     pub(super) events: Events,
     pub(super) data: u64,
 }
 
-/// Files, and the possibly ready files among them.
+/// The registered files, and the possibly ready files among them.
 #[derive(Default)]
 pub(super) struct Epoll {
     pub(super) members: BTreeMap<Member, Interest>,
-    // Invariant: each is a member, none twice.
+    // Invariant: each entry is a member, and no entry occurs twice.
     pub(super) ready: VecDeque<Member>,
 }
 
 const EDGE: Events = libc::EPOLLET as Events;
 const ONCE: Events = libc::EPOLLONESHOT as Events;
-/// Flags, which are no events.
+/// The bits that are flags and not events.
 const FLAGS: Events = EDGE | ONCE | (libc::EPOLLWAKEUP | libc::EPOLLEXCLUSIVE) as Events;
 
 impl Net {
-    fn epoll(&mut self, file: usize) -> Result<&mut Epoll, c_int> {
+    pub(super) fn epoll(&mut self, file: usize) -> Result<&mut Epoll, c_int> {
         match &mut self.file(file).kind {
             Kind::Epoll(epoll) => Ok(epoll),
             _ => Err(libc::EINVAL),
         }
     }
 
-    /// The events that a member is registered and ready for.
+    /// Returns the events for which a member is both registered and ready.
     pub(super) fn ready_events(&self, epoll: &Epoll, member: &Member) -> Events {
         match epoll.members.get(member).map(|interest| interest.events) {
             Some(events) if events & !FLAGS != 0 => {
@@ -50,7 +50,7 @@ impl Net {
         }
     }
 
-    /// An event of a member.
+    /// Processes an event of a member.
     pub(super) fn arrived(&mut self, file: usize, descriptor: c_int, of: usize, events: Events) {
         let Ok(epoll) = self.epoll(file) else { return };
         let member = (descriptor, of);
@@ -63,7 +63,7 @@ impl Net {
         self.notify(file, IN);
     }
 
-    /// Removes a member that has ended.
+    /// Removes a member whose file has ended.
     pub(super) fn forget(&mut self, file: usize, member: Member) {
         if let Some(entry) = &mut self.files[file]
             && let Kind::Epoll(epoll) = &mut entry.kind
@@ -111,7 +111,7 @@ impl Net {
         Ok(0)
     }
 
-    /// The next events, at most `count`, in the order in which they came. `EAGAIN` if there are none.
+    /// Returns the next events, at most `count`, in order of arrival. Returns `EAGAIN` if there are no events.
     pub(super) fn events(
         &mut self,
         file: usize,

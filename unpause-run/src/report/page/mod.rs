@@ -1,19 +1,22 @@
-//! A report as a page: one HTML file that opens from disk and loads nothing.
+//! A report as a page: a single HTML file that opens from disk and loads nothing.
 //!
-//! The page has the report as JSON. Its script reads it and draws the run. No text of a report is put into the HTML or
-//! the script: the page makes text nodes of it. [`embedded`] writes the JSON so that no text in it ends the element
-//! around it. Characters that change the direction of text are escapes in the file, too.
+//! The page contains the report as JSON. Its script reads the JSON and draws the run. No text of a report is inserted
+//! into the HTML or the script; instead, the page creates text nodes. [`embedded`] escapes the JSON so that no text in
+//! it can end the enclosing element. It also escapes characters that change the text direction.
 //!
-//! `page.html` has the elements, `page.css` the looks. The script is a file for each subject: `text.js` text that is
-//! harmless on a screen, `model.js` the run, `rows.js` the steps that are shown, `lanes.js` the picture, `panes.js` the
-//! panes beside it, `results.js` cause, chance and history, `main.js` buttons, keys and the address.
+//! `page.html` contains the elements, and `page.css` the styles. The script has a file for each subject. `text.js`
+//! makes text harmless for display, `model.js` holds the run, and `rows.js` the displayed steps. `lanes.js` draws the
+//! diagram, and `panes.js` the panes beside it. `results.js` shows cause, chance and history, and `main.js` handles
+//! buttons, keys and the address.
+//!
+//! A checked history without a run has a page of its own, `history.html` with `history.js`.
 
 use std::fmt::Write as _;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-/// The parts of the script. A name is declared before the page is drawn, so their order hardly matters; the last one
-/// draws it.
+/// The parts of the script. All names are declared before the page is drawn, so the order of the parts hardly matters.
+/// Only the last part must be last, because it draws the page.
 const SCRIPT: [&str; 7] = [
     include_str!("text.js"),
     include_str!("model.js"),
@@ -23,11 +26,14 @@ const SCRIPT: [&str; 7] = [
     include_str!("results.js"),
     include_str!("main.js"),
 ];
+/// The page of a checked history.
+const HISTORY_PAGE: &str = include_str!("history.html");
+const HISTORY_SCRIPT: [&str; 2] = [include_str!("text.js"), include_str!("history.js")];
 
-/// Returns a report as a page for a browser: one HTML file that loads nothing. `report` is its JSON, by [`json`] or
-/// from a file of `SIM_JSON`. Text that is no JSON becomes a page that says so.
+/// Returns a report as a page for a browser: a single HTML file that loads nothing. `report` is the report as JSON,
+/// from [`json`] or from a file of `SIM_JSON`. For text that is not JSON, the page shows an error.
 ///
-/// Costs about the length of the report, and 90 kB for the script.
+/// The size is about the length of the report, plus 90 kB for the script.
 ///
 /// ```
 /// use sim::report::{Style, json, page};
@@ -39,27 +45,40 @@ const SCRIPT: [&str; 7] = [
 ///
 /// [`json`]: super::json()
 pub fn page(report: &str) -> String {
-    let mut page = String::new();
-    let mut rest = PAGE;
-    // The values are not looked into: a report may have the text of a marker.
+    filled(PAGE, &SCRIPT, report)
+}
+
+/// Returns a checked history as a page. `finding` is the object that `cargo unpause check --json` prints.
+///
+/// The page shows a window of at most some hundred calls, so a history of 100,000 calls opens in about a second.
+#[doc(hidden)]
+pub fn history_page(finding: &str) -> String {
+    filled(HISTORY_PAGE, &HISTORY_SCRIPT, finding)
+}
+
+/// Returns a page with its styles, its script and the data that the script draws.
+fn filled(page: &str, script: &[&str], data: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = page;
+    // The inserted values are not searched for markers, because the data may contain the text of a marker.
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-        page += before;
+        filled += before;
         match name {
-            "style" => page += STYLE.trim_end(),
-            "script" => page += &SCRIPT.join("\n"),
-            "report" => page += &embedded(report),
-            other => page += other,
+            "style" => filled += STYLE.trim_end(),
+            "script" => filled += &script.join("\n"),
+            "report" => filled += &embedded(data),
+            other => filled += other,
         }
         rest = after;
     }
-    page + rest
+    filled + rest
 }
 
-/// The JSON of a report for a `script` element. Reads as the same value.
+/// Returns the JSON of a report for a `script` element, with the same value.
 fn embedded(report: &str) -> String {
     let mut text = String::new();
-    // Outside of strings JSON has none of these characters, and within a string an escape is the character.
+    // Outside strings, JSON contains none of these characters. Within a string, an escape means the same character.
     for character in report.chars() {
         if is_escaped(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
@@ -72,7 +91,7 @@ fn embedded(report: &str) -> String {
     text
 }
 
-/// Returns `true` for characters that end an element or a line, or are not seen, or change the direction of text.
+/// Returns `true` for characters that end an element or a line, are invisible, or change the text direction.
 fn is_escaped(character: char) -> bool {
     matches!(
         character,
@@ -95,23 +114,26 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
-    /// The text of the element with the report, as a browser finds it.
+    /// Returns the text of the element with the report, as a browser parses it.
     fn element(page: &str) -> &str {
         let (_, after) =
             page.split_once("<script type=\"application/json\" id=\"report\">").unwrap();
         after.split_once("</script").unwrap().0
     }
 
-    /// Checks that a text comes back from the page as it was, and is harmless there.
+    /// Checks that a text is unchanged when it is read back from the page, and is harmless there.
     fn assert_harmless(value: &str) {
         let report = json!({"text": value, value: [value]});
-        let html = super::page(&report.to_string());
-        let text = element(&html);
-        assert_eq!(serde_json::from_str::<Json>(text).unwrap(), report);
-        assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{202e}', '\u{2066}']), "{text}");
-        // All else in the page is the same as without the value.
-        let empty = super::page("{}");
-        assert_eq!(html.replace(text, ""), empty.replace(element(&empty), ""));
+        for page in [super::page, super::history_page] {
+            let html = page(&report.to_string());
+            let text = element(&html);
+            assert_eq!(serde_json::from_str::<Json>(text).unwrap(), report);
+            let is_harmful = ['<', '>', '&', '\u{2028}', '\u{202e}', '\u{2066}'];
+            assert!(!text.contains(is_harmful), "{text}");
+            // The rest of the page is the same as without the value.
+            let empty = page("{}");
+            assert_eq!(html.replace(text, ""), empty.replace(element(&empty), ""));
+        }
     }
 
     #[test]
@@ -142,7 +164,12 @@ mod tests {
 
     #[test]
     fn nothing_is_loaded_and_no_value_is_html() {
-        let html = super::page("{}");
+        for html in [super::page("{}"), super::history_page("{}")] {
+            assert_loads_nothing(&html);
+        }
+    }
+
+    fn assert_loads_nothing(html: &str) {
         for banned in [
             "innerHTML",
             "outerHTML",
@@ -160,7 +187,7 @@ mod tests {
         ] {
             assert!(!html.contains(banned), "{banned}");
         }
-        // The name of drawings is the only address. It is never loaded.
+        // The SVG namespace is the only address, and it is never loaded.
         assert_eq!(
             html.matches("http:").count(),
             html.matches("http://www.w3.org/2000/svg").count()

@@ -1,21 +1,19 @@
 //! Bounded search: all runs of cost 0, then all runs of cost 1, and so on.
 //!
-//! The cost of a run is its number of deviations from a simple schedule, because most bugs need few deviations.
-//! The search ends at a bound, or when no run is left. A [`Measure`] defines the cost, one file each:
+//! The cost of a run is its number of deviations from a simple schedule, because most bugs need few deviations. The
+//! search ends at a bound, or when no run is left. A [`Measure`] defines the cost. Each measure has its own file:
 //! [`preemptions`] and [`delays`].
 //!
-//! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of
-//! the previous run, takes the next candidate there, and continues by the measure's schedule, at no
-//! cost. The runs that count are exactly the runs within the bound, each once. This promise holds
-//! for every state that the tasks share, seen or not. The search is not combined with partial-order
-//! reduction, which would skip a run because of an equivalent one outside the bound (Coons,
-//! Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013), so equivalent runs count,
-//! too.
+//! The search is depth-first over the decisions of a run, and stateless. Each run repeats a prefix of the previous run,
+//! takes the next candidate there, and continues by the schedule of the measure at no cost. The search counts exactly
+//! the runs within the bound, each once. This promise holds for any state that the tasks share, seen or unseen. The
+//! search does not use partial-order reduction, which could skip a run because of an equivalent run outside the bound
+//! (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). Equivalent runs therefore also count.
 //!
-//! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
-//! last round, and the memory of the search is one path: O(steps of a run * tasks).
+//! Each round starts from scratch and repeats the runs of lower cost, which do not count again. These repetitions are a
+//! small part of the last round. The search keeps only one path in memory: O(steps of a run * tasks).
 //!
-//! Drawn values are branches that cost nothing; given values are not varied.
+//! Drawn values are branches without cost. The search does not vary given values.
 
 mod delays;
 mod part;
@@ -39,19 +37,19 @@ use crate::run::{DrawRecord, StepRecord};
 pub struct Measure {
     /// The name of the counted quantity, in the singular.
     pub what: &'static str,
-    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of
-    /// their numbers, the order of their creation. The first is the task of the last step if it
-    /// [goes on](BoundedFrame::goes_on), else the task after it. The cost of the first one is 0,
-    /// and costs never decrease along the order.
+    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of their numbers, which
+    /// is the order of their creation. The first candidate is the task of the last step if it [can
+    /// continue](BoundedFrame::goes_on), else the task after it. The first candidate has cost 0, and costs never
+    /// decrease along the order.
     pub cost: fn(place: usize, goes_on: bool) -> u32,
 }
 
-/// A search within a bound that its driver and the strategy of its worker share.
+/// A bounded search, shared by its driver and the strategy of its worker.
 #[derive(Clone)]
 pub struct Bounded(Arc<Mutex<BoundedStack>>);
 
 impl Bounded {
-    /// A search with this measure, up to cost `most` or without bound.
+    /// Creates a search with this measure, up to cost `most`, or without a bound if `None`.
     pub fn new(measure: &'static Measure, most: Option<u32>) -> Bounded {
         Bounded(Arc::new(Mutex::new(BoundedStack {
             measure,
@@ -125,7 +123,7 @@ impl Search for Bounded {
     }
 }
 
-/// A step of the current run, with the candidates for other runs.
+/// A step of the current run, with its candidates for other runs.
 #[derive(Debug, Default)]
 struct BoundedFrame {
     /// The candidates, in the order of [`Measure::cost`].
@@ -137,12 +135,12 @@ struct BoundedFrame {
     /// The cost of the earlier steps.
     spent: u32,
     draws: Vec<Drawn>,
-    /// The number of events before it.
+    /// The number of events before the step.
     events: usize,
 }
 
 impl BoundedFrame {
-    /// The number of its tasks that the bound allows.
+    /// Returns the number of its candidates that the bound allows.
     fn tasks_within(&self, measure: &Measure, within: u32) -> usize {
         let cost = |place| self.spent.saturating_add((measure.cost)(place, self.goes_on));
         (0..self.order.len()).take_while(|place| cost(*place) <= within).count()
@@ -152,22 +150,22 @@ impl BoundedFrame {
 /// The current path of the search, in the tree of all runs.
 struct BoundedStack {
     measure: &'static Measure,
-    /// The bound: no run may cost more.
+    /// The bound: the maximum cost of a run.
     most: u32,
     /// The cost of the current round, which counts only runs of exactly this cost.
     within: u32,
     /// True if the round has left out runs of a higher cost.
     left_out: bool,
-    /// All runs of at most this cost are explored.
+    /// All runs up to this cost are explored; `None` if not even all runs of cost 0 are explored.
     through: Option<u32>,
     frames: Vec<BoundedFrame>,
-    /// The number of frames in use; the others are kept for their allocations.
+    /// The number of frames in use. Further frames are kept for their allocations.
     depth: usize,
-    /// The length of the common prefix of the current run and the previous one.
+    /// The length of the common prefix of the current run and the previous run.
     kept: usize,
-    /// The part of a divided search that it explores.
+    /// The part of a divided search that this search explores.
     place: Place,
-    /// True if the run came to its end.
+    /// True if the run reached its end.
     ended: bool,
     runs: u64,
     repeated: u64,
@@ -207,7 +205,7 @@ impl BoundedStack {
         Ok(frame.order[0])
     }
 
-    /// Fills a frame with everything but the choices there.
+    /// Fills in all fields of a frame except its choices.
     fn fill(&mut self, step: usize, view: &View<'_>) {
         let spent = self.cost_of(step);
         let frame = &mut self.frames[step];
@@ -224,9 +222,9 @@ impl BoundedStack {
         frame.spent = spent;
         frame.events = view.events().len();
         let dearest = (self.measure.cost)(frame.order.len().saturating_sub(1), frame.goes_on);
-        // Siblings along the path are other parts.
-        self.left_out |=
-            step >= self.place.seat.root && spent.saturating_add(dearest) > self.within;
+        // Siblings along the path belong to other parts, except siblings beyond the bound, which belong to none.
+        let limit = if step >= self.place.seat.root { self.within } else { self.most };
+        self.left_out |= spent.saturating_add(dearest) > limit;
     }
 
     /// Returns the `nth` value that the step draws. The search does not vary a given value.
@@ -253,7 +251,7 @@ impl BoundedStack {
         }
     }
 
-    /// Returns `true` if the run that ended repeats a run of an earlier round, or only part of a run of a later one.
+    /// Returns `true` if the ended run repeats a run of an earlier round, or is only part of a run of a later round.
     fn is_repeated(&self) -> bool {
         self.place.is_beyond || self.ended && self.cost() < self.within
     }
@@ -266,10 +264,10 @@ impl BoundedStack {
         }
     }
 
-    /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
+    /// Backtracks to the next run, in this round or the next round. Returns `false` if no run is left.
     fn next_run(&mut self) -> bool {
         if self.place.is_beyond {
-            // The values that its last step draws cost nothing.
+            // The drawn values of the last step have no cost, so no other values can reduce the cost of the path.
             self.place.seat.is_through = true;
             return false;
         }
@@ -313,7 +311,7 @@ impl BoundedStack {
                 part += weight * drawn.value as f64;
             }
         }
-        // At the end of a round, `left_out` is complete.
+        // `left_out` is final at the end of a round.
         let all = self.depth == 0 && self.through == Some(self.within) && !self.left_out;
         let within = SearchBound { what: self.measure.what, through: self.through };
         SearchProgress {
@@ -362,10 +360,10 @@ fn differs(frame: &BoundedFrame, view: &View<'_>) -> Mismatch {
     )
 }
 
-/// The strategy of the search: answers the choices of one run after the other.
+/// The strategy of the search, which answers the choices of one run after the other.
 struct BoundedStrategy {
     search: Bounded,
-    /// The step being taken, and how many values it has drawn.
+    /// The current step, and the number of values that it has drawn.
     step: usize,
     drawn: usize,
 }

@@ -1,7 +1,9 @@
-//! The search as a worker of a divided search: takes over a part, probes what it must know, and leaves the rest.
+//! The search as a worker of a divided search: takes over a part, finds missing footprints by probes, and returns the
+//! rest of the part.
 //!
-//! A part has choices only. The first run of a slice sees everything else again: it plans from step 0, so that it also
-//! finds the open reversals of the path again. Without that, wishes would depend on what stayed in memory.
+//! A part contains only choices. The first run of a slice observes everything else again. It plans from step 0, so that
+//! it also finds the open reversals of the path again. Otherwise, the requests would depend on the state left in
+//! memory.
 
 use std::sync::Arc;
 
@@ -22,35 +24,36 @@ pub(super) struct Place {
     pub(super) seat: Seat,
     /// The requests for shared frames.
     pub(super) wishes: Vec<Wish>,
-    /// Probes that are not made, and the current one.
+    /// The footprints that still need a probe, and the current probe.
     left: Vec<Unknown>,
     pub(super) probe: Option<Probe>,
     probed: Probed,
     rules: DivisionRules,
-    /// `Some` if the run is a look: it ends at the first frame below the path, and finds the tasks there.
+    /// `Some` if the run is a look. A look ends at the first frame below the path, and finds the tasks there.
     pub(super) look: Option<Vec<TaskId>>,
 }
 
-/// A footprint that a probe is to find.
+/// A footprint that a probe must find.
 #[derive(Clone, Debug)]
 struct Unknown {
-    /// The frame.
+    /// The position of the frame.
     at: usize,
     task: TaskId,
-    /// The position among the tasks that are done there; `None` for the footprint of the current step.
+    /// The position among the done tasks of the frame; `None` for the footprint of the current step.
     nth: Option<usize>,
 }
 
-/// The runs that find one footprint: the steps before a frame and one step there, for each tuple of drawn values.
+/// The runs that find one footprint. For each tuple of drawn values, one run takes the steps before a frame and one
+/// step there.
 #[derive(Debug)]
 pub(super) struct Probe {
     unknown: Unknown,
     draws: Vec<Drawn>,
     drawn: usize,
     footprint: Footprint,
-    /// True if the step was taken, and the observer has read it.
+    /// True if the step was taken and the observer has read it.
     is_read: bool,
-    /// Everything learnt before it: a probe adds nothing.
+    /// The knowledge before the probe. It is restored afterwards, because a probe must add nothing.
     before: (Apart, Noticed),
 }
 
@@ -72,7 +75,7 @@ impl Explorer {
             let Entry { task, draws, done, untaken, partial, .. } = entry;
             let tasks = done.iter().map(|sibling| sibling.task);
             let order = tasks.chain([task]).chain(untaken).collect();
-            // From its draws it was taken before, with other values.
+            // A nonzero draw shows that the step was already taken with other values.
             let was_taken = draws.iter().any(|drawn| !drawn.given && drawn.value > 0);
             self.frames[at].choose(task, draws, order);
             place.sleep(&mut self.frames[at], at, done);
@@ -89,7 +92,7 @@ impl Explorer {
         self.classes.clear();
     }
 
-    /// Gets ready for a run of a probe. Returns `false` if everything is known.
+    /// Prepares a probe run. Returns `false` if all footprints are known.
     pub(super) fn next_probe(&mut self) -> bool {
         if self.place.probe.is_some() {
             return true;
@@ -103,7 +106,7 @@ impl Explorer {
         true
     }
 
-    /// Evaluates a run of a probe. `cut` is true if its last step ended it.
+    /// Evaluates a probe run. `cut` is true if the last step ended the run.
     pub(super) fn probed(&mut self, cut: bool) {
         let Explorer { place, observer, frames, .. } = self;
         let Some(probe) = &mut place.probe else { return };
@@ -121,9 +124,10 @@ impl Explorer {
         let frame = &mut frames[at];
         let tries_all = place.rules.has(DivisionRule::Values);
         let has_more = Drawn::advance(&mut probe.draws, 0) && tries_all;
-        // Of the current step, the values before its next ones count.
+        // For the current step, only the values before its next values count.
         if has_more && (nth.is_some() || !same_values(&probe.draws, &frame.draws)) {
-            // The values of explored steps were tried, however many they are.
+            // Below the path, the search tried all values of an explored step, so the probe tries all of them, however
+            // many there are.
             if at >= place.seat.root || probe.footprint.ways < WAYS_MAX {
                 return;
             }
@@ -142,12 +146,12 @@ impl Explorer {
         }
     }
 
-    /// Has the next run end at the first frame below the path.
+    /// Makes the next run end at the first frame below the path.
     pub(super) fn begin_look(&mut self) {
         self.place.look = Some(Vec::new());
     }
 
-    /// Ends a look.
+    /// Ends a look and returns its result.
     pub(super) fn end_look(&mut self) -> Look {
         let place = std::mem::take(&mut self.place);
         let draws = self.draws_of_path(place.seat);
@@ -157,20 +161,20 @@ impl Explorer {
         Look { draws, tasks, is_end, learnt, probed: place.probed }
     }
 
-    /// The draws of the last step of the path.
+    /// Returns the draws of the last step of the path.
     fn draws_of_path(&self, seat: Seat) -> Vec<Drawn> {
         let last = seat.root.checked_sub(1);
         last.map_or_else(Vec::new, |last| self.frames[last].draws.clone())
     }
 
-    /// The tasks of a new frame that do not sleep, if this is a look.
+    /// If this run is a look, records the enabled tasks of the new frame that are not asleep.
     pub(super) fn look_at(&mut self, step: usize) {
         let frame = &self.frames[step];
         let awake = frame.enabled.iter().copied().filter(|task| !frame.sleeps(*task));
         self.place.look = self.place.look.is_some().then(|| awake.collect());
     }
 
-    /// Ends the slice: returns what its runs have shown, and what is left.
+    /// Ends the slice. Returns the results of its runs and the rest of the part.
     pub(super) fn leave(&mut self) -> Slice {
         let place = std::mem::take(&mut self.place);
         let mut slice = Slice {
@@ -198,8 +202,8 @@ impl Explorer {
 #[cfg(any(test, feature = "planted"))]
 #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
 impl Explorer {
-    /// The reversals that are open at the first `depth` frames: the frame, the task, and the step up to which they are
-    /// needed.
+    /// Returns the open reversals at the first `depth` frames: the frame, the task, and the last step of the prefix
+    /// that needs the reversal.
     pub fn open_reversals(&self, depth: usize) -> Vec<(usize, TaskId, u32)> {
         let frames = self.frames[..depth.min(self.depth)].iter().enumerate();
         frames.flat_map(|(at, frame)| frame.open.iter().map(move |open| open.named(at))).collect()
@@ -210,25 +214,26 @@ impl Explorer {
         self.frames[at].backtrack.contains(&task)
     }
 
-    /// Returns `true` if the search began again.
+    /// Returns `true` if the search restarted.
     pub fn has_begun_again(&self) -> bool {
         self.course == Course::Restarted
     }
 
-    /// The number of frames in use.
+    /// Returns the number of frames in use.
     pub fn depth(&self) -> usize {
         self.depth
     }
 }
 
 impl Place {
-    /// The first step that a run plans from, if it has seen the steps from `kept` on.
+    /// Returns the first step from which a run plans, if it observed the steps from `kept` on.
     pub(super) fn plans_from(&self, kept: usize) -> usize {
         let plans_all = self.seat.bare == 0 || self.rules.has(DivisionRule::Replan);
         if plans_all { kept } else { self.seat.root.saturating_sub(1) }
     }
 
-    /// Has the siblings sleep behind the step of a frame; probes are made of those whose footprint is not known.
+    /// Marks the siblings as done at a frame, so that they sleep below its current step. Requests a probe for each
+    /// sibling with an unknown footprint.
     fn sleep(&mut self, frame: &mut SearchFrame, at: usize, siblings: Vec<Sibling>) {
         for (nth, Sibling { task, footprint }) in siblings.into_iter().enumerate() {
             frame.done.push(footprint.unwrap_or_else(|| {
@@ -240,13 +245,13 @@ impl Place {
 }
 
 impl SearchFrame {
-    /// Replaces the frame by its choices.
+    /// Resets the frame to these choices.
     fn choose(&mut self, task: TaskId, draws: Vec<Drawn>, order: Vec<TaskId>) {
         self.clear();
         (self.task, self.draws, self.backtrack) = (task, draws, order);
     }
 
-    /// The choices of the frame.
+    /// Returns the choices of the frame.
     fn leave(&self) -> Entry {
         let done = self
             .done
@@ -266,7 +271,7 @@ impl SearchFrame {
             draws: self.draws.clone(),
             done: done.collect(),
             partial: varies.then(copy),
-            // Only the first frame with other tasks is given away.
+            // Only the first frame with untaken tasks is given to other workers.
             whole: (!varies && is_taken && !untaken.is_empty()).then(copy),
             untaken,
         }
@@ -325,7 +330,7 @@ impl Probe {
         value
     }
 
-    /// The `nth` draw of the step made no difference.
+    /// Records that the `nth` draw of the step made no difference.
     pub(super) fn settle(&mut self, step: usize, nth: usize) {
         if step == self.unknown.at {
             if let Some(drawn) = self.draws.get_mut(nth) {
@@ -334,7 +339,7 @@ impl Probe {
         }
     }
 
-    /// Reads the run after its last step.
+    /// Reads the state of the run after its last step.
     pub(super) fn end(&mut self, view: &View<'_>, observer: &mut Observer) {
         if view.step() as usize > self.unknown.at {
             observer.after_last(view);
@@ -342,7 +347,7 @@ impl Probe {
         }
     }
 
-    /// The decisions of the probe: the task of the step at a frame, and its draws.
+    /// Returns the decisions of the probe at a frame: the task of the step, and its draws.
     pub(super) fn decision<'a>(
         &'a self,
         at: usize,
@@ -354,13 +359,15 @@ impl Probe {
         }
     }
 
-    /// The number of steps of the probe.
+    /// Returns the number of steps of the probe.
     pub(super) fn steps(&self) -> usize {
         self.unknown.at + 1
     }
 }
 
-/// Returns `true` if these draws have the same values.
-fn same_values(these: &[Drawn], others: &[Drawn]) -> bool {
-    these.iter().map(|drawn| drawn.value).eq(others.iter().map(|drawn| drawn.value))
+/// Returns `true` if a step that begins with the draws `these` makes the draws `all`: later draws begin with 0.
+fn same_values(these: &[Drawn], all: &[Drawn]) -> bool {
+    let Some((first, rest)) = all.split_at_checked(these.len()) else { return false };
+    let is_same = |(one, other): (&Drawn, &Drawn)| one.value == other.value;
+    these.iter().zip(first).all(is_same) && rest.iter().all(|draw| draw.given || draw.value == 0)
 }

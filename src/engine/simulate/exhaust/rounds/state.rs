@@ -1,4 +1,4 @@
-//! The round of a divided search: its slices, its begin and its end.
+//! The round of a divided search: its slices, its beginning and its end.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) struct State<'r> {
     pub(super) tree: &'r mut SearchTree,
     pub(super) explored: &'r mut Explored,
     pub(super) round: Round,
-    /// For each helper, the lines that it has not heard of rounds that are over. `None` if it is gone.
+    /// For each helper, the lines of completed rounds that were not sent to it yet. `None` if the helper is lost.
     pub(super) unheard: Vec<Option<String>>,
     pub(super) ended: Option<PoolEnd>,
 }
@@ -28,18 +28,18 @@ pub(super) struct Round {
     pub(super) number: u64,
     /// The maximum number of runs of each slice.
     pub(super) budgets: Vec<u64>,
-    /// The next slice.
+    /// The position of the next slice.
     pub(super) next: usize,
-    /// The number of slices that are being made.
+    /// The number of slices that are being executed.
     pub(super) under_way: usize,
     pub(super) made: Vec<Option<MadeSlice>>,
-    /// Slices that helpers could not make.
+    /// Slices that helpers could not complete.
     pub(super) returned: Vec<(usize, SliceOrder)>,
 }
 
 impl Round {
-    /// The number of the first run of a slice. Of earlier slices that are not made it is taken that they make as many
-    /// runs as they may.
+    /// Returns the number of the first run of a slice. Earlier slices that are not complete are assumed to use their
+    /// maximum number of runs.
     pub(super) fn number_of(&self, at: usize) -> u64 {
         let made = self.made[..at].iter().zip(&self.budgets);
         let runs =
@@ -47,7 +47,7 @@ impl Round {
         self.number + runs.sum::<u64>()
     }
 
-    /// Returns `true` if every slice that counts is made, and none is under way.
+    /// Returns `true` if every slice that counts is complete, and no slice is being executed.
     pub(super) fn is_over(&self, rounds: &Rounds<'_, '_>) -> bool {
         let last = rounds.last.load(Ordering::Relaxed);
         let wanted = last.saturating_add(1).min(self.budgets.len());
@@ -59,7 +59,7 @@ impl Round {
 }
 
 impl State<'_> {
-    /// Begins the next round in which a run is to be made, or ends the search.
+    /// Begins the next round that requires a run, or ends the search.
     pub(super) fn begin_round(&mut self, rounds: &Rounds<'_, '_>) {
         while self.ended.is_none() {
             if self.tree.is_through() {
@@ -76,6 +76,7 @@ impl State<'_> {
             if let Some(log) = rounds.log {
                 self.take_made(log, rounds);
             }
+            // A round whose slices all have lines in the file needs no run, so it ends at once.
             if !self.round.is_over(rounds) {
                 return;
             }
@@ -87,11 +88,12 @@ impl State<'_> {
         self.ended.get_or_insert(PoolEnd::Over(ended));
     }
 
-    /// Allots the runs of the next round. Ends the search if it may make no other run.
+    /// Allots the runs of the next round. Ends the search if no further run is allowed.
     fn allot(&mut self, rounds: &Rounds<'_, '_>) {
         let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
         let number = self.round.number;
         let half = give_up_at.filter(|half| number < *half);
+        // The budgets below end at `half`, so a round begins exactly at this number.
         if *give_up_at == Some(number) {
             if !rounds.is_estimated {
                 self.ended = Some(PoolEnd::NeedsEstimate);
@@ -109,7 +111,8 @@ impl State<'_> {
         if left == 0 {
             return self.end(SearchEnd::Stopped);
         }
-        // The rounds of a search that is recorded follow from its lines alone.
+        // The rounds of a recorded search depend only on its lines, so the remaining number of runs must not affect
+        // them.
         let left = if rounds.log.is_some() { u64::MAX } else { left };
         let budgets = self.tree.budgets(left);
         let made = budgets.iter().map(|_| None).collect();
@@ -117,7 +120,7 @@ impl State<'_> {
         rounds.last.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// Takes the slices of the round that earlier processes have made.
+    /// Takes the slices of the round that earlier processes have completed.
     fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) {
         for at in 0..self.round.budgets.len() {
             let key = (self.tree.generation(), self.tree.round(), at);
@@ -136,7 +139,7 @@ impl State<'_> {
             return;
         }
         let made = self.round.made.iter().take(last.saturating_add(1)).flatten().enumerate();
-        // Classes only matter where the search ends.
+        // Classes matter only at the end of the search, so they are omitted.
         let lines: String = made.map(|(at, made)| made.line((0, 0, at), 0)).collect();
         for unheard in self.unheard.iter_mut().flatten() {
             *unheard += &lines;
@@ -144,9 +147,10 @@ impl State<'_> {
         }
     }
 
-    /// Ends the round.
+    /// Ends the round: merges its slices, or ends the search if a run failed or the time limit is reached.
     pub(super) fn end_round(&mut self, rounds: &Rounds<'_, '_>) {
         let last = rounds.last.load(Ordering::Relaxed);
+        // The helpers must merge the slices that are merged below, so that their trees stay equal.
         self.tell_helpers(last);
         let mut made = std::mem::take(&mut self.round.made).into_iter();
         let (mut slices, mut is_cut) = (Vec::new(), false);
@@ -160,7 +164,7 @@ impl State<'_> {
             slices.push(slice);
         }
         if is_cut && self.explored.found.is_none() {
-            // The time is up. A failure in a later slice must not be lost.
+            // The time limit is reached. A failure in a later slice must not be lost.
             let mut later = made.flatten().map(|made| made.explored);
             if let Some(mut explored) = later.find(|explored| explored.found.is_some()) {
                 explored.renumber(self.round.number);
@@ -168,6 +172,7 @@ impl State<'_> {
             }
         }
         if self.explored.found.is_some() || is_cut {
+            // The search ends here, so the tree only counts the runs.
             self.tree.count(slices);
             self.end(SearchEnd::Stopped);
         } else if let Err(why) = self.tree.check(&slices) {
@@ -179,6 +184,8 @@ impl State<'_> {
             let generation = self.tree.generation();
             self.tree.merge(slices);
             if self.tree.generation() != generation {
+                // The runs before a restart do not count: not for conditions and statistics, and not in a certificate.
+                self.explored.tally.take();
                 self.explored.decided.lines.clear();
             }
         }
@@ -186,7 +193,7 @@ impl State<'_> {
 }
 
 impl Explored {
-    /// Moves the positions of the runs of a slice, which are numbers, so that the first is this one.
+    /// Adds `from` to the run numbers of a slice, so that its first run has the number `from`.
     fn renumber(&mut self, from: u64) {
         if let Some(stuck) = &mut self.stuck {
             stuck.position += from;

@@ -2,11 +2,12 @@
 
 mod as_json;
 mod files;
+mod page;
 mod several;
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, stdin};
+use std::io::{BufReader, Read, stdin};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ use sim::check::models::NilRead;
 use sim::check::verdict::{Limit, Verdict};
 use unpause_histories::{
     CONDITIONS, Condition, FORMATS, FileProblem, Format, HistoryFinding, Keys, Problem,
-    ProblemKind, Question, Recording, condition_named, edn_value, format_named, format_of, models,
-    read, tree,
+    ProblemKind, Question, Recording, beginning, condition_named, edn_value, format_named,
+    format_of, models, read, tree,
 };
 use unpause_words::closest;
 use unpause_words::duration::{GRAMMAR, milliseconds};
@@ -27,7 +28,7 @@ use crate::{Exit, Terminal, Usage};
 
 /// The arguments of a command line.
 struct CheckArguments {
-    /// Files, folders, and `-` for the standard input. Not empty.
+    /// Files, folders, and `-` for standard input. Not empty.
     paths: Vec<PathBuf>,
     condition: &'static Condition,
     format: Option<&'static Format>,
@@ -41,9 +42,11 @@ struct CheckArguments {
     threads: usize,
     tree: bool,
     as_json: bool,
+    /// The page to write. With `None` inside, it has the name of the history.
+    page: Option<Option<PathBuf>>,
 }
 
-/// More branches than this are no picture.
+/// The maximum number of branches in a picture of the tree.
 const BRANCHES_MAX: usize = 500;
 
 const OPTIONS: &[&str] = &[
@@ -59,6 +62,7 @@ const OPTIONS: &[&str] = &[
     "--threads",
     "--tree",
     "--json",
+    "--html",
     "--help",
 ];
 
@@ -91,6 +95,7 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         tree: false,
         as_json: false,
+        page: None,
     };
     while let Some(argument) = parser.next()? {
         match argument {
@@ -140,6 +145,7 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
             }
             Long("tree") => asked.tree = true,
             Long("json") => asked.as_json = true,
+            Long("html") => asked.page = Some(parser.optional_value().map(PathBuf::from)),
             Value(value) => asked.paths.push(value.into()),
             other => {
                 return Err(Usage::unknown_option(&other, OPTIONS, "cargo unpause check --help"));
@@ -150,6 +156,9 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
         return Err(Usage(
             "--tree is a picture, and --json is for programs: choose one".to_owned(),
         ));
+    }
+    if asked.page.is_some() && asked.as_json {
+        return Err(Usage("--html is a page, and --json is for programs: choose one".to_owned()));
     }
     if asked.paths.is_empty() {
         let message = "which file? `cargo unpause check FILE`, or - for the standard input";
@@ -190,7 +199,7 @@ fn named<T>(found: Result<T, Problem>) -> Result<T, Usage> {
     found.map_err(|problem| Usage(problem.to_string()))
 }
 
-/// The index of `given` in `names`.
+/// Returns the index of `given` in `names`.
 fn one_of(option: &str, given: &str, names: &[&str]) -> Result<usize, Usage> {
     names.iter().position(|name| *name == given).ok_or_else(|| {
         let hint = closest(given, names.iter().copied())
@@ -199,13 +208,13 @@ fn one_of(option: &str, given: &str, names: &[&str]) -> Result<usize, Usage> {
     })
 }
 
-/// A time, as in the attributes and variables of a test.
+/// Parses a time, in the syntax of test attributes and variables.
 fn duration(text: &str) -> Result<Duration, Usage> {
     let time = milliseconds(text).map(Duration::from_millis);
     time.ok_or_else(|| Usage(format!("--timeout is {text:?}, but should be {GRAMMAR}")))
 }
 
-/// `64MB`, `2GB`; a bare number is bytes.
+/// Parses a number of bytes: `64MB`, `2GB`; a bare number is bytes.
 fn bytes(text: &str) -> Result<usize, Usage> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -227,12 +236,12 @@ fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// Returns the name of a file in texts.
+/// Returns the name of a file for messages.
 fn called(file: &Path) -> Cow<'_, str> {
     if is_standard_input(file) { "the standard input".into() } else { file.to_string_lossy() }
 }
 
-/// Checks one file. The finding, and the tree if requested.
+/// Checks one file. Returns the finding, and the tree if requested.
 fn judge(
     asked: &CheckArguments,
     file: &Path,
@@ -259,17 +268,21 @@ fn judge(
         nil: asked.nil,
         budget,
         threads: asked.threads,
+        all_texts: asked.page.is_some(),
     };
     let found = progress.during("checking", || asked.condition.check(&recording, &question));
     let finding = found.map_err(malformed)?;
-    // Before any output: an unprintable result is an error, and no half of an answer.
+    // Computed before any output, because an unprintable tree is an error, and no partial result
+    // must be printed.
     let tree = asked.tree.then(|| tree(&recording, &question, BRANCHES_MAX)).transpose();
     let tree = tree.map_err(malformed)?;
     Ok((finding, tree.map(|tree| tree.to_string())))
 }
 
-/// Checks the only file, and shows all of it.
+/// Checks the only file, and prints its complete result.
 fn check(asked: &CheckArguments, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let page = asked.page.as_ref().map(|wanted| page::file_of(file, wanted.as_deref()));
+    let page = page.transpose()?;
     let (finding, tree) = judge(asked, file, terminal)?;
     let shown = match asked.as_json {
         true => format!("{}\n", as_json::finding(&called(file), &finding)),
@@ -280,6 +293,10 @@ fn check(asked: &CheckArguments, file: &Path, terminal: &mut Terminal) -> Result
         terminal.print(&format!(
             "\nall orders that real time allows, from the state at the start; ✗ ends one, ✓ explains all:\n\n{tree}"
         ));
+    }
+    if let Some(page) = page {
+        page::write(&page, file, &finding)?;
+        terminal.print(&format!("\npage:  {}\n", page.display()));
     }
     let exit = exit_of(&finding.verdict);
     if let Verdict::Unknown(exhausted) = &finding.verdict {
@@ -319,11 +336,12 @@ fn recording(
     };
     let mut input =
         BufReader::with_capacity(1 << 16, CountingReader { input, bytes: 0, of, progress });
+    let head = beginning(&mut input).map_err(problem)?;
     let format = match asked.format {
         Some(format) => format,
-        None => format_of(&file.to_string_lossy(), input.fill_buf().map_err(problem)?)?,
+        None => format_of(&file.to_string_lossy(), &head)?,
     };
-    read(input, format)
+    read(head.chain(input), format)
 }
 
 fn help() -> String {
@@ -342,6 +360,7 @@ options:
       --keys auto|yes|no     whether values are [key value] on objects of their own; found out
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
       --json                 an object on a line for each history (docs/json.md describes it)
+      --html                 also write a page for a browser beside FILE; --html=PAGE names it
       --tree                 show all orders that real time allows, for about eight operations
       --threads NUMBER       how many threads search, to the same result; else one a core
   -t, --timeout TIME         give up after this, for each file: 500ms, 5s, 2m, 1h; 10 is 10s

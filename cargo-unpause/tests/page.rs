@@ -16,6 +16,8 @@ use serde_json::{Value as Json, json};
 mod browser;
 #[path = "page/files.rs"]
 mod files;
+#[path = "page/histories.rs"]
+mod histories;
 #[path = "page/reports.rs"]
 mod reports;
 
@@ -51,15 +53,19 @@ static BROWSER: Mutex<Option<Browser>> = Mutex::new(None);
 
 /// Opens the page of a report in the browser, and gives both to a function. Does nothing without a browser.
 fn in_browser(report: &Json, name: &str, state: &str, check: impl FnOnce(&mut Browser, &Path)) {
-    let page = page_of(report, name);
+    in_browser_at(&page_of(report, name), name, state, check);
+}
+
+/// The same for a page that is called `7.html`.
+fn in_browser_at(page: &Path, name: &str, state: &str, check: impl FnOnce(&mut Browser, &Path)) {
     let Some(program) = browser::program() else { return };
     // A test that failed leaves it as it was.
     let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let browser = browser.get_or_insert_with(|| Browser::start(&program, name));
     browser.size(1400, 900);
     browser.prefers("light", false);
-    browser.open(&page, state);
-    check(browser, &page);
+    browser.open(page, state);
+    check(browser, page);
     assert_eq!(browser.errors, [""; 0]);
     // The page itself is all that was asked for.
     let is_page = |request: &String| request.contains("7.html");

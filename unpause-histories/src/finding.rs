@@ -1,4 +1,4 @@
-//! The result of a check, as data and as text.
+//! The result of a check, as data and text.
 
 use std::fmt::Write;
 
@@ -9,34 +9,35 @@ use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
 use crate::recording::{Answer, Call, Callers, Recording};
 
-/// The verdict on a recording, with the data to show it.
+/// The verdict on a recording, with the data needed to show it.
 #[derive(Clone, Debug)]
 pub struct HistoryFinding {
     /// The name of the model.
     pub model: &'static str,
     /// The name of the condition.
     pub condition: &'static str,
-    /// True if there were many objects, each with a key.
+    /// `true` if there were many objects, each with a key.
     pub by_key: bool,
-    /// The verdict; its indices are indices of `history` and `lines`.
+    /// The verdict; its indices refer to `history` and `lines`.
     pub verdict: Verdict,
-    /// The number of configurations searched, if they were counted.
+    /// The number of configurations searched, if counted.
     pub configurations: Option<u64>,
-    /// The operations as texts. Operations that the evidence does not show have none.
+    /// The operations as texts. Operations that the evidence does not show have no text, unless
+    /// [`Question::all_texts`](crate::Question::all_texts) is set.
     pub history: HistoryRecord,
     /// The lines of the file on which each operation was called and returned.
     pub lines: Vec<(u64, Option<u64>)>,
     /// The number of calls, including failed ones.
     pub calls: usize,
-    /// The number of failed calls.
+    /// The number of calls that failed.
     pub failed: usize,
     /// The number of calls without an answer.
     pub unanswered: usize,
-    /// The number of reads of `nil` that may be anything and so were not checked.
+    /// The number of reads of `nil` that may mean any value, and so were not checked.
     pub unchecked: usize,
-    /// The number of events of no client.
+    /// The number of events that belong to no client.
     pub notes: u64,
-    /// The presence of processes in the file.
+    /// The information about processes in the file.
     pub callers: Callers,
     pub(crate) naming: Naming,
 }
@@ -52,12 +53,14 @@ pub(crate) struct Naming {
     pub(crate) phrase: &'static str,
     /// The noun for a call.
     pub(crate) unit: &'static str,
-    /// The prefix of its index, if the evidence names calls by their index.
+    /// The prefix of a call's index, if the evidence names calls by index.
     pub(crate) numbered: Option<&'static str>,
-    /// The meaning of a cycle of edges in the evidence, if there can be one.
+    /// The meaning of a cycle of edges in the evidence, for conditions with cycles.
     pub(crate) round: &'static str,
-    /// The meaning of the name of an anomaly.
+    /// Returns the meaning of an anomaly name.
     pub(crate) meaning: fn(&str) -> Option<&'static str>,
+    /// `true` if all operations get their texts.
+    pub(crate) all_texts: bool,
 }
 
 impl Default for Naming {
@@ -70,21 +73,23 @@ impl Default for Naming {
             numbered: None,
             round: "",
             meaning: |_| None,
+            all_texts: false,
         }
     }
 }
 
-/// The number of operations before and after the misfit that get a text: more than a picture shows.
+/// The number of operations before and after the misfit that get a text. This is more than a picture shows.
 const AROUND: (usize, usize) = (48, 16);
-/// The number of last operations of an order that get a text: more than a sentence names.
+/// The number of operations at the end of an order that get a text. This is more than a sentence names.
 const ORDER_END: usize = 8;
-/// The number of operations in the list of lines.
+/// The maximum number of operations in the list of lines.
 const LINES_MAX: usize = 12;
-/// The number of edges listed of a cycle.
+/// The maximum number of edges listed of a cycle.
 const EDGES_MAX: usize = 24;
 
 impl HistoryFinding {
-    /// `calls` has the index of the call of each operation; `texts` returns the texts of operation and result.
+    /// Creates a finding. `calls` contains the call index of each operation, and `texts` returns the texts of an
+    /// operation and its result.
     pub(crate) fn new<O, R>(
         recording: &Recording,
         operations: &[Operation<O, R>],
@@ -103,17 +108,17 @@ impl HistoryFinding {
             Verdict::Consistent(_) | Verdict::Unknown(_) => Vec::new(),
         };
         let text = |(index, operation): (usize, &Operation<O, R>)| {
-            let shown = shown.binary_search(&index).is_ok();
+            let shown = naming.all_texts || shown.binary_search(&index).is_ok();
             let (op, told) =
                 if shown { texts(index, operation) } else { (String::new(), Some(String::new())) };
             let returned = operation.returned.as_ref().map(|(_, time)| *time);
             let returned = returned.map(|time| (told.unwrap_or_default(), time));
             Operation { client: call(index).client, op, invoked: operation.invoked, returned }
         };
-        // Without evidence nothing is shown, and the texts of a long history are not small.
+        // Without evidence, no operation is shown. The texts of a long history would need much memory.
         let texts = match &verdict {
-            Verdict::Violated(_) => operations.iter().enumerate().map(text).collect(),
-            Verdict::Consistent(_) | Verdict::Unknown(_) => Vec::new(),
+            Verdict::Consistent(_) | Verdict::Unknown(_) if !naming.all_texts => Vec::new(),
+            _ => operations.iter().enumerate().map(text).collect(),
         };
         let history = HistoryRecord {
             model: naming.model.to_owned(),
@@ -147,7 +152,7 @@ impl HistoryFinding {
         }
     }
 
-    /// The verdict in one line. `file` is the name of the file in it.
+    /// Returns the verdict in one line, with `file` as the file name.
     pub fn line(&self, file: &str) -> String {
         let Naming { what, phrase, .. } = &self.naming;
         let article = match what.chars().next() {
@@ -176,15 +181,14 @@ impl HistoryFinding {
         }
     }
 
-    /// The verdict in words, with the evidence and the history around it. `file` is the name of the file in
-    /// them.
+    /// Returns the verdict as text, with the evidence and the history around it, and with `file` as the file name.
     pub fn text(&self, file: &str, style: &Style) -> String {
         let unit = self.naming.unit;
         let mut out = String::new();
         let line = self.line(file);
         let width = style.width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX);
         paragraph(&mut out, "", "    ", &line, width);
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(out, "  {}", plural(self.calls as u64, unit));
         match self.callers {
             Callers::Named => {
@@ -230,7 +234,7 @@ impl HistoryFinding {
             && self.condition == "eventual"
     }
 
-    /// The history around the evidence, with the contradiction.
+    /// Returns the history around the evidence, with the contradiction.
     fn picture(&self, evidence: &Evidence, style: &Style) -> String {
         let Some(anomaly) = evidence.anomaly.as_ref().filter(|_| self.naming.numbered.is_some())
         else {
@@ -238,7 +242,7 @@ impl HistoryFinding {
         };
         let mut evidence = evidence.clone();
         if evidence.partial.is_empty() {
-            // The contradiction concerns all of them, so none is marked.
+            // The contradiction concerns all calls, so no call is marked.
             evidence.misfit = usize::MAX;
         }
         // The edges of a cycle are listed below.
@@ -256,7 +260,7 @@ impl HistoryFinding {
         history_text(&HistoryRecord { verdict, ..self.history.clone() }, style)
     }
 
-    /// This finding, with a remark about the failed call that would explain it.
+    /// Returns this finding, with a remark about the failed call that would explain it.
     pub(crate) fn explained_by(mut self, recording: &Recording, call: usize, op: &str) -> Self {
         let Call { client, place, end, .. } = &recording.calls[call];
         let lines = match end {
@@ -277,7 +281,7 @@ impl HistoryFinding {
         !self.naming.round.is_empty() && anomaly.is_some_and(|anomaly| anomaly.edges.len() > 1)
     }
 
-    /// The edges of a cycle and then the calls that the evidence names, with their lines.
+    /// Appends the edges of a cycle, and then the calls named by the evidence, with their lines.
     fn numbered_places(
         &self,
         file: &str,
@@ -305,7 +309,7 @@ impl HistoryFinding {
             out.push('\n');
         }
         // The calls of the cycle and of the contradiction come first, because a long list is cut. Of each partial order
-        // only the last calls matter: they made the state in which the misfit is impossible.
+        // only the last calls matter, because they produced the state in which the misfit is impossible.
         let mut listed: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         listed.extend(&evidence.part);
         listed.push(evidence.misfit);
@@ -335,7 +339,7 @@ impl HistoryFinding {
         }
     }
 
-    /// The lines on which a call begins and ends.
+    /// Returns the lines on which a call begins and ends.
     fn lines_of(&self, index: usize) -> String {
         match self.lines[index] {
             (call, Some(back)) if back != call => format!("{call} to {back}"),
@@ -344,7 +348,7 @@ impl HistoryFinding {
         }
     }
 
-    /// The places in the file of the operations in the evidence.
+    /// Appends, for each operation in the evidence, its place in the file.
     fn places(&self, file: &str, evidence: &Evidence, out: &mut String) {
         let order = evidence.partial.first().map_or(&[][..], |order| order);
         let edges = evidence.anomaly.iter().flat_map(|anomaly| &anomaly.edges);
@@ -370,10 +374,10 @@ impl HistoryFinding {
     }
 }
 
-/// The maximum width of the text of a call in the evidence.
+/// The maximum width of a call's text in the evidence.
 const CALL_MAX: usize = 401;
 
-/// The operations that a picture and a sentence of the evidence may show, sorted.
+/// Returns the operations that a picture or a sentence about the evidence may show, sorted.
 fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize> {
     let mut around: Vec<usize> = match &evidence.part[..] {
         [] => (0..operations.len()).collect(),
@@ -398,7 +402,7 @@ fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize
     shown
 }
 
-/// Words, broken where the width is used up; the lines after the first begin with `next`.
+/// Appends words, with line breaks at the width. Lines after the first begin with `next`.
 fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize) {
     let mut line = first.to_owned();
     let mut used = columns(first);
@@ -422,7 +426,7 @@ fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize
     out.push('\n');
 }
 
-/// A text in one line of limited width that cannot move the cursor.
+/// Returns a text as one line of limited width, without characters that move the cursor.
 fn one_line(text: &str) -> String {
     const TEXT_MAX: usize = 61;
     cut(&clean(text), TEXT_MAX)

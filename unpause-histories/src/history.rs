@@ -1,4 +1,4 @@
-//! A recording as the operations of a model.
+//! Conversion of a recording into the operations of a model.
 
 use unpause_check::datum::Datum;
 use unpause_check::history::Operation;
@@ -9,17 +9,17 @@ use crate::by_key::Keyed;
 use crate::problem::{FilePlace, Problem, ProblemKind, not_among};
 use crate::recording::{Answer, Call, Callers, Recording};
 
-/// Operations of a model, with the calls that they come from.
+/// Operations of a model, with the calls from which they were converted.
 #[derive(Clone, Debug)]
 pub struct Operations<O, R> {
     /// The operations, by time of invocation.
     pub operations: Vec<Operation<O, R>>,
-    /// For each of them the index of its call in [`Recording::calls`]. Failed calls and calls without
-    /// information have no operation.
+    /// For each operation, the index of its call in [`Recording::calls`]. Failed calls and calls without information
+    /// have no operation.
     pub calls: Vec<u32>,
-    /// The failed calls as operations, without returns. No condition takes them into account.
+    /// The failed calls as operations, without returns. All conditions ignore these operations.
     pub failed: Vec<Operation<O, R>>,
-    /// For each of them the index of its call.
+    /// For each failed call, its index in `Recording::calls`.
     pub failed_calls: Vec<u32>,
     /// The number of calls that read `nil` and are not checked, because the value was not recorded: see
     /// [`NilRead::Anything`].
@@ -27,7 +27,7 @@ pub struct Operations<O, R> {
 }
 
 impl<O, R> Operations<O, R> {
-    /// The same with each operation in another form.
+    /// Converts each operation with `form`.
     pub(crate) fn map<P>(self, form: impl Fn(O) -> P) -> Operations<P, R> {
         let changed = |Operation { client, op, invoked, returned }| {
             let op = form(op);
@@ -40,24 +40,24 @@ impl<O, R> Operations<O, R> {
     }
 }
 
-/// Selects one object, or one for each key.
+/// Selects one object, or one object per key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keys {
-    /// One for each key if every call has a key in a field of its own, or a pair `[key value]` as its value,
-    /// some of them `[key nil]` or tagged as tuples, and every answer is such a pair too.
+    /// One object per key, in two cases. Either every call has a key in a separate field. Or every call has a value
+    /// `[key value]`, some of them `[key nil]` or tagged as tuples, and every answer is a pair with the same key.
     #[default]
     Auto,
-    /// One object for each key.
+    /// One object per key.
     Yes,
-    /// One object.
+    /// A single object.
     No,
 }
 
-/// The operations of a recording on one object of model `M`.
+/// Converts a recording into operations on one object of model `M`.
 ///
 /// # Errors
-/// At the first call that the model does not have, that has a value of the wrong kind, or whose
-/// answer belongs to another call.
+/// At the first call that does not exist in the model, has a value of the wrong kind, or has an answer that belongs to
+/// another call.
 ///
 /// ```
 /// use unpause_check::models::Register;
@@ -84,10 +84,10 @@ pub fn operations<M: RegisteredModel>(
     })
 }
 
-/// The operations of a recording on one object of model `M` for each key.
+/// Converts a recording into operations on one object of model `M` per key.
 ///
 /// # Errors
-/// The same as for [`operations`]; and if a call has no key.
+/// The same as for [`operations`]. Also if a call has no key.
 pub fn operations_by_key<M: RegisteredModel>(
     recording: &Recording,
     nil: NilRead,
@@ -105,7 +105,7 @@ pub fn operations_by_key<M: RegisteredModel>(
     })
 }
 
-/// The form of results: `[key value]` or not.
+/// The form of results: pairs `[key value]`, or plain values.
 enum Pairs {
     Yes(Datum),
     No,
@@ -131,7 +131,7 @@ fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
         let answer = call.end.as_ref().map(|end| &end.answer);
         check_name::<M>(call)?;
         if answer == Some(&Answer::Fail) && !recording.failures_are_answers {
-            // A call that is not one of the model did nothing, so it is no error either.
+            // A failed call that does not exist in the model had no effect, so it is not an error.
             if let Ok((wrap, asked, _)) = split(call) {
                 if let Ok(op) = M::call(&call.f, &asked) {
                     let (client, invoked) = (call.client, call.invoked);
@@ -165,7 +165,8 @@ fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
                     }
                     let ret = M::outcome(&op, value, nil);
                     let ret = ret.map_err(|message| wrong(end.place, message))?;
-                    // A strict reading tells if the lenient one dropped a check, which the finding must count.
+                    // A strict interpretation shows if the lenient interpretation dropped a check, which the finding
+                    // must count.
                     if nil == NilRead::Anything && has_nil(value) {
                         let strictly = M::outcome(&op, value, NilRead::Nothing);
                         converted.unchecked += usize::from(strictly.as_ref() != Ok(&ret));
@@ -184,7 +185,20 @@ fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
     Ok(converted)
 }
 
-/// Returns `true` if an answer only repeats its call, or only confirms it.
+/// Returns `true` if an answer means that the call with this value is done: nil, `true` or `ok`. It does not mean this
+/// if the value is of the same kind, because the answer may then be the value of another call.
+pub(crate) fn is_done(told: &Datum, value: &Datum) -> bool {
+    match told {
+        Datum::Nil => true,
+        Datum::Bool(done) => *done && !matches!(value, Datum::Bool(_)),
+        told => {
+            told.as_name().is_some_and(|name| name.eq_ignore_ascii_case("ok"))
+                && value.as_name().is_none()
+        }
+    }
+}
+
+/// Returns `true` if an answer only repeats or confirms its call.
 fn repeated<M: RegisteredModel>(
     call: &Call,
     op: &RecordedOp<M>,
@@ -195,23 +209,15 @@ fn repeated<M: RegisteredModel>(
         Some((key, value)) if M::KEYED => (Some(key), value),
         _ => (None, asked),
     };
-    let is_done = match told {
-        Datum::Nil => true,
-        Datum::Bool(done) => *done && !matches!(value, Datum::Bool(_)),
-        told => {
-            told.as_name().is_some_and(|name| name.eq_ignore_ascii_case("ok"))
-                && value.as_name().is_none()
-        }
-    };
-    if is_done || told == value || told == asked {
+    if is_done(told, value) || told == value || told == asked {
         return true;
     }
     let told = key.map_or_else(|| told.clone(), |key| pair(key, told));
-    // A value that makes no such call is something else that the harness recorded.
+    // A value that does not form such a call is other data that the harness recorded.
     M::call(&call.f, &told).map_or(true, |told| told == *op)
 }
 
-/// The problem of an answer with another value than its call.
+/// Returns the problem of an answer with a different value than its call.
 pub(crate) fn answered_for_another(
     recording: &Recording,
     call: &Call,
@@ -233,7 +239,7 @@ pub(crate) fn answered_for_another(
     Problem::at(place, ProblemKind::Order, message)
 }
 
-/// Returns `true` if the value of an answer, or one of the accesses that it lists, is nil.
+/// Returns `true` if the value of an answer, or the value of an access in its list, is nil.
 fn has_nil(value: &Datum) -> bool {
     let ends_in_nil = |access: &Datum| match access.as_list() {
         Some([_, _, value]) => value.is_nil(),
@@ -251,7 +257,7 @@ fn check_name<M: RegisteredModel>(call: &Call) -> Result<(), Problem> {
     Err(Problem::at(call.place, ProblemKind::Model, message))
 }
 
-/// Returns `true` if [`Keys::Auto`] finds keys in a recording for a model without keys of its own.
+/// Returns `true` if [`Keys::Auto`] finds keys in a recording for a model without built-in keys.
 pub(crate) fn has_keys(recording: &Recording) -> bool {
     let calls = &recording.calls;
     if calls.iter().all(|call| call.key.is_some()) {
@@ -261,7 +267,7 @@ pub(crate) fn has_keys(recording: &Recording) -> bool {
         Datum::Tagged(tag, _) => tag.ends_with("tuple"),
         value => value.as_pair().is_some_and(|(_, value)| value.is_nil()),
     };
-    // The result is a pair too, with the same key.
+    // The result must also be a pair, with the same key.
     let keeps = |call: &Call| {
         let key = call.value.as_pair().map(|(key, _)| key);
         let told = match call.end.as_ref().map(|end| &end.answer) {
@@ -273,17 +279,18 @@ pub(crate) fn has_keys(recording: &Recording) -> bool {
     calls.iter().all(keeps) && calls.iter().any(tuple)
 }
 
-/// The models that match a recording: they have its operations, with values of the right kind.
-pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
+/// Returns the models that match a recording: models with its operations, and with values of the right kind.
+pub(crate) fn fitting(recording: &Recording, keys: Keys, nil: NilRead) -> Vec<&'static str> {
     struct Fitting<'a> {
         recording: &'a Recording,
         keys: Keys,
+        nil: NilRead,
         names: Vec<&'a str>,
         models: Vec<(&'static str, &'static [&'static str])>,
     }
     impl Visitor for Fitting<'_> {
         fn visit<M: RegisteredModel>(&mut self) {
-            let nil = self.recording.nil;
+            let nil = self.nil;
             // Mixed-up answers do not exclude a model, because they are reported only after a model is found.
             let or_order = |problem: Problem| problem.kind == ProblemKind::Order;
             let fits = self.names.iter().all(|name| M::CALLS.contains(name))
@@ -301,9 +308,10 @@ pub(crate) fn fitting(recording: &Recording, keys: Keys) -> Vec<&'static str> {
     let mut names: Vec<&str> = recording.calls.iter().map(|call| &*call.f).collect();
     names.sort_unstable();
     names.dedup();
-    let mut fitting = Fitting { recording, keys, names, models: Vec::new() };
+    let mut fitting = Fitting { recording, keys, nil, names, models: Vec::new() };
     registry(&mut fitting);
-    // A model that only adds operations to another one is dropped, because none of them is used.
+    // If a model only adds operations to another matching model, it is dropped, because the recording does not use the
+    // added operations.
     let models = fitting.models;
     let extends = |(_, calls): &(&str, &[&str])| {
         let others = models.iter().filter(|(_, others)| others.len() < calls.len());
@@ -320,7 +328,7 @@ pub(crate) fn is_by_key<M: RegisteredModel>(recording: &Recording, keys: Keys) -
     }
 }
 
-/// Checks that a model of this name is shipped; the error lists the models.
+/// Checks that this crate contains a model with this name. The error lists the models.
 pub(crate) fn model_named(name: &str) -> Result<(), Problem> {
     let names = models();
     if names.iter().any(|(model, _)| *model == name) {
@@ -331,7 +339,7 @@ pub(crate) fn model_named(name: &str) -> Result<(), Problem> {
     Err(Problem::whole(ProblemKind::Question, message))
 }
 
-/// The models for recordings: names and operations.
+/// Returns the models for recordings: their names and operations.
 ///
 /// ```
 /// assert!(unpause_histories::models().iter().any(|(name, _)| *name == "cas-register"));

@@ -1,4 +1,4 @@
-//! Several histories: a line for each, and a summary.
+//! Several histories: one line each, and a summary.
 
 use sim::check::picture::screen::plural;
 
@@ -6,11 +6,14 @@ use super::files::{FoundFile, all, looks_like_a_history};
 use super::{CheckArguments, as_json, called, exit_of, judge};
 use crate::{Exit, Terminal, Usage};
 
-/// Checks all that the command line means. The worst of the exits counts.
+/// Checks all histories on the command line. Returns the worst of their exits.
 pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<Exit, Usage> {
     if asked.tree {
         let message = "--tree is for one file: name it alone";
         return Err(Usage(message.to_owned()));
+    }
+    if asked.page.is_some() {
+        return Err(Usage("--html is for one file: name it alone".to_owned()));
     }
     let is_history = |path: &std::path::Path| asked.format.is_some() || looks_like_a_history(path);
     let files = all(&asked.paths, is_history)?;
@@ -38,7 +41,8 @@ pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<E
             Err(usage) if asked.as_json => {
                 (Exit::Usage, as_json::error(&called(file), &usage.0).to_string())
             }
-            // An error in one file must not hide the findings in others, so it is a line like theirs.
+            // An error in one file must not hide the findings in other files, so the error is also one line of the
+            // output.
             Err(usage) => (Exit::Usage, format!("ERROR  {usage}")),
         };
         counts[usize::from(exit.code())] += 1;

@@ -210,6 +210,7 @@ impl Visitor for One {
             nil: None,
             budget,
             threads: 2,
+            all_texts: false,
         };
         let found =
             unpause_histories::CONDITIONS[0].check(&self.recording, &question).expect("checked");

@@ -2,12 +2,13 @@
 //!
 //! The calls of a history are:
 //!
-//! - `add` with the element: `ok` is acknowledged, `fail` is refused, `info` may be there or not;
-//! - `final-read`, whose answer is the list or set of all elements of a replica. In a history without one, such
-//!   as Jepsen's, a `read` is final if it was called when all calls of `add` had ended; other reads are not
-//!   checked, for they may return any subset.
+//! - `add` with the element: `ok` is acknowledged, `fail` is refused, and after `info` the element may be present or
+//!   absent;
+//! - `final-read`, which returns the list or set of all elements of a replica. In a history without `final-read`, such
+//!   as Jepsen's, a `read` is final if it was called after all calls of `add` had ended. Other reads are not checked,
+//!   because they may return any subset.
 //!
-//! A replica is named by the field `key`, a whole number; without it each process reads its own.
+//! The field `key`, an integer, names a replica. Without this field, each process reads its own replica.
 
 use unpause_check::datum::Datum;
 use unpause_check::eventual::{EventualCall, EventualOperation, EventualRet, eventual};
@@ -16,7 +17,7 @@ use unpause_check::models::NilRead;
 
 use super::{Question, refuse};
 use crate::finding::{HistoryFinding, Naming};
-use crate::history::{Keys, answered_for_another};
+use crate::history::{Keys, answered_for_another, is_done};
 use crate::problem::{Problem, ProblemKind, not_among, shown};
 use crate::recording::{Answer, Call, Recording};
 
@@ -42,7 +43,7 @@ pub(super) fn check(
     let clients = recording.client_numbers();
     let is = |call: &Call, name: &str| &*call.f == name;
     let says_final = recording.calls.iter().any(|call| is(call, "final-read"));
-    // The end of the last addition, among those that ended.
+    // The end of the last completed addition.
     let adds = recording.calls.iter().filter(|call| is(call, "add"));
     let quiet = adds.map(|call| call.end.as_ref().map_or(call.invoked, |end| end.time)).max();
     let mut history: Vec<EventualOperation<Datum>> = Vec::new();
@@ -79,7 +80,7 @@ pub(super) fn check(
             Some((_, Answer::Fail)) if is_read => continue,
             Some((end, Answer::Fail)) => Some((EventualRet::Refused, end.time)),
             Some((end, Answer::Ok(told))) if !is_read => {
-                if !told.is_nil() && *told != Datum::Bool(true) && *told != call.value {
+                if !is_done(told, &call.value) && *told != call.value {
                     return Err(answered_for_another(recording, call, end.place, told));
                 }
                 Some((EventualRet::Acknowledged, end.time))
@@ -112,6 +113,7 @@ pub(super) fn check(
         what: "replicated set".to_owned(),
         unit: "operation",
         numbered: Some("operation "),
+        all_texts: question.all_texts,
         ..Naming::default()
     };
     Ok(HistoryFinding::new(recording, &history, &calls, verdict, naming, |_, operation| {

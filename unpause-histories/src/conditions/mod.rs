@@ -1,4 +1,4 @@
-//! The conditions for histories: one row of [`CONDITIONS`] each, a file for each family.
+//! The conditions for histories: one row of [`CONDITIONS`] per condition, one file per family.
 
 mod eventual;
 mod models;
@@ -21,31 +21,34 @@ use crate::recording::{Callers, Recording};
 /// The parameters of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Question<'a> {
-    /// The name of the model, one of [`Condition::models`]; if `None`, the only model whose
-    /// operations match.
+    /// The name of the model, contained in [`Condition::models`]; if `None`, the only model whose operations match.
     pub model: Option<&'a str>,
     /// The state before the first operation; if `None`, the state given by
     /// [`RegisteredModel::recorded`](unpause_check::models::RegisteredModel::recorded).
     pub initial: Option<Datum>,
-    /// One object, or one for each key.
+    /// One object, or one object per key.
     pub keys: Keys,
-    /// The meaning of a read of nil; if `None`, the meaning in the format of the file.
+    /// The meaning of a read of nil; if `None`, the meaning defined by the file format.
     pub nil: Option<NilRead>,
     /// The budget of the search.
     pub budget: Budget<'a>,
-    /// The number of threads for the search; 0 counts as one. Neither verdict nor evidence depends on it. Used
+    /// The number of threads for the search; 0 counts as 1. The verdict and the evidence do not depend on it. Used only
     /// if a history is split by key.
     pub threads: usize,
+    /// `true` if the finding must contain the texts of all operations. Otherwise it contains only the texts of the
+    /// operations that the evidence shows, because all texts of a long history need much memory.
+    pub all_texts: bool,
 }
 
-/// A condition that a history can be checked for.
+/// A condition for which a history can be checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
-    /// Its name.
+    /// The name of the condition.
     pub name: &'static str,
-    /// Its meaning, in one line.
+    /// The meaning of the condition, in one line.
     pub summary: &'static str,
-    /// The property of a history that satisfies it, in a sentence: an adjective, or `with` and a noun.
+    /// The property of a history that satisfies the condition, for use in a sentence: an adjective, or `with` and a
+    /// noun.
     pub(crate) phrase: &'static str,
     family: Family,
 }
@@ -53,7 +56,7 @@ pub struct Condition {
 /// The kinds of histories, each with its check.
 #[derive(Clone, Copy, Debug)]
 enum Family {
-    /// Calls of any model.
+    /// Calls on an object of any model.
     Models(Judge),
     /// Transactions.
     Transactions(Level),
@@ -72,14 +75,15 @@ const fn row(
     Condition { name, summary, phrase, family }
 }
 
-/// All conditions, the usual one first. To add one for models, write its variant of `Judge` and its row.
+/// All conditions, the usual one first. To add a condition for models, write its variant of `Judge` and its row.
 ///
 /// ```
 /// use unpause_histories::CONDITIONS;
 /// assert_eq!(CONDITIONS[0].name, "linearizable");
 /// assert!(CONDITIONS.iter().any(|condition| condition.name == "strict-serializable"));
 /// ```
-// A static: the code behind a constant with function pointers would be compiled again in each crate that uses it.
+// A static, because the code behind a constant with function pointers would be compiled again in each crate that uses
+// the constant.
 pub static CONDITIONS: &[Condition] = &[
     row(
         "linearizable",
@@ -167,10 +171,10 @@ pub static CONDITIONS: &[Condition] = &[
     ),
 ];
 
-/// The condition of this name.
+/// Returns the condition with this name.
 ///
 /// # Errors
-/// If there is none; the problem lists the existing ones.
+/// If there is no such condition; the problem lists the existing conditions.
 pub fn condition_named(name: &str) -> Result<&'static Condition, Problem> {
     CONDITIONS.iter().find(|condition| condition.name == name).ok_or_else(|| {
         let names: Vec<&str> = CONDITIONS.iter().map(|condition| condition.name).collect();
@@ -183,8 +187,8 @@ impl Condition {
     /// Checks a recording.
     ///
     /// # Errors
-    /// If the model is neither given nor clear, if the recording is not one of the model, or if the question
-    /// has a parameter that this condition does not support.
+    /// If the model is neither given nor clear, if the recording does not fit the model, or if the question has a
+    /// parameter that this condition does not support.
     ///
     /// ```
     /// use unpause_histories::{CONDITIONS, Question, format_named, read};
@@ -266,7 +270,7 @@ impl Condition {
         }
     }
 
-    /// The models for this condition, for [`Question::model`]: the name of each, and a line about it.
+    /// Returns the models for this condition, for [`Question::model`]: each with its name and a one-line summary.
     ///
     /// ```
     /// let serializable = unpause_histories::condition_named("serializable").unwrap();
@@ -282,10 +286,10 @@ impl Condition {
         }
     }
 
-    /// Checks that `model` is one of [`models`](Condition::models).
+    /// Checks that `model` is contained in [`models`](Condition::models).
     ///
     /// # Errors
-    /// If not; the problem names the condition it belongs to, or lists the models.
+    /// If it is not; the problem names the condition of the model, or lists the models.
     pub fn model_named(&self, model: &str) -> Result<(), Problem> {
         let has = |condition: &Condition| condition.models().iter().any(|(name, _)| *name == model);
         if has(self) {

@@ -1,7 +1,7 @@
-//! Conditions for histories of any model: an order of the operations explains them.
+//! Conditions for histories of any model: a history satisfies them if an order of its operations explains it.
 
 use unpause_check::history::Operation;
-use unpause_check::models::{RegisteredModel, Visitor, registry};
+use unpause_check::models::{NilRead, RegisteredModel, Visitor, registry};
 use unpause_check::verdict::Verdict;
 use unpause_check::{
     Forest, Malformed, MalformedKind, Model, explained_by_failed, forest, linearizable_parallel,
@@ -18,8 +18,8 @@ use crate::one_or_many::{ObjectOp, OneOrMany};
 use crate::problem::{Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// A condition for histories of any model. An enum and no trait, because each type would compile the code below once
-/// more for each model.
+/// A condition for histories of any model. An enum instead of a trait, because with a trait the code below would be
+/// compiled again for each model and each condition.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Judge {
     Linearizable,
@@ -28,7 +28,8 @@ pub(super) enum Judge {
 }
 
 impl Judge {
-    /// True if it may be checked key by key. A condition that is not local (Herlihy and Wing 1990) must not be.
+    /// Returns `true` if the condition may be checked key by key. A condition that is not local (Herlihy and Wing 1990)
+    /// must not be checked this way.
     fn is_local(self) -> bool {
         match self {
             Judge::Linearizable => true,
@@ -36,7 +37,7 @@ impl Judge {
         }
     }
 
-    /// The verdict, and the number of configurations if that is known.
+    /// Returns the verdict, and the number of configurations if known.
     fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
         self,
         initial: &M,
@@ -59,7 +60,7 @@ impl Judge {
     }
 }
 
-/// Finds the model and runs the judge.
+/// Finds the model, and checks the recording.
 pub(super) fn check(
     recording: &Recording,
     question: &Question<'_>,
@@ -86,7 +87,8 @@ pub(super) fn check(
                 (true, false) => " for each key, taken together",
             };
             let what = format!("{}{keys}", as_a.model);
-            let naming = Naming { model: as_a.model, what, ..Naming::default() };
+            let all_texts = question.all_texts;
+            let naming = Naming { model: as_a.model, what, all_texts, ..Naming::default() };
             let texts = |_: usize, operation: &Operation<M::Op, M::Ret>| {
                 let told = operation.returned.as_ref().map(|(ret, _)| M::ret_text(ret));
                 (M::op_text(&operation.op), told)
@@ -110,10 +112,10 @@ pub(super) fn check(
     with_model(recording, question, &Judged(judge))
 }
 
-/// All sequential executions of a small recording, as a tree.
+/// Returns all sequential executions of a small recording, as a tree.
 ///
 /// # Errors
-/// Like [`Condition::check`](super::Condition::check) for linearizability; and if the tree has more
+/// The errors of [`Condition::check`](super::Condition::check) for linearizability. Also an error if the tree has more
 /// than `limit` branches.
 ///
 /// ```
@@ -150,11 +152,11 @@ pub fn tree(
                 );
                 Err(Problem::whole(ProblemKind::Question, message))
             };
-            // A longer history is refused, because one order alone exceeds the limit.
+            // A longer history is refused, because a single order already exceeds the limit.
             if count > self.0 {
                 return too_large(format!("it has {count} operations"));
             }
-            // The tree names clients by their numbers.
+            // The tree names clients by their client numbers.
             let clients = as_a.recording.client_numbers();
             for operation in &mut operations.operations {
                 operation.client = clients[operation.client as usize];
@@ -200,7 +202,7 @@ fn with_model<U: OperationsUse>(
 ) -> Result<U::Out, Problem> {
     let model = match question.model.or(recording.model) {
         Some(model) => model,
-        None => guess(recording, question.keys)?,
+        None => guess(recording, question.keys, question.nil.unwrap_or(recording.nil))?,
     };
     model_named(model)?;
     struct Named<'a, 'b, U: OperationsUse> {
@@ -244,7 +246,7 @@ fn of_model<M: RegisteredModel, U: OperationsUse>(
     used.apply(as_a, &object, operations, question)
 }
 
-/// The error in the order of events, with its place in the file.
+/// Returns the error in the order of events, with its place in the file.
 fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Problem {
     let call = |operation: usize| &recording.calls[calls[operation] as usize];
     let place = call(malformed.operation).place;
@@ -257,20 +259,20 @@ fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Prob
                 recording.processes[other.client as usize], other.f, other.place.line
             )
         }
-        // The readers give each event a time of its own, so only this can happen.
+        // The readers give each event a distinct time, so no other kind occurs.
         _ => malformed.to_string(),
     };
     Problem::at(place, ProblemKind::Order, message)
 }
 
-/// The only model that the operations fit.
-fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
+/// Returns the only model that the operations fit.
+fn guess(recording: &Recording, keys: Keys, nil: NilRead) -> Result<&'static str, Problem> {
     if recording.calls.is_empty() {
         let message =
             "there is no call in this history, so any model would do and nothing is shown";
         return Err(Problem::whole(ProblemKind::Event, message));
     }
-    let fitting = fitting(recording, keys);
+    let fitting = fitting(recording, keys, nil);
     let is_transactions = super::transactions::looks_like(recording);
     let mut names: Vec<&str> = recording.calls.iter().map(|call| &*call.f).collect();
     names.sort_unstable();
@@ -279,7 +281,7 @@ fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
     let names: Vec<String> = names.iter().map(|name| name.chars().take(30).collect()).collect();
     let names = names.join(", ");
     let message = match &fitting[..] {
-        // A register of such lists has these operations too.
+        // A register that holds such lists also has these operations.
         [one] if *one == "multi-register" || !is_transactions => return Ok(one),
         _ if is_transactions => {
             "these are transactions, and no model of a single object: ask for one of the conditions \
@@ -310,7 +312,7 @@ mod tests {
 
     #[test]
     fn only_what_is_local_is_split() {
-        // Each key alone is consistent, but the two show opposite orders of the writes.
+        // Each key alone is consistent, but the two keys show opposite orders of the writes.
         let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
                     {:process 0 :type :ok :f :write :key :x :value 1}\
                     {:process 1 :type :invoke :f :write :key :y :value 1}\

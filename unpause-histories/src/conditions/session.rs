@@ -1,8 +1,8 @@
 //! Session guarantees: reads and writes of replicated registers.
 //!
-//! A history of `read` and `write`, as for the model `register`: on one key, or on many with a field `key` or
-//! values `[key value]`. A process is a session. Each value is written to a key once, and none equals the
-//! initial value of the key (`--init`, else `nil`).
+//! A history contains `read` and `write`, like for the model `register`: on one key, or on many keys with a field `key`
+//! or values `[key value]`. A process is a session. Each value is written to a key only once, and no written value
+//! equals the initial value of the key (`--init`, else `nil`).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::history::{Operations, is_by_key, operations, operations_by_key};
 use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// The key of a register; `None` if there is only one.
+/// The key of a register; `None` if there is only one register.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RegisterKey(Option<Datum>);
 
@@ -66,7 +66,7 @@ pub(super) fn check(
         let name = RegisterKey(by_key.then(|| key.clone()));
         let op = match op {
             RegisterOp::Read => SessionCall::Read(name),
-            // A read of this value could be a read of the initial state, so it would not identify its write.
+            // A read of this value could be a read of the initial state, so the read would not identify its write.
             RegisterOp::Write(value) if *value == initial => {
                 return wrong(format!(
                     "{value} is what the register starts with: who reads it could have read \
@@ -105,6 +105,7 @@ pub(super) fn check(
         unit: "operation",
         numbered: Some("operation "),
         round: "a version would have to be later than itself",
+        all_texts: question.all_texts,
         ..Naming::default()
     };
     let finding =

@@ -1,9 +1,9 @@
-//! Transactions: serializability and the levels around it.
+//! Transactions: serializability and related levels.
 //!
-//! A transaction is a list of micro-operations: `[:append key value]` and `[:r key nil]` on lists, or
-//! `[:w key value]` and `[:r key nil]` on registers, also with `:read` and `:write`; with texts instead
-//! of keywords in JSON. `f` is mostly `txn` and ignored. The answer `ok` is the same list with
-//! the reads filled in; nothing read is `nil` or, of a list, `[]`. `fail` is aborted, `info` is unknown.
+//! A transaction is a list of micro-operations: `[:append key value]` and `[:r key nil]` on lists, or `[:w key value]`
+//! and `[:r key nil]` on registers. `:read` and `:write` are also accepted. JSON has strings instead of keywords. `f`
+//! is usually `txn`, and is ignored. The reply `ok` contains the same list with the results of reads filled in. A read
+//! without a value is `nil`, or `[]` for a list. `fail` means aborted, and `info` means unknown.
 
 use unpause_check::datum::Datum;
 use unpause_check::history::Operation;
@@ -30,7 +30,7 @@ pub(super) const WORKLOADS: &[(&str, &str)] = &[
 enum MicroOp<'a> {
     Append(&'a Datum, &'a Datum),
     Write(&'a Datum, &'a Datum),
-    /// With its result, if the transaction returned.
+    /// A read, with its result if the transaction returned.
     Read(&'a Datum, &'a Datum),
 }
 
@@ -67,7 +67,7 @@ pub(super) fn looks_like(recording: &Recording) -> bool {
     calls.iter().any(does) && calls.iter().all(|call| micros(call.place, &call.value).is_ok())
 }
 
-/// The entry of [`WORKLOADS`] for the transactions.
+/// Returns the entry of [`WORKLOADS`] for the transactions.
 fn workload(recording: &Recording, asked: Option<&str>) -> Result<&'static str, Problem> {
     let mut known = asked.and_then(|asked| WORKLOADS.iter().find(|(name, _)| *name == asked));
     let mut lists = false;
@@ -119,7 +119,7 @@ fn on_lists(
     let history = transactions(recording, call, saw)?;
     let verdict = list_append(&history, level, &question.budget)
         .map_err(|unusable| misplaced(unusable, recording))?;
-    Ok(told(recording, &history, verdict, WORKLOADS[0].0))
+    Ok(told(recording, &history, verdict, WORKLOADS[0].0, question.all_texts))
 }
 
 fn on_registers(
@@ -137,12 +137,12 @@ fn on_registers(
     let history = transactions(recording, call, saw)?;
     let verdict = rw_register(&history, level, &question.budget)
         .map_err(|unusable| misplaced(unusable, recording))?;
-    Ok(told(recording, &history, verdict, WORKLOADS[1].0))
+    Ok(told(recording, &history, verdict, WORKLOADS[1].0, question.all_texts))
 }
 
 type Transaction<C, S> = Operation<Vec<C>, TransactionOutcome<S>>;
 
-/// One transaction for each call, in the same order.
+/// Returns one transaction per call, in the same order.
 fn transactions<C, S>(
     recording: &Recording,
     make: impl Fn(MicroOp<'_>) -> C,
@@ -155,8 +155,8 @@ fn transactions<C, S>(
             None | Some((_, Answer::Info)) => None,
             Some((end, Answer::Fail)) => Some((TransactionOutcome::Aborted, end.time)),
             Some((end, Answer::Ok(value))) => {
-                // An answer repeats the accesses of its call. If they differ, it belongs to another
-                // transaction, and its reads must not be taken for reads of this one.
+                // An answer repeats the accesses of its call. If the accesses differ, the answer belongs to another
+                // transaction, and its reads must not count as reads of this transaction.
                 let wrong = |message| Problem::at(end.place, ProblemKind::Model, message);
                 let answered = micros(end.place, value)?;
                 let differs = (0..asked.len().max(answered.len()))
@@ -190,7 +190,7 @@ fn transactions<C, S>(
     recording.calls.iter().map(transaction).collect()
 }
 
-/// Returns `true` if an answer matches its call in all but the results of reads.
+/// Returns `true` if an answer matches its call, except for the results of reads.
 fn same(asked: Option<&MicroOp<'_>>, answered: Option<&MicroOp<'_>>) -> bool {
     match (asked, answered) {
         (Some(MicroOp::Read(key, _)), Some(MicroOp::Read(other, _))) => key == other,
@@ -243,10 +243,10 @@ impl std::fmt::Display for MicroOp<'_> {
     }
 }
 
-/// The number of last items shown of a list that was read.
+/// The maximum number of items shown at the end of a list that was read.
 const ITEMS_MAX: usize = 8;
 
-/// The error in a transaction, with its place in the file.
+/// Returns the error in a transaction, with its place in the file.
 fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     let call = &recording.calls[unusable.transaction];
     let message = match &unusable.kind {
@@ -265,7 +265,7 @@ fn misplaced(unusable: Unusable, recording: &Recording) -> Problem {
     Problem::at(call.place, ProblemKind::Model, message)
 }
 
-/// The meaning of the name of an anomaly, for readers who do not know it.
+/// Returns the meaning of an anomaly name, for readers who do not know it.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         _ if name.ends_with("-realtime") => {
@@ -290,6 +290,7 @@ fn told<C, S>(
     history: &[Transaction<C, S>],
     verdict: unpause_check::verdict::Verdict,
     workload: &'static str,
+    all_texts: bool,
 ) -> HistoryFinding {
     let calls: Vec<u32> = (0..recording.calls.len() as u32).collect();
     let naming = Naming {
@@ -299,6 +300,7 @@ fn told<C, S>(
         numbered: Some("T"),
         round: "Each of these has to come before the next, and the last before the first",
         meaning,
+        all_texts,
         ..Naming::default()
     };
     HistoryFinding::new(recording, history, &calls, verdict, naming, |index, _| {

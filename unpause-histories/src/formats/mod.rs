@@ -1,4 +1,4 @@
-//! The formats of histories, one file and one row of [`FORMATS`] each.
+//! The formats of histories, one file and one row of [`FORMATS`] per format.
 
 mod edn;
 mod etcd;
@@ -22,25 +22,26 @@ use crate::source::FileReader;
 /// A format of histories.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Its name.
+    /// The name of the format.
     pub name: &'static str,
-    /// Its appearance, in one line.
+    /// The appearance of the format, in one line.
     pub summary: &'static str,
-    /// The endings of its file names, without the point; empty if no ending is typical.
+    /// The typical file name extensions, without the dot; empty if no extension is typical.
     pub endings: &'static [&'static str],
-    /// Returns `true` if a file that begins like this is in the format. Receives the first bytes
-    /// without leading blanks, at least a line, if any.
+    /// Returns `true` if a file with this beginning is in the format. The argument contains the first bytes without
+    /// leading whitespace: at least one line, if the file has a line.
     begins: fn(&str) -> bool,
     read: fn(FileReader<'_>) -> Result<Recording, Problem>,
 }
 
-/// All formats. To add one, write its file and add its row; if a beginning fits several, the first one is used.
+/// All formats. To add one, write its file and add its row; if a beginning fits several formats, the first format is
+/// used.
 ///
 /// ```
 /// let names: Vec<&str> = unpause_histories::FORMATS.iter().map(|format| format.name).collect();
 /// assert_eq!(names, ["json", "edn", "etcd", "limo", "fastlin"]);
 /// ```
-// A static, like `CONDITIONS`.
+// A static for the same reason as `CONDITIONS`.
 pub static FORMATS: &[Format] = &[
     Format {
         name: "json",
@@ -85,10 +86,10 @@ pub static FORMATS: &[Format] = &[
     },
 ];
 
-/// The format of this name.
+/// Returns the format with this name.
 ///
 /// # Errors
-/// If there is none; the problem lists the existing ones.
+/// If there is no such format; the problem lists the existing formats.
 pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
@@ -97,12 +98,30 @@ pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
     })
 }
 
-/// The format of a file: determined by its beginning, or else by its name.
-///
-/// `beginning` should be a few lines of the file; `name` may be anything.
+/// Reads the beginning of a file, as much as [`format_of`] looks at. One read of a pipe may return less.
 ///
 /// # Errors
-/// If neither determines it.
+/// If the file cannot be read.
+///
+/// ```
+/// let file = b"[{\"process\": 0}]";
+/// assert_eq!(unpause_histories::beginning(&mut &file[..]).unwrap(), file);
+/// ```
+pub fn beginning(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut beginning = Vec::new();
+    input.take(BEGINNING as u64).read_to_end(&mut beginning)?;
+    Ok(beginning)
+}
+
+/// The number of bytes that show the format of a file.
+const BEGINNING: usize = 4096;
+
+/// Returns the format of a file, determined by its beginning, or else by its name.
+///
+/// `beginning` should be a few lines of the file; `name` may be any text.
+///
+/// # Errors
+/// If neither the beginning nor the name determines the format.
 ///
 /// ```
 /// use unpause_histories::format_of;
@@ -111,7 +130,7 @@ pub fn format_named(name: &str) -> Result<&'static Format, Problem> {
 /// assert!(format_of("x.log", b"hello").is_err());
 /// ```
 pub fn format_of(name: &str, beginning: &[u8]) -> Result<&'static Format, Problem> {
-    let text = String::from_utf8_lossy(&beginning[..beginning.len().min(4096)]);
+    let text = String::from_utf8_lossy(&beginning[..beginning.len().min(BEGINNING)]);
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let by_name = || FORMATS.iter().find(|format| format.endings.contains(&ending));
@@ -124,10 +143,10 @@ pub fn format_of(name: &str, beginning: &[u8]) -> Result<&'static Format, Proble
     })
 }
 
-/// Reads a history in this format. The input is streamed, not held as a whole.
+/// Reads a history in this format. The input is streamed, not kept in memory as a whole.
 ///
 /// # Errors
-/// At the first error in it, with its place.
+/// At the first error in the input, with its place.
 ///
 /// ```
 /// use unpause_histories::{format_named, read};
@@ -141,16 +160,16 @@ pub fn read(mut input: impl BufRead, format: &Format) -> Result<Recording, Probl
 }
 
 fn read_dyn(input: &mut dyn Read, format: &Format) -> Result<Recording, Problem> {
-    (format.read)(FileReader::new(input))
+    let mut source = FileReader::new(input);
+    source.skip_mark()?;
+    (format.read)(source)
 }
 
-fn json(mut source: FileReader<'_>) -> Result<Recording, Problem> {
-    source.skip_mark()?;
+fn json(source: FileReader<'_>) -> Result<Recording, Problem> {
     events(json::Json::new(source), Recording::new("json"))
 }
 
-fn edn(mut source: FileReader<'_>) -> Result<Recording, Problem> {
-    source.skip_mark()?;
+fn edn(source: FileReader<'_>) -> Result<Recording, Problem> {
     let mut recording = Recording::new("edn");
     recording.nil = NilRead::Anything;
     events(edn::Edn::new(source), recording)
@@ -182,7 +201,7 @@ pub fn edn_value(text: &str) -> Result<Datum, Problem> {
     edn::Edn::new(FileReader::short(&mut input)).single()
 }
 
-/// `#jepsen.history.Op{`, `#_`, `#{`: and not `# a comment` of another format.
+/// Returns `true` for `#jepsen.history.Op{` or `#_`, but not for a comment of another format, such as `# a comment`.
 fn is_tagged(text: &str) -> bool {
     let rest = text.strip_prefix('#');
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == ':'))

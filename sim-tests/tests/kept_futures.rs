@@ -59,11 +59,8 @@ impl std::task::Wake for Nobody {
     fn wake(self: Arc<Self>) {}
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_poll_for_which_nobody_is_woken_is_no_point() {
-    if !SIMULATED {
-        return; // A handle on real threads has no points.
-    }
     let report = Runner::new().hermetic().seeds(0..50).run(async || {
         /// Waits for the end of a task without joining it.
         async fn ends<T>(task: &sim::task::JoinHandle<T>) {

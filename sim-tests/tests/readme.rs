@@ -61,11 +61,8 @@ fn every_example_is_tested_here() {
     assert_eq!(names, EXAMPLES);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn an_example_that_is_asked_for_one_run_does_no_other() {
-    if !sim::SIMULATED {
-        return; // Real threads replay nothing.
-    }
     let program = Path::new(env!("CARGO_BIN_EXE_deadlock"));
     let replay = run_example(program, &[("SIM_REPLAY", "sim2:0,0.0x2,0.1x2")]);
     assert!(replay.status.success(), "{}", stdout(&replay));
@@ -88,11 +85,8 @@ async fn sleeps() {
 
 /// The crate of the README, with the manifest of the README, prints the screen of the README, and
 /// its binary is real.
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn the_readme_shows_what_its_test_prints() {
-    if !sim::SIMULATED {
-        return; // The crate asks for its features itself: nothing would differ.
-    }
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let blocks = |language| blocks(&readme, language);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counter");

@@ -43,7 +43,7 @@ fn the_default_strategy_finds_every_bug_within_its_bound() {
 
 #[test]
 fn fixed_twins_pass() {
-    let seeds = if std::env::var_os("UNPAUSE_LONG").is_some() { 10_000 } else { 200 };
+    let seeds = if std::env::var_os("UNPAUSE_LONG").is_some() { 10_000 } else { 80 };
     for program in all() {
         let report = runner(program, seeds).run_native(program.fixed);
         if let Some(found) = report.finding {

@@ -239,7 +239,7 @@ programs! {
 /// Compares the outcomes of named programs.
 #[test]
 fn named_programs_have_the_same_outcomes_with_all_points() {
-    let most = if std::env::var("UNPAUSE_LONG").is_ok() { 200_000 } else { 3_000 };
+    let most = if std::env::var("UNPAUSE_LONG").is_ok() { 200_000 } else { 1_000 };
     let only = std::env::var("ONLY").unwrap_or_default();
     let mut differences = Vec::new();
     for (name, body) in NAMED.iter().filter(|(name, _)| name.contains(&only)) {

@@ -50,7 +50,7 @@ fn a_forest_has_as_many_orders_as_brute_force_counts() {
                 });
             }
             let mut draw = Draw(1);
-            for round in 0..if long() { 5000 } else { 50 } {
+            for round in 0..if long() { 5000 } else { 20 } {
                 let history = random::<M>(&mut draw, 3 + round % 3, 3, 6, round % 3);
                 grown(&M::initial(), &history);
             }

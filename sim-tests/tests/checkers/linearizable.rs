@@ -315,7 +315,7 @@ fn a_model_that_calls_a_writer_an_observer_is_told_so() {
 
 #[test]
 fn the_answer_does_not_depend_on_the_number_of_threads() {
-    for seed in 0..if long() { 40 } else { 8 } {
+    for seed in 0..if long() { 40 } else { 3 } {
         let lies = seed as usize % 4;
         let mut history = random::<Map>(&mut Draw(seed), 400, 6, 50, lies);
         history.retain(|call| call.op != MapOp::Len);

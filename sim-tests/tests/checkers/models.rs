@@ -86,7 +86,7 @@ fn all_short_histories_are_judged_right() {
 fn random_histories_are_judged_right() {
     fn fact<M: RegisteredModel>() {
         let mut draw = Draw(1);
-        let (cases, longest) = if long() { (200_000, 8) } else { (300, 7) };
+        let (cases, longest) = if long() { (200_000, 8) } else { (120, 7) };
         for _ in 0..cases {
             let (count, clients) = (1 + draw.below(longest), 1 + draw.below(4));
             let (pending_one_in, lies) = (2 + draw.below(8), draw.below(4));
@@ -100,7 +100,7 @@ fn random_histories_are_judged_right() {
 fn by_key_and_with_observers_or_without_the_verdict_is_the_same() {
     fn fact<M: RegisteredModel>() {
         let mut draw = Draw(2);
-        for _ in 0..if long() { 20_000 } else { 150 } {
+        for _ in 0..if long() { 20_000 } else { 60 } {
             let (clients, lies) = (2 + draw.below(4), draw.below(3));
             let history = random::<M>(&mut draw, 20, clients, 8, lies);
             let verdict = linearizable(&M::initial(), &history, &Budget::default()).unwrap();

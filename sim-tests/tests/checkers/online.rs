@@ -33,7 +33,7 @@ fn all_short_streams_are_decided_at_the_right_event() {
 fn random_streams_are_decided_at_the_right_event() {
     fn fact<M: RegisteredModel>() {
         let mut draw = Draw(7);
-        let (cases, longest) = if long() { (130_000, 9) } else { (300, 7) };
+        let (cases, longest) = if long() { (130_000, 9) } else { (120, 7) };
         for _ in 0..cases {
             let (count, clients) = (1 + draw.below(longest), 1 + draw.below(4));
             let (pending_one_in, lies) = (1 + draw.below(8), draw.below(3));

@@ -87,7 +87,7 @@ fn random_histories_get_the_verdicts_of_brute_force() {
     fn fact<M: RegisteredModel>() {
         let mut draw = Draw(7);
         let mut counts = [0; 4];
-        for round in 0..if long() { 50_000 } else { 250 } {
+        for round in 0..if long() { 50_000 } else { 100 } {
             let count = 4 + round % 4;
             let mut history = random::<M>(&mut draw, count, 3, 8, round % 4);
             shuffle_clients(&mut history, &mut draw);

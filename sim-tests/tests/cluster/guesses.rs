@@ -133,7 +133,7 @@ fn register(is_lost: bool, guesses: bool, seed: u64) -> Report {
 
 #[cfg_attr(feature = "sim", test)]
 fn guesses_find_a_lost_update_that_drawn_versions_miss() {
-    let seeds = if sim_tests::histories::long() { 150 } else { 60 };
+    let seeds = if sim_tests::histories::long() { 150 } else { 30 };
     let failing = |guesses| {
         let fails = |seed: &u64| !register(true, guesses, *seed).passed();
         (0..seeds).filter(fails).count()

@@ -140,7 +140,7 @@ fn program(tasks: &[Task], bad: [u64; WORDS]) -> Report {
 fn a_search_finds_each_state_that_brute_force_does_and_no_other() {
     let mut draw = Draw(7);
     let (mut violated, mut proved) = (0, 0);
-    let programs = if sim_tests::histories::long() { 2_000 } else { 60 };
+    let programs = if sim_tests::histories::long() { 2_000 } else { 25 };
     for _ in 0..programs {
         let (count, length) = if draw.below(2) == 0 { (2, 3) } else { (3, 2) };
         let tasks: Vec<Task> = (0..count)

@@ -223,7 +223,7 @@ fn each_order_of_calls_leaves_what_the_rules_say() {
     let (mut programs, mut runs) = (0, 0);
     // Of long sequences a few: neighbours differ in their first call, and no step has a divisor in common with the
     // number of calls.
-    let (of_three, of_four) = if sim_tests::histories::long() { (1, 1) } else { (3, 29) };
+    let (of_three, of_four) = if sim_tests::histories::long() { (1, 1) } else { (7, 61) };
     let exactly =
         |length: usize| sequences(length as u32).filter(move |calls| calls.len() == length);
     let long = exactly(3).step_by(of_three).chain(exactly(4).step_by(of_four));

@@ -152,7 +152,7 @@ fn each_event_is_decided_as_the_calls_up_to_it_and_at_the_right_one() {
     let seeds = if sim_tests::histories::long() {
         20_000
     } else if sim::SIMULATED {
-        300
+        120
     } else {
         30
     };
@@ -189,7 +189,7 @@ fn each_event_is_decided_as_the_calls_up_to_it_and_at_the_right_one() {
     });
     passes(&report);
     let (violated, early, lost) = *counts.lock().unwrap();
-    let least = if sim::SIMULATED { 50 } else { 1 };
+    let least = if sim::SIMULATED { 20 } else { 1 };
     assert!(violated >= least && early >= least && lost >= least, "{violated} {early} {lost}");
 }
 
@@ -346,7 +346,7 @@ fn the_run_ends_at_the_stale_read_and_shows_its_chain() {
     assert_eq!(ends.max(), Some(last), "{}", screen(&found));
     assert!(finding.run.programs[0].left().len() <= 3, "{}", screen(&found));
 
-    let seeds = if sim_tests::histories::long() { 300 } else { 100 };
+    let seeds = if sim_tests::histories::long() { 300 } else { 40 };
     passes(&store(runner().seeds(0..seeds), false, true));
 }
 

@@ -129,11 +129,8 @@ fn a_wait_for_this_librarys_objects_calls_the_waker_before_the_next_step() {
     });
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn sleeps_and_tasks_are_polled_by_hand() {
-    if !sim::SIMULATED {
-        return;
-    }
     holds(async || {
         let mock = Arc::new(Mock::default());
         let mut nap = pin!(sleep(Duration::from_secs(1)));

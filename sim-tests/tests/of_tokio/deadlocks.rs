@@ -218,11 +218,8 @@ async fn locks_in_opposite_order(goes_on: impl AsyncFn()) {
     goes_on().await;
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_wait_for_each_other_while_others_step_are_named() {
-    if !sim::SIMULATED {
-        return;
-    }
     let runner = || sim::Runner::new().hermetic().seeds(0..200).shrink(false);
     let report = runner().run(async || {
         let goes_on = async || {

@@ -309,7 +309,7 @@ impl Dice {
 }
 
 /// The number of programs, or `LONG` with `UNPAUSE_LONG`.
-const PROGRAMS: u64 = 80;
+const PROGRAMS: u64 = 24;
 const LONG: u64 = 200;
 /// Random runs of each program, by all strategies together.
 const RUNS: u64 = 2_000;

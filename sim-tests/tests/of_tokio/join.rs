@@ -36,11 +36,8 @@ fn two_branches_go_on_in_both_orders() {
     numbers.are([(0, 1)]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn the_first_poll_is_in_the_written_order() {
-    if !sim::SIMULATED {
-        return;
-    }
     let log = Results::new();
     let report = holds(async || {
         let order = std::sync::Mutex::new(Vec::new());

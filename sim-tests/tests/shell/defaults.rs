@@ -64,11 +64,8 @@ fn an_argument_of_a_test_counts_more_than_the_file() {
     again.says(&["step limit reached"]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_fault_in_the_file_fails_the_tests_with_its_line() {
-    if !sim::SIMULATED {
-        return; // The fixture in a package does nothing.
-    }
     let package = package("fault", "seeds = 7\n\nmax_step = 100\n");
     let ended = failing(&package).fails();
     let file = package.join("unpause.toml");

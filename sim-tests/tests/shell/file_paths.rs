@@ -33,11 +33,8 @@ fn traces_are_in_the_target_folder_whoever_created_it() {
     fs::remove_dir_all(target).unwrap();
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_relative_folder_is_meant_from_where_the_user_is() {
-    if !sim::SIMULATED {
-        return; // The fixture in a package does nothing.
-    }
     let package = folder("relative");
     fs::create_dir_all(package.join("src/deep")).unwrap();
     fs::write(package.join("Cargo.toml"), "").unwrap();

@@ -42,11 +42,8 @@ fn a_condition_that_never_held_fails_again_when_the_run_is_gone_on_with() {
     assert_eq!(merge(&[], &folder).0, 1);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_part_that_is_out_of_time_does_not_judge_the_whole() {
-    if !sim::SIMULATED {
-        return; // The seeds have other values there.
-    }
     let folder = folder("conditions and time");
     let part = || child("adds_up").env("SIM_RESULTS", &folder).env("SIM_SEEDS", "300");
     // The first seeds have no rare value in them.
@@ -172,11 +169,8 @@ fn results_that_are_removed_meanwhile_are_missed() {
     ended.says(&["was removed while the test ran, and its results are lost"]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn overlapping_numbers_of_shards_are_never_counted_twice() {
-    if !sim::SIMULATED {
-        return; // The seeds have other values there.
-    }
     let folder = folder("overlapping");
     let run = |shard: &str| {
         child("adds_up")
@@ -249,11 +243,8 @@ fn statistics_of_a_part_are_marked_on_real_threads() {
     ended.says_not(mark);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
-    if !sim::SIMULATED {
-        return; // Nobody knows the classes of real runs.
-    }
     let folder = folder("coverage");
     let run = |shard: &str, wanted: &str| {
         let child = child("adds_up").env("SIM_RESULTS", &folder).env("SIM_SEEDS", "240");
@@ -417,11 +408,8 @@ fn round(number: u64) {
 }
 
 /// `UNPAUSE_LONG=1` makes 1,000 rounds.
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn any_split_killed_and_gone_on_with_is_the_single_run() {
-    if !sim::SIMULATED {
-        return; // No seed means the same run twice.
-    }
     let rounds = if sim_tests::histories::long() { 1000 } else { 8 };
     let began = Instant::now();
     (0..rounds).for_each(round);

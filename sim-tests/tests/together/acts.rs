@@ -12,7 +12,6 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync;
 
-use sim::SIMULATED;
 use sim_tests::acts::compare::{Comparison, Difference, Judge, Kind, Verdict};
 use sim_tests::acts::generate::{MIXTURES, Mixture};
 use sim_tests::acts::interpret;
@@ -21,7 +20,7 @@ use sim_tests::acts::shrink::shrink;
 use sim_tests::histories::long;
 
 /// Programs of each mixture, in the gate and on request.
-const USUAL: u64 = 100;
+const USUAL: u64 = 40;
 const LONG: u64 = 100_000;
 /// Programs that are shrunk for the message, of each kind of difference.
 const SHOWN: usize = 8;
@@ -31,7 +30,7 @@ macro_rules! mixtures {
     ($($test:ident: $name:literal,)*) => {
         const TESTED: &[&str] = &[$($name),*];
         $(
-            #[test]
+            #[cfg_attr(feature = "sim", test)]
             fn $test() {
                 compare(Mixture::find($name).expect("a mixture of that name"));
             }
@@ -60,7 +59,7 @@ mixtures! {
     everything_with_branches_that_are_woken: "all, unordered",
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn each_mixture_is_tested() {
     let all: Vec<_> = MIXTURES.iter().map(|mixture| mixture.name).collect();
     assert_eq!(all, TESTED);
@@ -68,9 +67,6 @@ fn each_mixture_is_tested() {
 
 /// Compares programs of a mixture, and fails with the smallest that differ.
 fn compare(mixture: &Mixture) {
-    if !SIMULATED {
-        return;
-    }
     let Some(seeds) = seeds(mixture) else { return };
     let mut same = (0, 0, 0);
     let mut left_out = BTreeMap::new();
@@ -281,7 +277,7 @@ fn an_act_that_does_something_else_is_told() {
     }
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn each_act_that_is_generated_has_a_fault() {
     let name = |act: &Act| {
         let text = format!("{act:?}");
@@ -300,7 +296,7 @@ fn each_act_that_is_generated_has_a_fault() {
     assert_eq!(names.into_inner().unwrap(), faults);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn the_smallest_program_that_differs_is_found() {
     let mut large = adders(false);
     large.tasks[1].splice(0..0, [Lock(0), Race(vec![Load(1)], vec![Add(0), Yield]), Unlock]);
@@ -317,7 +313,7 @@ fn the_smallest_program_that_differs_is_found() {
     assert_eq!(small.tasks, expected);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_number_is_always_the_same_program() {
     for mixture in MIXTURES {
         assert_eq!(mixture.program(7), mixture.program(7), "{}", mixture.name);

@@ -3,8 +3,8 @@
 
 use std::future::Future;
 
+use sim::Runner;
 use sim::run::{Failure, Outcome};
-use sim::{Runner, SIMULATED};
 use sim_tests::acts::compare::{Comparison, Judge, Verdict};
 use sim_tests::acts::interpret::{self, JOIN_IS_A_POINT};
 use sim_tests::acts::program::{Act, Act::*, Effect, Program};
@@ -22,9 +22,6 @@ fn compared(judge: Judge, results: Option<usize>, tasks: &[&[Act]]) {
     if let Some(results) = results {
         let expected = interpret::results(&program, 100_000).expect("few states");
         assert_eq!(expected.len(), results, "{program}{expected:#?}");
-    }
-    if !SIMULATED {
-        return;
     }
     match (Comparison { judge, random: 50, plain: true }).of(&program) {
         Verdict::Same { .. } => {}
@@ -46,9 +43,6 @@ fn side_by_side(results: usize, tasks: &[&[Act]]) {
 /// A body whose assertion fails in some interleaving: the search must find that.
 #[track_caller]
 fn is_found_out<F: Future<Output = ()>>(body: impl Fn() -> F + Sync) {
-    if !SIMULATED {
-        return;
-    }
     let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acts-named");
     let report =
         Runner::new().hermetic().strategy("exhaustive").out(out).run(async || body().await);
@@ -58,25 +52,25 @@ fn is_found_out<F: Future<Output = ()>>(body: impl Fn() -> F + Sync) {
     assert!(matches!(outcome, Outcome::Failed(Failure::Panic { .. })), "{outcome:?}");
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a1_the_holder_of_a_lock_aborts_a_task_that_waits_for_it() {
     is_found_out(falsely_proven::abort_of_a_waiting_task);
     has(2, &[&[Spawn(1, vec![]), Lock(0), Load(0), Abort(1), Join(1)], &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a1_with_a_yield_in_the_place_of_the_load() {
     has(2, &[&[Spawn(1, vec![]), Lock(0), Yield, Abort(1), Join(1)], &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a1_hides_a_deadlock() {
     let body =
         [Spawn(1, vec![]), Lock(0), Load(0), Abort(1), Join(1), SkipIf(0, 2), Lock(1), Lock(1)];
     has(2, &[&body, &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a1_with_two_waiters() {
     let body =
         [Spawn(1, vec![]), Spawn(2, vec![]), Lock(0), Load(0), Abort(1), Unlock, Join(1), Join(2)];
@@ -84,33 +78,33 @@ fn a1_with_two_waiters() {
     has(5, &[&body, &[Lock(0)], &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a2_a_handle_is_polled_once_after_another_is_joined() {
     is_found_out(falsely_proven::handle_polled_once);
     let results = if JOIN_IS_A_POINT { 1 } else { 2 };
     has(results, &[&[Spawn(1, vec![]), Spawn(2, vec![]), Join(2), Poll(1)], &[], &[]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a2_a_handle_is_in_a_race_after_another_is_joined() {
     let race = Race(vec![Join(1)], vec![Yield]);
     has(2, &[&[Spawn(1, vec![]), Spawn(2, vec![]), Join(2), race], &[], &[]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a2_a_moved_handle_is_polled_in_the_first_step() {
     let results = if JOIN_IS_A_POINT { 1 } else { 2 };
     has(results, &[&[Spawn(1, vec![]), Spawn(2, vec![1]), Join(2)], &[], &[Poll(1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a2_a_moved_handle_races_with_what_is_ready() {
     let results = if JOIN_IS_A_POINT { 1 } else { 2 };
     let race = Race(vec![Join(1)], vec![]);
     has(results, &[&[Spawn(1, vec![]), Spawn(2, vec![1]), Join(2)], &[], &[race]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a2_a_handle_is_among_woken_branches_after_another_is_joined() {
     let woken = Woken(vec![Join(1), Add(0)], vec![Yield, Add(0)]);
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Join(2), woken];
@@ -118,7 +112,7 @@ fn a2_a_handle_is_among_woken_branches_after_another_is_joined() {
     compared(Judge::Preemptions, None, &[&body, &[], &[]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a3_a_look_at_a_task_among_joins() {
     is_found_out(falsely_proven::look_at_a_task_among_joins);
     let spawns = [Spawn(1, vec![]), Spawn(2, vec![]), Spawn(3, vec![])];
@@ -128,26 +122,26 @@ fn a3_a_look_at_a_task_among_joins() {
 
 // ---- tasks that are left when the body returns, and steps of theirs that came before
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_panics_on_what_it_loads() {
     // It loads the 1 that the body has stored, in any case: all that is open is when.
     let body = [Spawn(1, vec![]), Add(0), Spawn(2, vec![]), Join(1)];
     has(7, &[&body, &[Load(0), Add(1)], &[Load(0), SkipIf(0, 1), Panic]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_loads_before_the_body_returns() {
     let body = [Spawn(1, vec![]), Add(0), Spawn(2, vec![]), Join(1)];
     has(4, &[&body, &[Load(0), Add(1)], &[Load(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_panics_at_once() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Store(0, 1), Join(1)];
     has(7, &[&body, &[Store(0, 2), Load(1)], &[Panic]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_panics_at_its_end() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Add(1), Spawn(3, vec![]), Join(2)];
     has(13, &[&body, &[Add(1), Yield], &[Look(1)], &[Defer(Effect::Panic)]]);
@@ -155,7 +149,7 @@ fn a_task_that_nobody_awaits_panics_at_its_end() {
 
 // ---- an attempt that fails, and a deadlock
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn an_attempt_fails_in_a_run_that_ends_as_a_deadlock() {
     let spawns = [Spawn(1, vec![]), Spawn(2, vec![]), Spawn(3, vec![])];
     let body = [&spawns[..], &[Lock(1), Join(3)]].concat();
@@ -167,14 +161,14 @@ fn an_attempt_fails_in_a_run_that_ends_as_a_deadlock() {
 
 // ---- programs that a search missed results of when each join was a poll and then a point
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_condition_that_holds_for_one_moment_is_met_before_the_last_store() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Store(2, 0), Join(1), Join(2)];
     // The condition is never met, or it is and either store is the last.
     has(3, &[&body, &[Add(0), Add(0)], &[Spin(0, 1), Store(2, 1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn an_attempt_fails_before_its_task_takes_two_locks() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Lock(1), Join(1)];
     has(6, &[&body, &[Lock(0), Load(0)], &[TryLock(0), Lock(0), Lock(1)]]);
@@ -182,67 +176,67 @@ fn an_attempt_fails_before_its_task_takes_two_locks() {
 
 // ---- one program for each rule that a search must not weaken
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn d_whoever_was_never_done_competes_too() {
     side_by_side(2, &[&[Lock(0), Lock(0)], &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a1b_whoever_was_dropped_while_it_waited_competes_too() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Join(2), Join(1)];
     has(2, &[&body, &[Lock(0)], &[Lock(0), Abort(1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn l_each_step_that_could_disable_is_reversed_and_not_only_the_last() {
     side_by_side(10, &[&[Add(0)], &[Add(0)], &[Store(0, 2)], &[Spin(0, 1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn l2_a_task_that_waits_for_itself_may_come_after_all_others() {
     side_by_side(5, &[&[Lock(0), Lock(0)], &[Lock(0)], &[Lock(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn l3_a_branch_may_take_the_lock_first() {
     side_by_side(2, &[&[Lock(0), Add(0)], &[Race(vec![Spin(0, 1)], vec![Lock(0)])]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn n_a_branch_that_was_not_taken_was_asked() {
     side_by_side(2, &[&[Store(0, 2)], &[Race(vec![Spin(0, 2)], vec![Lock(0)])]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn n2_a_join_may_win_a_race() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Join(2)];
     has(2, &[&body, &[Yield], &[Race(vec![Join(1)], vec![Store(0, 1)])]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn e0_a_condition_may_come_true_before_its_task_is_aborted() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Spawn(3, vec![]), Join(2), Join(3), Join(1)];
     has(2, &[&body, &[Spin(0, 1)], &[Abort(1)], &[Store(0, 1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn e0b_a_join_may_come_before_its_task_is_aborted() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Spawn(3, vec![2]), Join(3), Join(2), Join(1)];
     has(2, &[&body, &[Yield], &[Join(1)], &[Abort(2)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn e1_what_was_dropped_is_let_in_by_a_later_step() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![1]), Yield, Abort(2), Join(2)];
     has(2, &[&body, &[Yield], &[Join(1)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn z_a_task_that_sleeps_is_not_yet_tried() {
     side_by_side(4, &[&[Add(0)], &[Yield, Load(0)], &[Load(0)]]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn p_a_branch_waits_for_what_the_holder_of_its_lock_stores() {
     side_by_side(2, &[&[Lock(0), Store(0, 1)], &[Race(vec![Spin(0, 1)], vec![Lock(0)])]]);
 }

@@ -86,7 +86,7 @@ async fn generated(seed: u64) {
 #[cfg_attr(feature = "sim", test)]
 fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
     let (mut several, mut total) = (0, 0);
-    let programs = if long() { 60 } else { 25 };
+    let programs = if long() { 60 } else { 12 };
     for program in 0..programs {
         let mut forms: BTreeMap<u64, Vec<(TaskId, usize)>> = BTreeMap::new();
         for seed in 0..150 {

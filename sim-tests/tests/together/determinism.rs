@@ -143,7 +143,7 @@ fn a_worker_that_was_used_before_does_the_same_steps() {
     for name in ["store", "mix"] {
         let body = program(name).body;
         let run = |seed| Runner::new().hermetic().run_seed(seed, body).steps.len() as u64;
-        let seeds = if long() { SEEDS } else { 250 };
+        let seeds = if long() { SEEDS } else { 100 };
         let steps: u64 = (0..seeds).map(run).sum();
         for jobs in [1, 2, 4] {
             let report = Runner::new().hermetic().seeds(0..seeds).jobs(jobs).run(body);

@@ -5,7 +5,7 @@ use std::process::Command;
 use sim::check::Model;
 use sim::report::{Finding, Report, Style, text};
 use sim::run::Run;
-use sim::{Atomic, Gen, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
+use sim::{Atomic, Gen, Ordering::SeqCst, Program, Script, Shape};
 use sim_tests::seeds::{failure, runner};
 
 /// The simplifications that the model of a sum offers.
@@ -134,11 +134,8 @@ fn left(run: &Run) -> Vec<&str> {
     left
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn arguments_become_the_smallest_that_fail() {
-    if !SIMULATED {
-        return;
-    }
     // The command that loses an update adds 137 or more; the other one may be any.
     for (name, found) in
         [("numbers", found::<NUMBERS>("numbers", 137)), ("kinds", found::<KINDS>("kinds", 137))]
@@ -157,21 +154,15 @@ fn arguments_become_the_smallest_that_fail() {
     assert!(left(&plain.run).iter().any(|text| text.contains("500")), "{:?}", left(&plain.run));
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_model_that_goes_round_in_a_circle_comes_to_an_end() {
-    if !SIMULATED {
-        return;
-    }
     let found = found::<CIRCLE>("circle", 0);
     assert!(found.shrunk.unwrap().complete, "{:?}", found.shrunk);
     assert_eq!(left(&found.run).len(), 2, "{:?}", left(&found.run));
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn simpler_commands_hold_their_preconditions() {
-    if !SIMULATED {
-        return;
-    }
     let found = found::<FORBIDDEN>("forbidden", 137);
     let left = left(&found.run);
     // No command comes first of which it may not be asked; 300 may always be.
@@ -179,11 +170,8 @@ fn simpler_commands_hold_their_preconditions() {
     assert!(left.iter().any(|text| text.contains("300") || text.contains("Twice")), "{left:?}");
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_script_is_made_simpler_too() {
-    if !SIMULATED {
-        return;
-    }
     let script = || Script::new().branch(0, 0, Add(800)).branch(0, 1, Twice(400, 9)).suffix(Get);
     let report = runner("simpler_script").seeds(0..500).run(async || {
         let sum = Atomic::new(0);
@@ -194,11 +182,8 @@ fn a_script_is_made_simpler_too() {
     assert!(left(&found.run).contains(&"Add(20)"), "{:?}", left(&found.run));
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
-    if !SIMULATED {
-        return;
-    }
     for seed in 0..20 {
         let [less, more] = [
             runner("fewer").run_seed(seed, async || sums::<NOTHING>(137).await),
@@ -213,11 +198,8 @@ fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
 /// The variable that tells another process which trace it must replay.
 const SOURCE: &str = "UNPAUSE_TEST_REPLAYS";
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn simpler_commands_are_shown_written_down_and_replayed_in_another_process() {
-    if !SIMULATED {
-        return;
-    }
     if let Ok(source) = std::env::var(SOURCE) {
         let again = runner("elsewhere").replay(source).run(async || sums::<KINDS>(137).await);
         let run = &again.finding.expect("it fails").run;

@@ -103,11 +103,8 @@ impl Program for Aside {
     }
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_program_of_a_model_that_draws_on_its_own_is_made_smaller() {
-    if !SIMULATED {
-        return;
-    }
     let found = runner("aside").seeds(0..200).run(async || {
         let sum = Atomic::new(0);
         sim::parallel(Shape::chunks(), Aside(0), async |op| {

@@ -11,7 +11,7 @@ use sim::check::Model;
 use sim::parallel::Parallel;
 use sim::run::program::{CommandRecord, Fate, Part};
 use sim::run::{Failure, Outcome};
-use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
+use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, Script, Shape};
 use sim_tests::histories::long;
 use sim_tests::seeds::runner;
 
@@ -382,11 +382,8 @@ fn measure(body: Body, shape: &Shape, seeds: Vec<u64>) -> Sums {
     sums
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn no_command_of_a_shrunk_program_can_be_left_out() {
-    if !SIMULATED {
-        return;
-    }
     let wanted = if long() { 80 } else { 1 };
     for (name, body, shapes) in BUGS {
         for (shape, called) in shapes().iter().zip(["chunks", "branches"]) {
@@ -398,11 +395,8 @@ fn no_command_of_a_shrunk_program_can_be_left_out() {
     }
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 fn a_command_that_a_rare_schedule_does_without_is_left_out() {
-    if !SIMULATED {
-        return;
-    }
     // With a dozen schedules for each smaller program one command too many was left of each.
     let body: Body = |what| Box::pin(panics(what));
     let sums = measure(body, &Shape::chunks(), vec![86, 125, 152, 280, 404]);

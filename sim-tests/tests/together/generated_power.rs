@@ -141,7 +141,7 @@ const BUGS: [(&str, Body); 4] = [
 
 #[cfg_attr(feature = "sim", test)]
 fn planted_bugs_are_found() {
-    let starts = if sim_tests::histories::long() { 200 } else { 8 };
+    let starts = if sim_tests::histories::long() { 200 } else { 4 };
     for (shape_name, shape) in [("chunks", Shape::chunks()), ("branches", Shape::branches())] {
         for (name, body) in BUGS {
             let fails = |seed: u64| {

@@ -336,13 +336,13 @@ fn check(shapes: &[(&str, Shape)], seeds: std::ops::Range<u64>) {
 fn preconditions_hold_in_every_order() {
     let default = [("chunks", Shape::chunks()), ("branches", Shape::branches())];
     // Seven models and two shapes: 10^5 programs on request.
-    check(&default, 0..if sim_tests::histories::long() { 7200 } else { 5 });
+    check(&default, 0..if sim_tests::histories::long() { 7200 } else { 3 });
     let faulty = [
         ("chunks, timeout", Shape::chunks().max_chunks(1).timeout(0.5)),
         ("chunks, crash", Shape::chunks().max_chunks(2).crash(0.3)),
         ("branches, both", Shape::branches().max_prefix_length(4).crash(0.2).timeout(0.2)),
     ];
-    let more = if sim_tests::histories::long() { 300 } else { 2 };
+    let more = if sim_tests::histories::long() { 300 } else { 1 };
     check(&faulty, 30..30 + more);
 }
 

@@ -71,7 +71,7 @@ fn is_least(found: &Finding) -> bool {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_lost_update_comes_down_to_two_increments_and_a_get() {
-    let wanted = if sim_tests::histories::long() { 1000 } else { 4 };
+    let wanted = if sim_tests::histories::long() { 1000 } else { 2 };
     for (shape, name) in shapes().into_iter().zip(["chunks", "branches"]) {
         let (mut failing, mut least, mut spent) = (0, 0, Duration::ZERO);
         let mut worst = Duration::ZERO;

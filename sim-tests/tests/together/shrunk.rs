@@ -12,7 +12,7 @@ use sim_tests::histories::long;
 use sim_tests::seeds::failure;
 
 /// Failures that are shrunk, in the gate and on request.
-const USUAL: u64 = 150;
+const USUAL: u64 = 40;
 const LONG: u64 = 20_000;
 /// Seeds that are tried of each program.
 const SEEDS: u64 = 8;

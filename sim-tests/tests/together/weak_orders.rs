@@ -128,7 +128,7 @@ fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
 fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
     // A mean over few failures is off by a fifth in one case of three. A program that takes as long as is known exceeds
     // `times` with a probability below one in 10,000.
-    let (failures, times, silent) = if long() { (300, 1.5, 20_000) } else { (24, 2.2, 150) };
+    let (failures, times, silent) = if long() { (300, 1.5, 20_000) } else { (8, 3.5, 60) };
     let mut late = Vec::new();
     for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {
         let name = bug.name;

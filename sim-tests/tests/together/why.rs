@@ -194,7 +194,7 @@ fn after_the_step_without_return_all_fail_and_before_it_one_passes() {
         let why = finding.why.as_ref().expect("it is explained");
         let NoReturn { after, .. } = why.no_return.expect("it is proved");
         let tasks = tasks(&finding);
-        let many = if long() { 10_000 } else { 500 };
+        let many = if long() { 10_000 } else { 150 };
         let (failed, runs) = continued(program, &tasks[..after as usize], many);
         assert_eq!(failed, runs, "{name}: no way back after {after}");
         let mut choices = finding.run.steps[..after as usize - 1].iter();
@@ -212,7 +212,7 @@ fn is_not_contradicted(program: &Program, finding: &Finding) {
     let why = finding.why.as_ref().expect("it is explained");
     let Some(NoReturn { after, .. }) = why.no_return else { return };
     if finding.run.draws.is_empty() {
-        let runs = if long() { 1_000 } else { 30 };
+        let runs = if long() { 1_000 } else { 10 };
         let (failed, runs) = continued(program, &tasks(finding)[..after as usize], runs);
         assert_eq!(failed, runs, "{}: no way back after {after}", program.name);
     }

@@ -1,8 +1,8 @@
-//! Tests that were not written for this library: `cargo unpause test --any`.
+//! Support for tests that were not written for this library: `cargo unpause test --any`.
 //!
-//! Each runs under a few seeds. A run that reaches the step limit or is not the same when repeated
-//! decides nothing about the test: its seed is counted as undecided, and the next seed is run. Such
-//! tests do real work of a million operations, or read real time, files or sockets.
+//! Each test runs under a few seeds. A run is undecided if it reaches the step limit or differs when it is repeated.
+//! Such a run is counted, and the next seed is run. Typical causes are real work of a million operations, and uses of
+//! real time, files or sockets.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,46 +22,49 @@ use crate::native::take_spawned_in_turn;
 use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
 
-/// The number of seeds when nothing says how many: a suite has many tests, and each was written for one run.
+/// The default number of seeds. It is small because a suite has many tests, and each was written for one run.
 const SEEDS: u64 = 20;
-/// The time for the seeds of a test when nothing says how long.
+/// The default time limit for the seeds of one test.
 const TIME: Duration = Duration::from_secs(10);
-/// The number of undecided seeds after which the rest is not run.
+/// The number of undecided seeds after which the remaining seeds are skipped.
 const UNDECIDED_MAX: u32 = 3;
 
-/// The reason why a test with tasks on one thread has passed fewer runs than it seems.
+/// A note about tests with tasks on a single thread: they were tried in only one order.
 const ONE_ORDER: &str = "its tasks on a current-thread runtime of tokio had one order, the order of the runtime's queue. \
     unpause-tokio tries other orders, see docs/tokio.md";
 
-/// A test of libtest.
+/// A libtest test.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ExistingTest<'a> {
-    /// Its name in the harness.
+    /// The name of the test in the harness.
     pub name: &'a str,
-    /// The file of its `fn`.
+    /// The file of its `fn` item.
     pub file: &'a str,
-    /// The line there.
+    /// The line of its `fn` item.
     pub line: u32,
-    /// The column there.
+    /// The column of its `fn` item.
     pub column: u32,
 }
 
 /// The result of a test.
+#[doc(hidden)]
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
-    /// False if a seed failed, or if a setting cannot be used.
+    /// False if a seed failed, or if a setting is invalid.
     pub passed: bool,
-    /// The text for the output of the test.
+    /// The text for the captured output of the test.
     pub screen: String,
     /// The text that must be shown even if the harness hides the output of the test.
     pub remarks: String,
-    /// True if a trace was replayed and its failure has not come again.
+    /// True if a trace was replayed and its failure did not occur again.
     pub differs: bool,
-    /// The test and the reason, if none of its runs decided anything.
+    /// The test name and the reason, if no run of the test was decided.
     pub undecided: Option<String>,
 }
 
-/// Runs a test whose plain threads are stepped.
+/// Runs a test whose plain threads the scheduler controls.
+#[doc(hidden)]
 pub fn test_existing<B>(test: &ExistingTest<'_>, body: B) -> Verdict
 where
     B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
@@ -75,11 +78,11 @@ where
         kind: TestKind { native: true, long_is_undecided: true, ..TestKind::default() },
         ..Settings::default()
     };
-    // A search has limits of its own.
+    // A search has its own limits, so the defaults for seeds and time do not apply to it.
     let bare = Runner::of_site(site.clone(), settings.clone()).config();
     let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
         true => settings,
-        // The file of the package counts more than these. An error in it is told below.
+        // The file of the package overrides these defaults. An error in the file is reported below.
         false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings }
             .overridden_by(site.defaults().unwrap_or_default()),
     };
@@ -121,7 +124,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         searched |= report.searched.is_some();
         let reason = reason(&report);
         let shown = !report.warnings.is_empty() || report.replayed.is_some();
-        // A harness hides the screen of a test that passes.
+        // A harness hides the captured output of a passing test, so requested output goes to the remarks.
         let requested = match report.finding {
             None => told(&report, &style()),
             Some(_) => String::new(),
@@ -150,7 +153,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
             config.time = left(time);
         }
     }
-    // A search names what it has not tried.
+    // A search lists what it has not tried, so it needs no such note.
     if verdict.passed && decided > 0 && !searched && take_spawned_in_turn() {
         let test = &runner.site.test;
         verdict.remarks += &format!("note: {test}: {ONE_ORDER}\n");
@@ -159,7 +162,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         let test = &runner.site.test;
         let runs = decided + u64::from(undecided);
         let text = format!("{test}: {undecided} of {runs} runs: {why}");
-        // As with fewer seeds: the runs that ended have passed.
+        // If some runs were decided, the result is the same as with fewer seeds: the decided runs have passed.
         if decided > 0 {
             verdict.remarks += &format!("note: {text}\n");
         } else {
@@ -170,7 +173,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     Ok(verdict)
 }
 
-/// The reason why the failing run of a report decides nothing.
+/// Returns the reason why the failing run of a report is undecided; `None` if it is a real failure.
 fn reason(report: &Report) -> Option<String> {
     let finding = report.finding.as_deref().filter(|_| report.replayed.is_none())?;
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
@@ -186,7 +189,7 @@ fn reason(report: &Report) -> Option<String> {
     }
 }
 
-/// The place of a test. Cargo and nextest name its package in the environment.
+/// Returns the site of a test. Cargo and nextest provide its package in environment variables.
 pub(super) fn site_of(test: &ExistingTest<'_>) -> Site {
     let program = site::program();
     let stem = program.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,15 +1,15 @@
-//! Models: closures that a test hands over to be run under many schedules. The test was written for another tool, such
-//! as loom, so the settings come as a plan in a text.
+//! Models: closures that a test passes in, to be run under many schedules. The test was written for another tool, such
+//! as loom. Therefore the settings come from a plan in text form.
 //!
-//! A plan has a phase in each line: variables as in the environment, with blanks between them. The phases are made in
-//! turn until one fails. The first word of a phase may be a condition:
+//! A plan has one phase per line. A phase is a list of variables, as in the environment, separated by blanks. The
+//! phases are run in order until one fails. The first word of a phase may be a condition:
 //!
-//! | word | the phase is made |
+//! | word | the phase is run |
 //! |---|---|
-//! | `unproved` | if the phase before was no proof |
-//! | `weak` | if a search before took weaker orders for `SeqCst`, or if there was none |
+//! | `unproved` | if the previous phase was not a proof |
+//! | `weak` | if an earlier search treated weaker orderings as `SeqCst`, or if there was no earlier search |
 //!
-//! If the environment chooses seeds, a strategy, memory orders or a replay, the first phase is made alone, and the
+//! If the environment chooses seeds, a strategy, a memory model or a replay, only the first phase is run, and the
 //! environment takes precedence.
 
 use std::ffi::OsString;
@@ -27,36 +27,39 @@ use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
 
-/// Variables that mean one phase.
+/// The variables that limit a model to its first phase.
 const ONE_PHASE: [&str; 6] =
     ["SIM_SEED", "SIM_SEEDS", "SIM_STRATEGY", "SIM_REPLAY", "SIM_MEMORY", "SIM_SHARD"];
 
-/// The end of a model.
+/// The outcome of a model.
+#[doc(hidden)]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModelEnd {
     /// No run failed.
     Passed,
     /// A thread of a run panicked with this message.
     Panicked(String),
-    /// A run failed in another way: a line of text.
+    /// A run failed in another way, described by a line of text.
     Failed(String),
 }
 
 /// The result of a model.
+#[doc(hidden)]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelVerdict {
-    /// The end.
+    /// The outcome of the model.
     pub end: ModelEnd,
     /// The number of runs in all phases.
     pub runs: u64,
-    /// The text for the output of the test.
+    /// The text for the captured output of the test.
     pub screen: String,
     /// The text that must be shown even if the harness hides the output of the test.
     pub remarks: String,
 }
 
-/// Runs the `number`-th model of a test, counted from 1, by a plan. If the closure `has_captured` memory, that memory
-/// outlives the runs.
+/// Runs the `number`-th model of a test, counted from 1, according to a plan. `has_captured` is true if the closure
+/// captures memory; this memory then outlives the runs.
+#[doc(hidden)]
 pub fn run_model<B>(
     test: &ExistingTest<'_>,
     number: u32,
@@ -90,12 +93,12 @@ struct Model<'a> {
     remarks: String,
 }
 
-/// The result of a phase.
+/// A summary of a phase.
 struct Shown {
     is_proof: bool,
-    /// True if orders weaker than `SeqCst` were taken for it.
+    /// True if the search treated orderings weaker than `SeqCst` as `SeqCst`.
     took_orders: bool,
-    /// The runs, in words.
+    /// A description of the runs.
     words: String,
 }
 
@@ -137,7 +140,7 @@ impl Model<'_> {
         Ok(ModelVerdict { end: ModelEnd::Passed, runs, screen: String::new(), remarks })
     }
 
-    /// Makes the runs of a phase with these variables.
+    /// Executes the runs of a phase with these variables.
     fn phase(&mut self, variables: &str) -> Result<Report, InvalidSetting> {
         let pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
         let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -146,13 +149,13 @@ impl Model<'_> {
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, notes) = runner.config()?;
         let report = runner.run_config(config, notes, self.body, &MustFail::No, true)?.report;
-        // The reason why a search is not a proof is in the words about the phase.
+        // The reason why a search is not a proof is already in the description of the phase.
         self.remarks += &remarks(&Report { searched: None, ..report.clone() });
         Ok(report)
     }
 }
 
-/// `memory` is empty, or the words for the setting of the memory.
+/// Returns the summary of a passed phase. `memory` is empty, or describes the memory model.
 fn shown(report: &Report, memory: &str) -> Shown {
     let runs = report.runs;
     let all = match runs {
@@ -182,7 +185,7 @@ fn shown(report: &Report, memory: &str) -> Shown {
     }
 }
 
-/// The end of the model, if a run has failed.
+/// Returns the outcome of the model if a run has failed.
 fn end(report: &Report) -> Option<ModelEnd> {
     let finding = report.finding.as_deref()?;
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };

@@ -1,18 +1,19 @@
-//! The terminal that the screens of tests are shown on: if it has colours, and how wide it is.
+//! Terminal properties for the text output of tests: colours and width.
 
 use std::io::{self, IsTerminal};
 
 use crate::report::Style;
 
-/// The style of the screens of a test. A harness may show the standard error of a test on its standard output, so both
-/// must be a terminal for colours.
+/// Returns the style for the text output of a test. A harness may print the standard error of a test to its own
+/// standard output, so colours require that both are terminals.
 pub(crate) fn style() -> Style {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
     Style { color: wants_color(terminal, &variable), width: width(terminal, &variable) }
 }
 
-/// True if colours are on: for a terminal, unless `NO_COLOR`, `CARGO_TERM_COLOR` or `TERM` decides otherwise.
+/// Returns `true` if colours are on: for a terminal, unless `NO_COLOR`, `CARGO_TERM_COLOR` or `TERM` overrides this.
+#[doc(hidden)]
 pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let is = |name, value| variable(name).is_some_and(|found| found == value);
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -23,8 +24,9 @@ pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) ->
     is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
 }
 
-/// The width of a screen in columns: `COLUMNS`, else the width of the terminal, else 100 if there is no terminal or its
-/// width is unknown.
+/// Returns the output width in columns: `COLUMNS`, else the width of the terminal, else 100 if there is no terminal or
+/// its width is unknown.
+#[doc(hidden)]
 pub fn width(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> usize {
     let given = variable("COLUMNS").and_then(|columns| columns.parse().ok());
     let asked = || terminal.then(asked_width).flatten();
@@ -32,8 +34,9 @@ pub fn width(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> usize
     known.unwrap_or(Style::default().width)
 }
 
-/// The width that the terminal has now, asked with `stty`: std has no call for it, and the crates that have one bring
-/// five crates for a number. `None` if there is no such command. A program whose threads are stepped starts no process.
+/// Returns the current width of the terminal, as reported by `stty`. std has no function for it, and the crates that
+/// provide this number add five dependencies. `None` if the command does not exist. A program with simulated threads
+/// must not start a process, so it does not call `stty`.
 #[cfg(all(unix, not(unpause_native)))]
 fn asked_width() -> Option<usize> {
     use std::os::fd::AsFd;
@@ -49,7 +52,7 @@ fn asked_width() -> Option<usize> {
     None
 }
 
-/// The columns in the answer of `stty size`: its rows and its columns.
+/// Returns the columns in the output of `stty size`, which consists of rows and columns.
 #[cfg_attr(not(all(unix, not(unpause_native))), allow(dead_code))]
 fn columns_of(size: &str) -> Option<usize> {
     size.split_whitespace().nth(1)?.parse().ok().filter(|columns| *columns > 0)
@@ -59,7 +62,7 @@ fn columns_of(size: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The environment with these variables.
+    /// Returns an environment with these variables.
     fn with<'a>(variables: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + 'a {
         |name| {
             let found = variables.iter().find(|(known, _)| *known == name);

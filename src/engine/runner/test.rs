@@ -1,4 +1,4 @@
-//! The expansion of `#[sim::test]`: run the body, show the report, fail the test.
+//! The expansion of `#[sim::test]`: runs the body, shows the report, and fails the test if necessary.
 
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,30 @@ use crate::report::{one_line, text};
 use crate::run::Outcome;
 use crate::run::trace::format::is_inline;
 
-/// The place of a test, as the macro knows it.
+/// The location of a test, as the macro provides it.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct TestSite {
-    /// `module::path::name`.
+    /// The path of the test, `module::path::name`.
     pub test: &'static str,
-    /// The name of its package.
+    /// The name of the test's package.
     pub package: &'static str,
-    /// The version of its package.
+    /// The version of the test's package.
     pub version: &'static str,
-    /// The folder of its package's `Cargo.toml`.
+    /// The folder of the package's `Cargo.toml`.
     pub manifest_dir: &'static str,
     /// The file of the test.
     pub file: &'static str,
-    /// The line of its `fn`.
+    /// The line of its `fn` item.
     pub line: u32,
-    /// `CARGO_BIN_NAME`, as the compiler had it: the target, if that is a binary or an example.
+    /// `CARGO_BIN_NAME` at compile time: the target name, if the target is a binary or an example.
     pub binary: Option<&'static str>,
-    /// True if the compiler had a `CARGO_TARGET_TMPDIR`: the target is an integration test or a benchmark.
+    /// True if `CARGO_TARGET_TMPDIR` was set at compile time: the target is an integration test or a benchmark.
     pub integration: bool,
 }
 
-/// The arguments of the attribute, checked by the macro as far as it can.
+/// The arguments of the attribute. The macro has checked them as far as it can.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attributes {
     /// The number of seeds.
@@ -50,58 +52,58 @@ pub struct Attributes {
     pub strategy: Option<&'static str>,
     /// The step limit of a run.
     pub max_steps: Option<u32>,
-    /// The time after which the test stops, in milliseconds.
+    /// The time limit of the test, in milliseconds.
     pub time_ms: Option<u64>,
     /// The trace to replay.
     pub replay: Option<&'static str>,
-    /// The time limit of a step, or of a pause in which no task on real threads moves, in milliseconds.
+    /// The time limit of a step, or on real threads the time limit without progress of any task, in milliseconds.
     pub hang_ms: Option<u64>,
     /// The time limit of a run on real threads, in milliseconds.
     pub limit_ms: Option<u64>,
-    /// The test must fail under some seed.
+    /// True if the test must fail under some seed.
     pub must_fail: bool,
-    /// The kind of that failure, or a part of its text.
+    /// The kind of the required failure, or a part of its text.
     pub must_fail_with: Option<&'static str>,
-    /// A test that passes reports its coverage.
+    /// True if a passing test reports its coverage.
     pub coverage: bool,
-    /// The recorded calls of each run are checked in all orders that its steps allow.
+    /// True if the recorded calls of each run are checked in all orders that its steps allow.
     pub closure: bool,
-    /// The number of runs for a proof that a failing run has the fewest preemptions.
+    /// The maximum number of runs for a proof that no failing run has fewer preemptions.
     pub prove: Option<u64>,
-    /// The number of runs that explain a failing run.
+    /// The maximum number of runs for the explanation of a failing run.
     pub why: Option<u64>,
-    /// The test fails if its search proves nothing.
+    /// True if the test fails when its search proves nothing.
     pub must_prove: bool,
-    /// A test that passes reports the statistics of its programs.
+    /// True if a passing test reports the statistics of its programs.
     pub statistics: bool,
-    /// A run of plain threads fails if it leaks memory.
+    /// True if a run of plain threads fails when it leaks memory.
     pub leaks: bool,
-    /// When the time of `sim::time` moves.
+    /// The mode of the virtual clock: when the time of `sim::time` advances.
     pub clock: Option<&'static str>,
-    /// The names of the tasks that may be aborted.
+    /// A pattern for the names of the tasks that may be aborted.
     pub cancel: Option<&'static str>,
-    /// The deadlines of time-outs and in branches of `select!` may pass at any moment.
+    /// True if the deadlines of timeouts, and of timers in branches of `select!`, may pass at any moment.
     pub cancel_selects: bool,
-    /// Code that is marked with `buggify!` may be executed.
+    /// True if runs may execute code that is marked with `buggify!`.
     pub buggify: bool,
-    /// The guarantee of progress.
+    /// The progress guarantee to test.
     pub progress: Option<&'static str>,
     /// The operations of plain threads that are points.
     pub points: Option<&'static str>,
-    /// The counts of `Arc` are points of plain threads.
+    /// True if reference-count operations of `Arc` are points of plain threads.
     pub arc: bool,
     /// The chances of plain threads: events that may happen at any moment.
     pub chances: Option<&'static str>,
     /// The isolation of the runs of plain threads.
     pub isolate: Option<&'static str>,
-    /// The memory of plain threads.
+    /// The memory model of plain threads.
     pub memory: Option<&'static str>,
 }
 
 impl Attributes {
-    /// The settings of a test of a package in this folder.
+    /// Returns the settings of a test whose package is in this folder.
     pub(super) fn settings(self, manifest_dir: &str, native: bool) -> Settings {
-        // Each field by name, so that an argument cannot be forgotten.
+        // Each field is listed by name, so that no argument can be forgotten.
         let Attributes {
             seeds,
             seed,
@@ -158,7 +160,7 @@ impl Attributes {
             why: why.map(WhyRuns),
             must_prove: on(must_prove),
             statistics: on(statistics),
-            // These have no argument.
+            // The attribute has no argument for these settings.
             jobs: None,
             shard: None,
             log: None,
@@ -175,6 +177,7 @@ impl Attributes {
 }
 
 /// Runs a test and panics if it fails.
+#[doc(hidden)]
 #[track_caller]
 pub fn test<B, R>(site: TestSite, attributes: Attributes, body: B)
 where
@@ -185,7 +188,8 @@ where
     test_body(site, attributes, Location::caller(), &FunctionBody::new(body), false);
 }
 
-/// Runs a test whose plain threads are stepped, and panics if it fails.
+/// Runs a test whose plain threads the scheduler controls, and panics if the test fails.
+#[doc(hidden)]
 #[track_caller]
 pub fn test_native<R: TestResult + 'static>(
     site: TestSite,
@@ -208,7 +212,7 @@ fn test_body(
     native: bool,
 ) {
     let settings = attributes.settings(site.manifest_dir, native);
-    // A harness leaves out the name of the crate.
+    // A harness omits the crate name.
     let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
     let target =
         TestTarget::compiled(site.binary, site.integration, site.file, crate_name, site::program());
@@ -254,7 +258,8 @@ fn test_body(
     }
 }
 
-/// A file of an attribute is meant from the folder of the package, wherever the test is run.
+/// Resolves the file name in an attribute against the folder of the package, so that it does not depend on the working
+/// directory.
 fn beside_manifest(source: &str, manifest_dir: &str) -> String {
     if is_inline(source) {
         return source.to_owned();
@@ -262,7 +267,7 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
     Path::new(manifest_dir).join(source).display().to_string()
 }
 
-/// Shows the result of a test that was made again and fails the test if it has to.
+/// Shows the result of a repeated test, and fails the test if necessary.
 fn judge_again(again: &alone::Again) {
     told::note(&again.note);
     if !again.passed {
@@ -272,7 +277,7 @@ fn judge_again(again: &alone::Again) {
     }
 }
 
-/// Shows the report and fails the test if it has to.
+/// Shows the report, and fails the test if necessary.
 fn judge(ran: TestRun, wanted: MustFail, site: &Site) {
     let TestRun { mut report, part, .. } = ran;
     let mut must_fail = wanted.is_wanted();
@@ -328,8 +333,8 @@ const MUST_FAIL: &str = "
           strategy.
 ";
 
-/// Fails the test with a text. The panic hook is not called: it would only add the place of this
-/// line, and a backtrace, to a screen that is complete.
+/// Fails the test with a text. The panic hook is not called, because the output is complete. The hook would only add
+/// the location of this line and a backtrace.
 fn fail(text: String) -> ! {
     std::panic::resume_unwind(Box::new(text))
 }

@@ -1,4 +1,4 @@
-//! Properties of the screen of any report, even of an impossible one.
+//! Property tests of the screen of any report, even of an impossible report.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,12 +21,12 @@ use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::picture::screen::columns;
 use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
-/// Numbers of tasks, objects and operations. Some of them do not exist.
+/// Returns numbers of tasks, objects and operations. Some of these do not exist.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![20 => 0..12u32, 1 => any::<u32>()]
 }
 
-/// Names and messages, hostile ones too.
+/// Returns names and messages, including hostile texts.
 fn text_of_a_user() -> impl Strategy<Value = String> {
     let hostile = "(\u{1b}\\[2J|\u{1b}\\[31m|\r|\n|\t|\u{202e}|\u{200b}|`|→|…|.){0,12}";
     prop_oneof!["[a-z]{0,8}", hostile, "x{200,300}", ".{0,40}"]
@@ -286,7 +286,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     )
 }
 
-/// An explanation of a run of so many steps.
+/// Returns an explanation of a run with this number of steps.
 fn why(steps: u32, kind: usize) -> Why {
     let chance = |after: u32| Chance {
         after,
@@ -403,21 +403,21 @@ fn may_be_wide(line: &str) -> bool {
     labels.iter().any(|label| line.starts_with(label))
 }
 
-/// The text without ANSI colours.
+/// Returns the text without ANSI colors.
 fn without_color(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
-/// Operations one after the other by random clients, each with a text of its own, some open.
+/// Returns successive operations of random clients, each with a unique text; some are open.
 fn proper_history() -> impl Strategy<Value = HistoryRecord> {
     let calls = vec((0..4u32, 1..12u64, proptest::bool::weighted(0.9)), 1..=40);
     (calls, 0..40usize).prop_map(|(calls, misfit)| {
         let mut free = [0u64; 4];
         let mut operations = Vec::new();
         for (n, (client, length, returns)) in calls.iter().enumerate() {
-            // Times are multiples of 64 plus a number of their own, so no two are the same.
+            // Times are multiples of 64 plus a unique number, so no two times are equal.
             let from = free[*client as usize].max(4 * n as u64);
             let end = from + length;
             free[*client as usize] = end + 1;
@@ -441,9 +441,9 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
     })
 }
 
-/// Most of the time goes into making up reports.
+/// Returns the settings of property tests. Few cases, because generating reports is slow.
 pub(super) fn config() -> ProptestConfig {
-    let cases = if crate::long() { 100 } else { 25 };
+    let cases = if crate::long() { 100 } else { 10 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 

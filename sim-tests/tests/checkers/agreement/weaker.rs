@@ -81,7 +81,7 @@ fn every_small_history_gets_the_verdicts_of_brute_force() {
 fn random_histories_get_the_verdicts_of_brute_force() {
     fn fact<M: RegisteredModel>() -> Tally {
         let (mut draw, mut tally) = (Draw(5), Tally::default());
-        for _ in 0..if long() { 200_000 } else { 300 } {
+        for _ in 0..if long() { 200_000 } else { 120 } {
             let (count, clients) = (1 + draw.below(9), 1 + draw.below(4));
             let lies = draw.below(4);
             let history = random::<M>(&mut draw, count, clients, 8, lies);

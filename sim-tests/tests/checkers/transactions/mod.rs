@@ -15,7 +15,7 @@ use sim_tests::histories::{Draw, long};
 
 #[test]
 fn list_append_agrees_with_trying_every_order() {
-    let counts = agree(Workload::List, if long() { 200_000 } else { 500 });
+    let counts = agree(Workload::List, if long() { 200_000 } else { 200 });
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 

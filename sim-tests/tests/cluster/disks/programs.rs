@@ -119,7 +119,7 @@ fn a_copy_that_forgets_the_error_of_a_write_is_found_and_written_down() {
     assert!(faults.iter().all(|fault| fault.source.contains(".way(1)")), "{faults:?}");
     let text = screen(&found);
     assert!(text.contains("disk n") && text.contains("mend n"), "{text}");
-    let seeds = if sim_tests::histories::long() { 200 } else { 80 };
+    let seeds = if sim_tests::histories::long() { 200 } else { 40 };
     passes(&sampled(seeds, async || drawn(false, bad).await));
 }
 

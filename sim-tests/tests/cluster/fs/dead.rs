@@ -107,7 +107,7 @@ async fn dies_at_random(death: fn(&sim::Node)) {
 
 #[cfg_attr(feature = "sim", test)]
 fn nothing_of_the_dead_runs_on() {
-    let count = if sim_tests::histories::long() { 20_000 } else { 300 };
+    let count = if sim_tests::histories::long() { 20_000 } else { 120 };
     passes(&sampled(0..count, async || dies_at_random(sim::Node::kill).await));
     passes(&sampled(0..count, async || dies_at_random(sim::Node::power_off).await));
 }

@@ -231,7 +231,7 @@ async fn on_file(file: &mut File, step: &Step) -> String {
 
 #[cfg_attr(feature = "sim", test)]
 fn programs_have_the_results_of_the_operating_system() {
-    let count = if sim_tests::histories::long() { 3000 } else { 60 };
+    let count = if sim_tests::histories::long() { 3000 } else { 25 };
     let mut kinds = std::collections::BTreeSet::new();
     for seed in 0..count {
         let mut random = Random(seed);

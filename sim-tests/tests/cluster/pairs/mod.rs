@@ -63,14 +63,14 @@ fn search_both<W: Send + Sync>(world: &World<W>, calls: [Call<W>; 2]) -> Result<
     if report.passed() && is_proof { Ok(()) } else { Err(screen(&report)) }
 }
 
-/// Compares pairs of these acts. An act is also compared with itself. By default each act is beside half of the others:
+/// Compares pairs of these acts. An act is also compared with itself. By default each act is beside a quarter of the others:
 /// a call that records no operation shows it beside most calls. `UNPAUSE_LONG=1` compares all pairs.
 #[track_caller]
 pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
     if !sim::SIMULATED {
         return;
     }
-    let every = if sim_tests::histories::long() { 1 } else { 2 };
+    let every = if sim_tests::histories::long() { 1 } else { 4 };
     for (at, one) in acts.iter().enumerate() {
         let others = acts[at..].iter().step_by(every);
         others.for_each(|other| compare_pair(world, one, other));

@@ -33,7 +33,7 @@ fn now_and_after_a_crash(disk: &Disk) -> (Vec<String>, std::collections::BTreeSe
 fn calls_without_a_conflict_commute() {
     let all = [Rules::POSIX, Rules::EXT4, Rules::PREFIX];
     let (mut commuting, mut conflicting, mut different) = ([0; 3], 0, 0);
-    for seed in 0..if crate::long() { 150 } else { 50 } {
+    for seed in 0..if crate::long() { 150 } else { 20 } {
         let rng = &mut Rng::new(seed);
         let program = random_program(rng, 8, 6, &all);
         for (rules, commuting) in all.iter().zip(&mut commuting) {

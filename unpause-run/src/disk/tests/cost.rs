@@ -46,7 +46,7 @@ fn kept_records(rules: Rules, count: u64, mut answer: impl FnMut(u64) -> u64) ->
 
 #[test]
 fn a_crash_with_many_pending_effects_is_read_in_linear_time() {
-    let count = if crate::long() { 30_000 } else { 9_000 };
+    let count = if crate::long() { 30_000 } else { 3_000 };
     for rules in [Rules::POSIX, Rules::EXT4, Rules::PREFIX] {
         let is_posix = rules == Rules::POSIX;
         // The whole length, which some rules leave with all records only; under the others one in three is old.

@@ -37,7 +37,7 @@ fn allowed(program: &[Act], rules: Rules) -> States {
 }
 
 fn programs() -> u64 {
-    if crate::long() { 3000 } else { 40 }
+    if crate::long() { 3000 } else { 15 }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const LEN: u64 = 20;
 type States = BTreeSet<Vec<String>>;
 
 fn programs() -> u64 {
-    if crate::long() { 5000 } else { 30 }
+    if crate::long() { 5000 } else { 12 }
 }
 
 /// Two files of zeros, which are durable with their names.

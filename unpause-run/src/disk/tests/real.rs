@@ -265,7 +265,7 @@ impl Drop for Folder {
 
 #[test]
 fn random_programs_have_the_results_of_the_real_file_system() {
-    let programs = if crate::long() { 3000 } else { 80 };
+    let programs = if crate::long() { 3000 } else { 30 };
     let base = Folder(std::env::temp_dir().join(format!("unpause-disk-{}", std::process::id())));
     let (mut worked, mut failed) = (0, std::collections::BTreeSet::new());
     for seed in 0..programs {

@@ -58,12 +58,12 @@ fn cases(usual: usize, long: usize) -> usize {
 
 #[test]
 fn random_programs_come_down_to_the_least() {
-    check(random_program, cases(20, 100), 0, 1);
+    check(random_program, cases(8, 100), 0, 1);
 }
 
 #[test]
 fn random_programs_that_need_a_preemption_come_down_to_the_least() {
-    check(random_program, cases(15, 100), 1, 1);
+    check(random_program, cases(6, 100), 1, 1);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn random_programs_with_locks_come_down_to_the_least() {
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
     // The hardest there are. A missed minimum has its turns in another order: too far away for a
     // step, and too deep for a search within the budget.
-    check(random_locks, cases(2, 20), 2, if crate::long() { 1 } else { 0 });
+    check(random_locks, cases(1, 20), 2, if crate::long() { 1 } else { 0 });
 }
 
 /// Two to four tasks of a few operations of all kinds.

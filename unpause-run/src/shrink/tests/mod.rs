@@ -83,7 +83,7 @@ fn lost_updates_of_three_tasks_come_down_to_the_least() {
     let failing = all_failing(&program);
     println!("{} failing runs", failing.len());
     let mut known: Vec<(Fail, Cost)> = Vec::new();
-    let every = if crate::long() { 1 } else { 7 };
+    let every = if crate::long() { 1 } else { 21 };
     for (start, fail) in failing.into_iter().step_by(every) {
         let of_failure = known.iter().find(|(known, _)| *known == fail).map(|(_, least)| *least);
         let least = of_failure.unwrap_or_else(|| {
@@ -218,7 +218,7 @@ fn irrelevant_tasks_do_not_run_before_the_failure() {
     tasks[5] = vec![Nop, Add(0, 1), Add(0, 1), Nop];
     let program = Program::new(tasks);
     let mut rng = Rng(5);
-    for _ in 0..if crate::long() { 20 } else { 5 } {
+    for _ in 0..if crate::long() { 20 } else { 2 } {
         let (start, fail) = random_failing(&program, &mut rng, 1);
         let schedule = shrink_run(&program, start, &fail).schedule;
         let turns: Vec<_> = schedule.turns.iter().map(|turn| (turn.task, turn.steps)).collect();

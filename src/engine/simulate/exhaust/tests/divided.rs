@@ -443,9 +443,11 @@ fn estimated(program: &Program, width: usize, seed: u64) -> (TreeEstimate, u64) 
 fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough() {
     crate::engine::simulate::hook::install();
     let (mut compared, mut errors) = (0, Vec::new());
+    // An exact estimate costs many times the search.
+    let runs_max = if crate::long() { 300 } else { 60 };
     for kind in [MEMORY, LOCKS, WAITS] {
         for program in programs(kind, 0..effort().0) {
-            let Some(whole) = by_search_up_to(&program, Apart::ORDERS, 300) else { continue };
+            let Some(whole) = by_search_up_to(&program, Apart::ORDERS, runs_max) else { continue };
             if whole.apart != Apart::ORDERS {
                 continue;
             }
@@ -468,7 +470,7 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
 fn an_estimate_of_a_large_search_is_near() {
     crate::engine::simulate::hook::install();
     // Other numbers of programs would say nothing.
-    let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (10, 500..3_000) };
+    let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (6, 300..1_500) };
     let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
     for seed in 0.. {
         let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];

@@ -344,7 +344,7 @@ pub(super) fn generate(family: &str, seed: u64) -> Program {
 /// Compares a few programs of the family.
 fn compare(family: &Family) {
     crate::engine::simulate::hook::install();
-    let programs = if crate::long() { 40 } else { 20 };
+    let programs = if crate::long() { 40 } else { 15 };
     // Large programs are given up late, so there are fewer of them.
     let programs = if family.small < 25 { programs * 2 / 5 } else { programs };
     let mut tally = Tally::default();
@@ -401,8 +401,8 @@ fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     let long = std::env::var("UNPAUSE_LONG").ok();
     let long = long.map(|number| number.parse().ok().filter(|n| *n > 1).unwrap_or(100_000));
     // A few of each, if nobody asks for more.
-    let few = 2 * FAMILIES.len() as u64;
-    let (wanted, job_size, runs_max) = long.map_or((few, 2, 100), |wanted| (wanted, 25, 500));
+    let few = FAMILIES.len() as u64;
+    let (wanted, job_size, runs_max) = long.map_or((few, 1, 60), |wanted| (wanted, 25, 500));
     let of = std::env::var("UNPAUSE_FAMILY").unwrap_or_default();
     let families: Vec<_> = FAMILIES.iter().filter(|family| family.name.contains(&of)).collect();
     assert!(!families.is_empty(), "no family is called {of}");

@@ -128,7 +128,9 @@ impl RunState {
             self.tell_waiters(object);
         }
         // In an order of their own: tokio wakes the receivers of a `watch` in an order that differs between processes.
-        sort_by_key(&mut self.heard, |id| *id);
+        if self.heard.len() > 1 {
+            sort_by_key(&mut self.heard, |id| *id);
+        }
         while let Some(id) = self.heard.pop() {
             self.set_enabled(id, true);
         }

@@ -1,12 +1,16 @@
 //! The channel that keeps the last value.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::{Either, select};
 use sim::run::Failure;
-use sim::spawn;
 use sim::task::yield_now;
+use sim::time::sleep;
 use sim::tokio::sync::{oneshot, watch};
+use sim::{Runner, spawn};
 
 use crate::{Results, fails, holds};
 
@@ -206,4 +210,35 @@ fn to_send_in_a_condition_is_reported() {
     if let Some(failure) = failure {
         assert!(failure.contains("send beside"), "{failure}");
     }
+}
+
+/// tokio wakes waiting receivers in an order that it draws itself, per thread of the system.
+#[cfg_attr(feature = "sim", test)]
+fn receivers_are_woken_in_the_same_order_in_each_run_of_a_seed() {
+    let orders = Mutex::new(BTreeSet::new());
+    for _ in 0..100 {
+        let runner = Runner::new().hermetic().strategy("random").seeds(7..8);
+        let report = runner.run(async || {
+            let (sender, receiver) = watch::channel(0);
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let tasks: Vec<_> = (0..4)
+                .map(|number| {
+                    let (mut receiver, order) = (receiver.clone(), order.clone());
+                    spawn(async move {
+                        receiver.changed().await.unwrap();
+                        order.lock().unwrap().push(number);
+                    })
+                })
+                .collect();
+            sleep(Duration::from_millis(1)).await;
+            sender.send(1).unwrap();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            let order = order.lock().unwrap().clone();
+            orders.lock().unwrap().insert(order);
+        });
+        assert!(report.passed(), "{report:?}");
+    }
+    assert_eq!(orders.into_inner().unwrap().len(), 1);
 }

@@ -148,7 +148,7 @@ fn generated(number: u64) {
 #[test]
 fn generated_programs_have_the_same_outcomes_with_all_points() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, most) = if long { (300, 3_000) } else { (15, 500) };
+    let (programs, most) = if long { (300, 3_000) } else { (30, 500) };
     let compared = compare("generated", &BODIES[..programs], most).programs;
     assert!(compared > programs / 3);
 }

@@ -133,9 +133,9 @@ fn generated(number: u64) {
 #[test]
 fn locks_that_are_shared_have_the_same_outcomes_with_all_points() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, most) = if long { (120, 5_000) } else { (12, 400) };
+    let (programs, most) = if long { (120, 5_000) } else { (20, 700) };
     let Compared { programs: compared, fail } = compare("shared", &BODIES[..programs], most);
-    assert!(compared > programs / 5 && fail > 1, "{compared} programs, {fail} with a deadlock");
+    assert!(compared > programs / 5 && fail > 2, "{compared} programs, {fail} with a deadlock");
 }
 
 pub(super) fn exhaustive(body: fn()) -> sim::report::Report {

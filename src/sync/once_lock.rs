@@ -131,12 +131,8 @@ impl<T> OnceLock<T> {
     /// ```
     /// # sim::block_on(async {
     /// let cell = sim::OnceLock::new();
-    /// let init = cell.get_or_init(async || {
-    ///     sim::task::yield_now().await;
-    ///     1
-    /// });
-    /// let (value, set) = sim::join!(init, cell.set(2));
-    /// assert_eq!((value, set), (&1, Err(2)));
+    /// assert_eq!(cell.set(1).await, Ok(()));
+    /// assert_eq!(cell.set(2).await, Err(2));
     /// # });
     /// ```
     #[track_caller]

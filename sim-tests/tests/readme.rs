@@ -4,6 +4,9 @@
 //! table of the strategies and the report at the end of each example. In the real build the examples only have to
 //! succeed, because the output of real threads varies.
 
+// The real build checks the types of tests that need simulated runs, and generates no code for them.
+#![cfg_attr(not(feature = "sim"), allow(dead_code))]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -23,6 +23,8 @@ mod merge;
 
 mod failures;
 
+mod page;
+
 mod show;
 
 mod ls;

@@ -1,7 +1,5 @@
 //! `cargo unpause show`: shows a failure from its files, without a build.
 
-use std::ffi::OsStr;
-use std::fs;
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
@@ -13,7 +11,7 @@ use sim::report;
 use crate::failures::{
     Loaded, PAGE, Project, StepView, line_of, object_named, steps_of, task_named,
 };
-use crate::{Exit, Terminal, Usage};
+use crate::{Exit, Terminal, Usage, page};
 
 /// The requested part of a run.
 #[derive(Default)]
@@ -106,23 +104,8 @@ fn write_page(loaded: &Loaded, file: Option<PathBuf>) -> Result<PathBuf, Usage> 
             loaded.path.display()
         )));
     };
-    let file = file.unwrap_or_else(|| loaded.path.with_extension(PAGE));
-    // This check prevents a typing error from overwriting a trace or report.
-    let is_page = |ending: &OsStr| ending == PAGE || ending == "htm";
-    if !file.extension().is_some_and(is_page) {
-        return Err(Usage(format!(
-            "the page would be {}, but its name should end in .{PAGE}",
-            file.display()
-        )));
-    }
-    fs::write(&file, report::page(&report.value().to_string())).map_err(|error| {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let remedy = match folder {
-            Some(folder) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
-            _ => "--html=FILE names another file".to_owned(),
-        };
-        Usage(format!("{} cannot be written: {error}. {remedy}", file.display()))
-    })?;
+    let file = page::named(file.unwrap_or_else(|| loaded.path.with_extension(PAGE)))?;
+    page::write(&file, &report::page(&report.value().to_string()))?;
     Ok(file)
 }
 

@@ -256,7 +256,7 @@ mod tests {
         (function.to_owned(), instruction.to_owned(), watch)
     }
 
-    /// Assembly that begins a function whose symbol has a kind and a size.
+    /// The first lines of a function. Its symbol has a kind and a size.
     const SIZED: &str = ".globl sized\n.type sized,@function\nsized:\n";
 
     #[test]

@@ -57,6 +57,7 @@ impl Settings {
             out: self.out.map(|path| folder.join(path)),
             results: self.results.map(|path| folder.join(path)),
             certify: self.certify.map(|path| folder.join(path)),
+            observe: self.observe.map(|path| folder.join(path)),
             json: self.json.map(|json| match json {
                 JsonFiles::At(path) => JsonFiles::At(folder.join(path)),
                 json => json,
@@ -220,6 +221,21 @@ mod tests {
         }
         // An error in the table for CI is reported outside of CI, too.
         assert!(read("[ci]\nseeds = 0", false).is_err());
+    }
+
+    #[test]
+    fn each_path_is_relative_to_the_package() {
+        let is_path = |grammar: &str| grammar.contains("file") || grammar.contains("folder");
+        let rows = SETTINGS.iter().filter(|row| !NO_DEFAULTS.contains(&row.name));
+        let paths: Vec<&str> =
+            rows.filter(|row| is_path(&(row.grammar)())).map(|row| row.name).collect();
+        assert!(paths.contains(&"out") && paths.contains(&"certify"), "{paths:?}");
+        for name in paths {
+            let settings = read(&format!("{name} = \"x.certificate\""), false).unwrap();
+            let settings = settings.with_paths_in(Path::new("/package"));
+            let text = format!("{settings:?}");
+            assert!(text.contains("\"/package/x.certificate\""), "{name}: {text}");
+        }
     }
 
     #[test]

@@ -246,3 +246,49 @@ fn a_finding_is_json_on_request() {
     let (code, _, errors) = check(&["--tree", &fresh]);
     assert!(code == 2 && errors.contains("choose one"), "{errors}");
 }
+
+/// The bytes of a history, and the model that is not named for it.
+#[test]
+fn a_history_is_read_however_its_bytes_arrive() {
+    let read = |answer: &str| {
+        format!(
+            "{{\"process\":0,\"type\":\"invoke\",\"f\":\"add\",\"value\":1}}\n\
+             {{\"process\":0,\"type\":\"ok\",\"f\":\"add\",\"value\":{answer}}}\n\
+             {{\"process\":1,\"type\":\"invoke\",\"f\":\"read\",\"value\":null}}\n"
+        )
+    };
+    // A read of nil may have seen anything, so it excludes no model.
+    let nil = read("1") + "{\"process\":1,\"type\":\"ok\",\"f\":\"read\",\"value\":null}\n";
+    let ended = run(&["check", "--nil", "anything", "-"], nil.as_bytes());
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    // The answer `ok` means that the value was added, under each condition.
+    let done = read("\"ok\"")
+        + "{\"process\":1,\"type\":\"ok\",\"f\":\"read\",\"value\":[1]}\n\
+           {\"process\":0,\"type\":\"invoke\",\"f\":\"final-read\",\"value\":null}\n\
+           {\"process\":0,\"type\":\"ok\",\"f\":\"final-read\",\"value\":[1]}\n";
+    let ended = run(&["check", "-c", "eventual", "-"], done.as_bytes());
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    // A byte order mark, in a format that is neither JSON nor EDN.
+    let ended = run(&["check", "-"], "\u{feff}# stack\npush 1 1 2\n".as_bytes());
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+}
+
+/// A writer of a pipe may be slow: its first bytes do not show the format.
+#[test]
+fn the_format_does_not_depend_on_the_first_read_of_a_pipe() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"))
+        .args(["check", "--model", "register", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("piped");
+    for part in ["[", "{\"process\":0,\"type\":\"invoke\",\"f\":\"read\",\"value\":null}", "]"] {
+        input.write_all(part.as_bytes()).expect("it reads");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    drop(input);
+    let ended = child.wait_with_output().expect("the program ends");
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+}

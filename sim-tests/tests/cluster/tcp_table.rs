@@ -34,12 +34,12 @@ const LINES: &[Line] = &[
     both("write", &["64 KiB", "waits", "room", "ok"]),
     both("read", &["waits", "2", "1"]),
     both("`shutdown`, drop", &["BrokenPipe", "1", "0", "ok", "1", "0"]),
-    both("drop with bytes left unread", &["5", "ConnectionReset", "0", "BrokenPipe", "0"]),
+    both("drop with unread bytes", &["5", "ConnectionReset", "0", "BrokenPipe", "0"]),
     both("write to a side that is gone", &["ok", "BrokenPipe", "BrokenPipe", "0", "0"]),
     both("write after a reset", &["ConnectionReset", "BrokenPipe", "0"]),
     in_runs("[`kill`]", &["4", "0", "ok", "BrokenPipe", "ConnectionRefused"]),
     in_runs("[`power_off`]", &["ok", "waits", "TimedOut", "BrokenPipe", "ok", "ConnectionReset"]),
-    in_runs("nothing is written", &["waits", "TimedOut"]),
+    in_runs("no writes while", &["waits", "TimedOut"]),
     in_runs("[`cut`]", &["waits", "4", "TimedOut"]),
 ];
 
@@ -128,7 +128,7 @@ async fn observe(what: &str) -> Vec<String> {
             see(read(&mut client, 8).await);
             see(read(&mut client, 8).await);
         }
-        "drop with bytes left unread" => {
+        "drop with unread bytes" => {
             for zero_linger in [false, true] {
                 let (mut client, mut server) = pair().await;
                 server.write_all(b"early").await.unwrap();
@@ -225,7 +225,7 @@ async fn observe_in_run(what: &str) -> Vec<String> {
             see(read(&mut client, 8).await);
             drop(accepted);
         }
-        "nothing is written" => {
+        "no writes while" => {
             let socket = a.enter(|| sim::net::TcpSocket::new_v4()).unwrap();
             socket.set_keepalive(true).unwrap();
             let mut asks =

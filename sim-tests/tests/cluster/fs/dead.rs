@@ -136,3 +136,18 @@ fn a_task_of_the_test_runs_on() {
     proves(&search().run(async || outlives(true).await));
     assert!(!search().run(async || outlives(false).await).passed());
 }
+
+/// The lock is looked up in the disk of the current life, where the file may not exist.
+#[cfg_attr(feature = "sim", test)]
+fn a_file_of_an_earlier_life_has_no_lock() {
+    passes(&Runner::new().hermetic().seeds(0..5).run(async || {
+        let db = node("db");
+        let file = db.enter(|| File::create("/a")).await.unwrap();
+        db.kill();
+        db.wipe();
+        db.restart();
+        assert!(file.lock().await.is_err());
+        assert!(file.lock_shared().await.is_err());
+        assert!(file.try_lock().is_err());
+    }));
+}

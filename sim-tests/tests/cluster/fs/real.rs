@@ -292,3 +292,18 @@ fn files_are_those_of_the_operating_system() {
     });
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+/// std removes the link and keeps the directory behind it.
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_directory_is_removed_and_not_the_directory() {
+    let root = std::env::temp_dir().join(format!("sim-fs-link-{}", std::process::id()));
+    let (behind, link) = (root.join("behind"), root.join("link"));
+    std::fs::create_dir_all(&behind).unwrap();
+    std::fs::write(behind.join("precious"), "x").unwrap();
+    std::os::unix::fs::symlink(&behind, &link).unwrap();
+    sim::block_on(fs::remove_dir_all(&link)).unwrap();
+    assert!(behind.join("precious").exists() && !link.exists());
+    sim::block_on(fs::remove_dir_all(&root)).unwrap();
+    assert!(!root.exists());
+}

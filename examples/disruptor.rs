@@ -326,7 +326,7 @@ fn main() -> ExitCode {
 //
 // passed  disruptor_spins: 1000 runs, 121764 steps
 //
-// passed  disruptor_sleeps: 1000 runs, 154149 steps
+// passed  disruptor_sleeps: 1000 runs, 154167 steps
 //
 // passed  disruptor_producers: explored all 8832 interleavings, 453888 steps
 //         (24 runs abandoned as redundant)

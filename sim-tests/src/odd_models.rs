@@ -1,10 +1,11 @@
-//! Artificial models with properties that no registered model has: a nondeterministic and a loose
-//! model. Also wrappers that hide the optional functions of a model.
+//! Artificial models with properties that no registered model has: a nondeterministic model, a loose model, and a
+//! register whose results show what it held. Also wrappers that hide the optional functions of a model.
 
 use std::hash::Hash;
 
 use sim::check::datum::Datum;
 use sim::check::models::{NilRead, RegisteredModel};
+use sim::check::unique::Action;
 use sim::check::{Key, Model};
 
 /// A model without its optional functions: it has no keys, no observers, and no special engine.
@@ -231,6 +232,107 @@ impl RegisteredModel for Approximate {
     }
 
     fn outcome(op: &ApproximateOp, _: &Datum, _: NilRead) -> Result<Option<i32>, String> {
+        Err(format!("{op:?}: not in files"))
+    }
+}
+
+/// A register with the operations of an atomic. Their results show the value that they found.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Exchange(u8);
+
+/// An operation of an [`Exchange`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExchangeOp {
+    /// Returns the value.
+    Read,
+    /// Writes a value, and returns this value.
+    Write(u8),
+    /// Writes a value, and returns the old value.
+    Swap(u8),
+    /// Replaces the first value by the second and returns the first, or returns the value that it found instead.
+    CompareExchange(u8, u8),
+}
+
+impl Model for Exchange {
+    type Op = ExchangeOp;
+    type Ret = Result<u8, u8>;
+
+    fn step(&mut self, op: &ExchangeOp) -> Result<u8, u8> {
+        match op {
+            ExchangeOp::Read => Ok(self.0),
+            ExchangeOp::Write(value) => {
+                self.0 = *value;
+                Ok(*value)
+            }
+            ExchangeOp::Swap(value) => Ok(std::mem::replace(&mut self.0, *value)),
+            ExchangeOp::CompareExchange(old, new) if self.0 == *old => {
+                self.0 = *new;
+                Ok(*old)
+            }
+            ExchangeOp::CompareExchange(..) => Err(self.0),
+        }
+    }
+
+    fn observes(op: &ExchangeOp, ret: &Result<u8, u8>) -> bool {
+        *op == ExchangeOp::Read || ret.is_err()
+    }
+
+    fn register_action(op: &ExchangeOp, ret: Option<&Result<u8, u8>>) -> Option<Action<Key>> {
+        use ExchangeOp::{CompareExchange, Read, Swap, Write};
+        Some(match (op, ret) {
+            (Read, None) => Action::Nothing,
+            (Read, Some(Ok(value))) => Action::Peek(Key::of(value)),
+            // The checker itself finds a wrong result of a write.
+            (Write(value), _) => Action::Add(Key::of(value)),
+            // The value that a pending swap replaces is unknown.
+            (Swap(value), None) => Action::Add(Key::of(value)),
+            (Swap(value), Some(Ok(old))) => Action::Swap(Key::of(old), Key::of(value)),
+            (CompareExchange(old, new), None) => Action::Swap(Key::of(old), Key::of(new)),
+            (CompareExchange(old, new), Some(Ok(found))) if found == old => {
+                Action::Swap(Key::of(old), Key::of(new))
+            }
+            (CompareExchange(old, _), Some(Err(found))) if found != old => {
+                Action::Peek(Key::of(found))
+            }
+            _ => return None,
+        })
+    }
+
+    fn register_value(&self) -> Option<Key> {
+        Some(Key::of(&self.0))
+    }
+}
+
+impl RegisteredModel for Exchange {
+    const NAME: &'static str = "exchange";
+    const SUMMARY: &'static str = "returns what it found";
+
+    fn initial() -> Self {
+        Exchange(0)
+    }
+
+    fn alphabet() -> Vec<(ExchangeOp, Vec<Result<u8, u8>>)> {
+        vec![
+            (ExchangeOp::CompareExchange(0, 2), vec![Err(1), Ok(0)]),
+            (ExchangeOp::Write(1), vec![Ok(1), Ok(0)]),
+            (ExchangeOp::Read, vec![Ok(2), Ok(0), Ok(1)]),
+            (ExchangeOp::Swap(3), vec![Ok(0), Ok(1)]),
+        ]
+    }
+
+    type Recorded = Self;
+    const CALLS: &'static [&'static str] = &[];
+    const SAMPLES: &'static [sim::check::models::FileSample] = &[];
+
+    fn recorded(_: Option<&Datum>) -> Result<Self, String> {
+        Ok(Self::initial())
+    }
+
+    fn call(f: &str, _: &Datum) -> Result<ExchangeOp, String> {
+        Err(format!("{f}: not in files"))
+    }
+
+    fn outcome(op: &ExchangeOp, _: &Datum, _: NilRead) -> Result<Option<Result<u8, u8>>, String> {
         Err(format!("{op:?}: not in files"))
     }
 }

@@ -22,7 +22,8 @@ use self::decimal::Decimal;
 ///
 /// - `1` is not `1.0`, `1.0` is not `1.0M`, `:a` is not `"a"`, and `"a"` is not the character `\a`.
 /// - Within a kind, numbers are compared exactly, in any notation and with any number of digits: `1.50` is `15e-1`, but
-///   `0.1` is not `0.10000000000000000001`, although a double does not distinguish them. See [`Datum::decimal`].
+///   `0.1` is not `0.10000000000000000001`, although a double does not distinguish them. See [`Datum::decimal`]. Ratios
+///   are compared as written: `2/4` is not `1/2`.
 /// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
 /// - Lists, vectors and arrays are the same kind. The order of entries in a map or a set does not matter, if they are
 ///   built with [`Datum::map`] and [`Datum::set`].

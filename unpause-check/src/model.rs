@@ -133,9 +133,10 @@ pub trait Model: Clone + Eq + Hash + Debug {
     }
 
     /// Returns the effect of one call on a register, if the object is a register: the whole state is one value, and
-    /// calls read, overwrite or swap this value. `ret` is the result, or `None` while the call is pending. Equal values
-    /// have equal keys; different values should have different ones. [`Online`](super::online::Online) checks such an
-    /// object in constant time per event while its values are unique.
+    /// calls read, overwrite or swap this value. `ret` is the result, or `None` while the call is pending. The result
+    /// may change the effect: a failed swap that returns the value that it found is a [`Peek`](Action::Peek). Equal
+    /// values have equal keys; different values should have different ones. [`Online`](super::online::Online) checks
+    /// such an object in constant time per event while its values are unique.
     ///
     /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
     /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is

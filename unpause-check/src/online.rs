@@ -194,7 +194,8 @@ impl<M: Model> Online<M> {
 
     /// Sets the memory limit in bytes; a gigabyte by default. The checker gives up with [`OnlineStatus::Unknown`] if
     /// the possibilities of a part exceed this limit, or if the possibilities reached from 64 of them in one event do.
-    /// The size of a state is estimated from the bytes that it feeds to its `Hash`.
+    /// The results that pending calls could have had count too. The size of a state is estimated from the bytes that it
+    /// feeds to its `Hash`.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};

@@ -5,8 +5,8 @@
 use peak_alloc::PeakAlloc;
 use unpause_check::history::Operation;
 use unpause_check::models::{
-    CasRegister, CasRegisterOp, CasRegisterRet, Queue, QueueOp, QueueRet, Set, SetOp, TextMap,
-    TextMapOp, TextMapRet,
+    CasRegister, CasRegisterOp, CasRegisterRet, GrowSet, GrowSetOp, GrowSetRet, Queue, QueueOp,
+    QueueRet, Set, SetOp, TextMap, TextMapOp, TextMapRet,
 };
 use unpause_check::online::{ClientEvent, Online, OnlineStatus};
 use unpause_check::transactions::{Level, RegisterCall, TransactionOutcome, rw_register};
@@ -119,6 +119,26 @@ fn online(clients: u32) {
     println!("{exhausted}");
 }
 
+/// A read that stays open over 100,000 additions to a set. There is one possibility, but the read could have returned
+/// each state of the set.
+fn online_with_an_open_read() {
+    const LIMIT: usize = 1 << 18;
+    let mut online = Online::new(GrowSet::<u64>::new()).memory(LIMIT);
+    HEAP.reset_peak_usage();
+    let before = HEAP.current_usage();
+    let read = ClientEvent::Invoke { client: 1, op: GrowSetOp::Read };
+    assert_eq!(online.feed(read), Ok(OnlineStatus::Possible));
+    for number in 0..100_000 {
+        let _ = online.feed(ClientEvent::Invoke { client: 0, op: GrowSetOp::Add(number) }).unwrap();
+        let _ = online.feed(ClientEvent::Return { client: 0, ret: GrowSetRet::Done }).unwrap();
+        assert_eq!(online.possibilities(), 1);
+        let peak = HEAP.peak_usage() - before;
+        assert!(peak <= 4 * LIMIT, "{number} additions: {peak} bytes");
+    }
+    let Verdict::Unknown(exhausted) = online.finish() else { panic!() };
+    assert_eq!(exhausted.limit, Limit::Memory);
+}
+
 #[test]
 fn no_checker_takes_more_than_its_budget() {
     const MANY: u64 = 700;
@@ -151,6 +171,7 @@ fn no_checker_takes_more_than_its_budget() {
     online(20);
     online(300);
     online(3000);
+    online_with_an_open_read();
 
     // Every transaction of the second half comes after every one of the first half on the same key, so
     // what time says are as many pairs as there are.

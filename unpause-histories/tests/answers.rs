@@ -258,6 +258,9 @@ fn equal_values_are_those_of_one_kind_and_content() {
         ("1.0M", "1.00M", true),
         ("1.0M", "1.1M", false),
         ("0x10", "16", true),
+        ("-0x0", "0", true),
+        ("0x100000000000000000000000000000000", "340282366920938463463374607431768211456", true),
+        ("0x100000000000000000000000000000001", "340282366920938463463374607431768211456", false),
         ("[1 2]", "(1 2)", true),
         ("0.0", "-0.0", false),
     ] {
@@ -283,6 +286,21 @@ fn a_priority_queue_orders_numbers_of_all_kinds_by_size() {
     };
     assert!(consistent(&text("1.5", "2")));
     assert!(!consistent(&text("2", "1.5")));
+    // EDN has ratios too.
+    let ratio_first = |first: &str| {
+        let text = format!(
+            "{{:process 0 :type :invoke :f :insert :value 1}}\
+             {{:process 0 :type :ok :f :insert :value 1}}\
+             {{:process 0 :type :invoke :f :insert :value 4/3}}\
+             {{:process 0 :type :ok :f :insert :value 4/3}}\
+             {{:process 0 :type :invoke :f :insert :value 1/3}}\
+             {{:process 0 :type :ok :f :insert :value 1/3}}\
+             {{:process 0 :type :invoke :f :pop}}{{:process 0 :type :ok :f :pop :value {first}}}"
+        );
+        check("linearizable", Some("priority-queue"), "edn", &text).unwrap().verdict.is_consistent()
+    };
+    assert!(ratio_first("1/3"));
+    assert!(!ratio_first("1") && !ratio_first("4/3"));
     // Fastlin's queues give the largest out first; the least number has no opposite of 64 bits.
     let least = |first: &str, second: &str| {
         let text = format!(

@@ -197,6 +197,21 @@ fn a_malformed_event_is_refused_with_its_place_and_changes_nothing() {
     );
 }
 
+#[test]
+fn a_lost_update_can_follow_a_second_update_that_writes_the_version_of_a_failed_one() {
+    let begin = |client, from, to| Invoke { client, op: Update { from, to } };
+    let read: [ChainEvent; 2] =
+        [Invoke { client: 2, op: Read }, Return { client: 2, ret: Version(8) }];
+    // The second update names version 7 while the first is pending, and is lost.
+    let lost: [ChainEvent; 3] = [begin(0, 0, 7), begin(1, 7, 8), Lost { client: 1 }];
+    for failed in [Failed { client: 0 }, Return { client: 0, ret: Updated(false) }] {
+        let once = [&lost[..], &[failed][..]].concat();
+        assert!(!agree(&[&once[..], &read[..]].concat()), "version 7 never existed");
+        let again = [begin(0, 0, 7), Return { client: 0, ret: Updated(true) }];
+        assert!(agree(&[&once[..], &again[..], &read[..]].concat()));
+    }
+}
+
 fn anomaly(chain: &Chain) -> String {
     chain.evidence().unwrap().anomaly.as_ref().unwrap().name.clone()
 }
@@ -252,8 +267,8 @@ fn agree(events: &[ChainEvent]) -> bool {
     expected
 }
 
-/// A possible history of the clients of a store, with `lies` of the results replaced. Updates are
-/// of the last version, an old one or a future one; some calls are lost, fail or are cut off.
+/// A possible history of the clients of a store, with `lies` of the results replaced. Updates are of the last version,
+/// an old one or a future one; some calls are lost, fail or are cut off. Some ids of failed updates are used again.
 pub(super) fn random(
     draw: &mut Draw,
     count: usize,
@@ -263,7 +278,7 @@ pub(super) fn random(
     let (mut state, mut next) = (0u64, 1u64);
     let mut open: Vec<Option<(VersionedRegisterOp, Option<VersionedRegisterRet>)>> =
         vec![None; clients];
-    let mut events = Vec::new();
+    let (mut events, mut failed) = (Vec::new(), Vec::new());
     let mut calls = 0;
     while calls < count || open.iter().any(Option::is_some) {
         let slot = draw.below(clients);
@@ -275,10 +290,12 @@ pub(super) fn random(
                 let op = match draw.below(2) {
                     0 => Read,
                     _ => {
-                        next += 1;
+                        let known = if draw.below(2) == 0 { failed.pop() } else { None };
+                        let to = known.unwrap_or(next);
+                        next = next.max(to + 1);
                         let near = (state + 2).saturating_sub(draw.below(4) as u64);
                         let from = if draw.below(3) == 0 { near } else { state };
-                        Update { from: from.min(next - 1), to: next - 1 }
+                        Update { from: from.min(next - 1), to }
                     }
                 };
                 let op = match op {
@@ -291,6 +308,7 @@ pub(super) fn random(
             Some((op, None)) => match draw.below(12) {
                 0 => {
                     events.push(Failed { client });
+                    failed.extend(written(&op));
                     None
                 }
                 chance => {

@@ -10,6 +10,7 @@ use sim::check::online::{ClientEvent, MalformedEventKind, Online, OnlineStatus};
 use sim::check::verdict::Verdict;
 use sim_tests::every_model;
 use sim_tests::histories::{Draw, every, long, random};
+use sim_tests::odd_models::{Exchange, ExchangeOp};
 use sim_tests::online::agree;
 use sim_tests::streams::{events, with_ends};
 
@@ -26,7 +27,7 @@ fn all_short_streams_are_decided_at_the_right_event() {
             assert!(count == 0 || verdicts.iter().all(|count| *count > 0));
         }
     }
-    every_model!(fact, Pool);
+    every_model!(fact, Pool, Exchange);
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn random_streams_are_decided_at_the_right_event() {
             agree(&M::initial(), &with_ends::<M>(&history, &mut draw));
         }
     }
-    every_model!(fact, Pool);
+    every_model!(fact, Pool, Exchange);
 }
 
 #[test]
@@ -211,6 +212,33 @@ fn a_failed_write_that_was_read_is_a_violation_when_it_fails() {
     let anomaly = evidence.anomaly.as_ref().unwrap();
     assert_eq!(anomaly.name, "aborted read");
     assert!(anomaly.text.starts_with("`Write(1)` did not happen"), "{}", anomaly.text);
+}
+
+#[test]
+fn a_result_may_show_another_effect_than_the_pending_call() {
+    use ClientEvent::{Invoke, Return};
+    use ExchangeOp::{CompareExchange, Read, Swap, Write};
+    type Event = ClientEvent<ExchangeOp, Result<u8, u8>>;
+    let possible = |events: &[Event]| agree(&Exchange::initial(), events);
+    // The write of 1 never returns. The exchange found 1, so nothing wrote the 2 that the read returned.
+    let failed: [Event; 4] = [
+        Invoke { client: 0, op: Read },
+        Invoke { client: 1, op: CompareExchange(0, 2) },
+        Invoke { client: 2, op: Write(1) },
+        Return { client: 1, ret: Err(1) },
+    ];
+    let with_read = |ret| [&failed[..], &[Return { client: 0, ret }]].concat();
+    assert!(possible(&with_read(Ok(1))));
+    assert!(!possible(&with_read(Ok(2))));
+    // A pending swap could replace any value, but its result names the value.
+    let call = |op, ret: u8| -> [Event; 2] {
+        [Invoke { client: 0, op }, Return { client: 0, ret: Ok(ret) }]
+    };
+    assert!(possible(&[call(Write(1), 1), call(Swap(3), 1)].concat()));
+    assert!(!possible(&[call(Write(1), 1), call(Swap(3), 0)].concat()));
+    // A write returns the value that it wrote.
+    assert!(possible(&call(Write(1), 1)));
+    assert!(!possible(&call(Write(1), 0)));
 }
 
 #[test]

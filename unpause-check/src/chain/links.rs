@@ -110,10 +110,10 @@ impl<I: Id> Links<I> {
         self.versions.insert(to, Version::Pending(PendingUpdate { from, operation, lost: false }));
     }
 
-    /// Removes a failed pending update: its version never exists, and no lost update can build on it.
+    /// Removes a failed pending update. Lost updates that build on its version stay, because a later update may write a
+    /// version with the same id.
     pub(super) fn forget(&mut self, id: &I) {
         self.versions.remove(id);
-        self.drop_lost_after(id, None);
     }
 
     /// Marks a pending update as lost. It may still happen as long as the version that it names is, or may become, the
@@ -124,8 +124,12 @@ impl<I: Id> Links<I> {
         pending.lost = true;
         let from = pending.from.clone();
         match self.find(&from) {
-            // Another update has replaced the version that this update names.
-            VersionState::At(place) if place < last => self.forget(id),
+            // Another update has replaced the version that this update names, so this update can never happen, nor can
+            // the lost updates that build on it. A lost update did not fail, so no other update has its id.
+            VersionState::At(place) if place < last => {
+                self.versions.remove(id);
+                self.drop_lost_after(id, None);
+            }
             _ => self.lost.entry(from).or_default().push(id.clone()),
         }
     }

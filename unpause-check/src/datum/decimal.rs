@@ -1,7 +1,7 @@
 //! Exact decimal numbers of any number of digits, as written in files.
 //!
 //! Two texts denote the same number if their digits and the position of the point agree: `1.50`, `1.5` and `15e-1` are
-//! equal, but `0.1` and `0.10000000000000000001` are not. The type supports no arithmetic.
+//! equal, but `0.1` and `0.10000000000000000001` are not. The only arithmetic is multiplication, which compares ratios.
 
 use std::cmp::Ordering;
 
@@ -39,6 +39,45 @@ impl Decimal {
         };
         let point = exponent.checked_add(whole.len() as i64)?.checked_sub(zeros as i64)?;
         Some(Decimal { is_negative, digits: digits[zeros..=last].to_vec(), point })
+    }
+
+    /// Returns the number 1.
+    pub(super) fn one() -> Decimal {
+        Decimal { is_negative: false, digits: vec![b'1'], point: 1 }
+    }
+
+    /// Returns `true` if the number is greater than 0.
+    pub(super) fn is_positive(&self) -> bool {
+        !self.digits.is_empty() && !self.is_negative
+    }
+
+    /// Returns the product of this number and a whole number. O(n·m) for n and m digits.
+    ///
+    /// The position of the point saturates. The product then still has the order of the exact product, compared with
+    /// any number that has no exponent.
+    pub(super) fn times(&self, whole: &Decimal) -> Decimal {
+        // Digit i of one number and digit j of the other add to digit i + j + 1 of the product.
+        let mut sums = vec![0u64; self.digits.len() + whole.digits.len()];
+        for (i, one) in self.digits.iter().enumerate() {
+            for (j, other) in whole.digits.iter().enumerate() {
+                sums[i + j + 1] += u64::from(one - b'0') * u64::from(other - b'0');
+            }
+        }
+        let mut carry = 0;
+        for sum in sums.iter_mut().rev() {
+            carry += *sum;
+            (*sum, carry) = (carry % 10, carry / 10);
+        }
+        let first = sums.iter().position(|digit| *digit != 0);
+        let last = sums.iter().rposition(|digit| *digit != 0);
+        let (Some(first), Some(last)) = (first, last) else {
+            return Decimal { is_negative: false, digits: Vec::new(), point: 0 };
+        };
+        Decimal {
+            is_negative: self.is_negative != whole.is_negative,
+            digits: sums[first..=last].iter().map(|digit| b'0' + *digit as u8).collect(),
+            point: self.point.saturating_add(whole.point - first as i64),
+        }
     }
 
     /// Returns the shortest text with a point or an exponent that parses as this number.
@@ -148,6 +187,22 @@ mod tests {
                     "{text} {other}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_product_is_exact() {
+        for (one, other, product) in [
+            ("3", "7", "21"),
+            ("-0.5", "4", "-2"),
+            ("25", "40", "1000"),
+            ("0", "7", "0"),
+            ("7", "0", "0"),
+            ("-9999999999", "9999999999", "-99999999980000000001"),
+            ("1e9223372036854775806", "1", "1e9223372036854775806"),
+            ("1.5e-400", "3", "4.5e-400"),
+        ] {
+            assert_eq!(number(one).times(&number(other)), number(product), "{one} {other}");
         }
     }
 

@@ -38,9 +38,10 @@ impl Ord for Datum {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Size {
     Least,
-    Decimal(Decimal),
+    Finite(Quotient),
     Greatest,
-    /// Any other number, such as a ratio. Its text distinguishes it from other numbers.
+    /// A number with an exponent of more than 64 bits, or a text that is no number. The text distinguishes it from
+    /// other numbers.
     Unknown,
 }
 
@@ -56,7 +57,50 @@ impl Size {
             Datum::Number(text) => text.strip_suffix('M').unwrap_or(text).to_owned(),
             _ => return Size::Unknown,
         };
-        Decimal::parse(&text).map_or(Size::Unknown, Size::Decimal)
+        Quotient::parse(&text).map_or(Size::Unknown, Size::Finite)
+    }
+}
+
+/// A quotient. Two quotients are equal if their values are.
+struct Quotient {
+    above: Decimal,
+    /// Positive, and 1 unless the number is a ratio. A ratio has whole numbers above and below.
+    below: Decimal,
+}
+
+impl Quotient {
+    /// Parses a ratio such as `-1/3`, or a decimal number.
+    fn parse(text: &str) -> Option<Quotient> {
+        let Some((above, below)) = text.split_once('/') else {
+            return Some(Quotient { above: Decimal::parse(text)?, below: Decimal::one() });
+        };
+        let are_whole = !text.contains(['.', 'e', 'E']);
+        let (above, below) = (Decimal::parse(above)?, Decimal::parse(below)?);
+        (are_whole && below.is_positive()).then_some(Quotient { above, below })
+    }
+}
+
+impl PartialEq for Quotient {
+    fn eq(&self, other: &Quotient) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Quotient {}
+
+impl PartialOrd for Quotient {
+    fn partial_cmp(&self, other: &Quotient) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quotient {
+    fn cmp(&self, other: &Quotient) -> Ordering {
+        if self.below == other.below {
+            return self.above.cmp(&other.above);
+        }
+        // The divisors are positive, so the products have the order of the quotients.
+        self.above.times(&other.below).cmp(&other.above.times(&self.below))
     }
 }
 
@@ -103,6 +147,7 @@ mod tests {
             0.0.into(),
             0.1.into(),
             number("0.10000000000000000001"),
+            ratio,
             1.into(),
             1.0.into(),
             1.5.into(),
@@ -111,11 +156,56 @@ mod tests {
             number("9223372036854775808"),
             number("1e400"),
             f64::INFINITY.into(),
-            ratio,
         ];
         for (place, one) in ordered.iter().enumerate() {
             for (other_place, other) in ordered.iter().enumerate() {
                 assert_eq!(one.cmp(other), place.cmp(&other_place), "{one} and {other}");
+                assert_eq!(one == other, place == other_place, "{one} and {other}");
+            }
+        }
+    }
+
+    /// Returns numbers of every kind, each with its exact value as a numerator and a positive denominator.
+    fn numbers() -> Vec<(Datum, [i128; 2])> {
+        let mut numbers: Vec<(Datum, [i128; 2])> = Vec::new();
+        for above in -4..=4i64 {
+            let (wide, size) = (i128::from(above), above.unsigned_abs());
+            numbers.push((above.into(), [wide, 1]));
+            numbers.push((((above as f64) / 4.0).into(), [wide, 4]));
+            for below in [2, 3, 4, 7, 10] {
+                let text = format!("{above}/{below}");
+                numbers.push((Datum::Number(text.into()), [wide, below]));
+            }
+            for tenths in [1, 3, 7] {
+                let text = format!("{}{size}.{tenths}M", if above < 0 { "-" } else { "" });
+                let value = if above < 0 { 10 * wide - tenths } else { 10 * wide + tenths };
+                numbers.push((Datum::Number(text.into()), [value, 10]));
+            }
+        }
+        // Whole numbers and ratios of more than 64 bits, and decimals between them.
+        let scale = 10i128.pow(18);
+        let big = 12 * scale;
+        for offset in -1..=1 {
+            for value in [big + offset, -big + offset] {
+                numbers.push((Datum::Number(value.to_string().into()), [value, 1]));
+                numbers.push((Datum::Number(format!("{value}/3").into()), [value, 3]));
+                numbers.push((Datum::Number(format!("{value}/{big}").into()), [value, big]));
+                numbers.push((Datum::Number(format!("{value}e-18M").into()), [value, scale]));
+            }
+        }
+        numbers
+    }
+
+    #[test]
+    fn the_order_of_numbers_is_the_order_of_their_exact_values() {
+        let numbers = numbers();
+        for (place, (one, [above, below])) in numbers.iter().enumerate() {
+            for (other_place, (other, [other_above, other_below])) in numbers.iter().enumerate() {
+                let exact = (above * other_below).cmp(&(other_above * below));
+                let order = one.cmp(other);
+                assert_eq!(order, other.cmp(one).reverse(), "{one} and {other}");
+                assert_eq!(order.is_eq(), one == other, "{one} and {other}");
+                assert!(order == exact || exact.is_eq(), "{one} and {other}");
                 assert_eq!(one == other, place == other_place, "{one} and {other}");
             }
         }

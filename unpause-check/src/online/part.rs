@@ -181,6 +181,8 @@ impl<M: Model> OnlinePart<M> {
             // The evidence needs the call, so its slot is not freed.
             return PartResult::Nothing(self.evidence(ends, slot));
         }
+        // The dropped possibilities must not count as owners of answers.
+        drop((undecided, refused, furthest));
         self.free(slot);
         self.tidy(resources)
     }
@@ -213,6 +215,7 @@ impl<M: Model> OnlinePart<M> {
             evidence.anomaly = Some(aborted_read(&M::op_text(&call.op)));
             return PartResult::Nothing(evidence);
         }
+        drop(refused);
         self.possibilities = kept;
         for here in &mut self.possibilities {
             here.places[slot] = CallPlace::free();
@@ -329,6 +332,8 @@ impl<M: Model> OnlinePart<M> {
         if self.possibilities.len() > resources.limit {
             return Err(Limit::Nodes);
         }
+        // Open calls collect answers over many events, even if only one possibility is left.
+        bytes += self.possibilities.iter().map(Possibility::seen_bytes).sum::<usize>();
         if bytes > resources.memory { Err(Limit::Memory) } else { Ok(bytes) }
     }
 

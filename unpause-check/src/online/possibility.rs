@@ -111,13 +111,22 @@ pub(super) struct CallAnswer<M: Model> {
     after: M,
     /// The results that the model returns for this effect.
     pub(super) rets: Vec<M::Ret>,
+    /// The approximate size in bytes.
+    bytes: usize,
 }
 
 impl<M: Model> CallAnswer<M> {
     pub(super) fn new(before: &M, op: &M::Op, after: &M) -> Arc<Self> {
         let mut rets = before.returns(op);
         rets.retain(|ret| leads(before, op, Some(ret), after));
-        Arc::new(CallAnswer { before: before.clone(), after: after.clone(), rets })
+        let mut weigher = Weigher::default();
+        before.hash(&mut weigher);
+        after.hash(&mut weigher);
+        // The results are assumed to be as large as one state. A state may need three times its size, as in
+        // `Possibility::hash`.
+        let state = 3 * weigher.bytes / 2 + size_of::<M>();
+        let bytes = 3 * state + size_of::<Self>() + size_of::<SeenAnswer<M>>();
+        Arc::new(CallAnswer { before: before.clone(), after: after.clone(), rets, bytes })
     }
 
     pub(super) fn allows(&self, op: &M::Op, ret: &M::Ret) -> bool {
@@ -252,9 +261,23 @@ impl<M: Model> Possibility<M> {
         self.used.is_within(&other.used) && self.places.iter().zip(&other.places).all(saw)
     }
 
-    /// Returns the approximate size in bytes.
+    /// Returns the approximate size in bytes, without answers of earlier moments.
     pub(super) fn bytes(&self) -> usize {
         self.hash().1
+    }
+
+    /// Returns the approximate size of the answers that open calls have seen, in bytes. Possibilities that share an
+    /// answer count an equal part of it each.
+    pub(super) fn seen_bytes(&self) -> usize {
+        let share = |seen: &SeenAnswer<M>| {
+            // The division rounds up, so an answer never counts as nothing.
+            seen.answer.bytes.div_ceil(Arc::strong_count(&seen.answer))
+        };
+        let lists = self.places.iter().filter_map(|place| match place {
+            CallPlace::Open(seen) => Some(seen),
+            CallPlace::Taken(_) => None,
+        });
+        lists.flatten().map(share).sum()
     }
 
     /// Returns a hash, and the approximate size in bytes.

@@ -145,13 +145,20 @@ impl<M: Model> Register<M> {
         let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
         // The time counts only when the event is accepted: after a refusal, the replay describes the moment before it.
         let returned = self.now + 1;
+        // A result can show that a writer wrote nothing, or that a write was a swap. Its cluster is then wrong, so another
+        // engine takes over.
+        let is_as_invoked = match action {
+            Action::Add(value) => self.blocks.is_written(*cluster, None, value),
+            Action::Swap(from, value) => self.blocks.is_written(*cluster, Some(from), value),
+            _ => *cluster == NONE,
+        };
         match action {
-            Action::Add(_) | Action::Swap(..) if *cluster != NONE => {
+            Action::Add(_) | Action::Swap(..) if is_as_invoked => {
                 // The writer took effect even if no call observed its value, and so did the swaps that lead to it.
                 self.blocks.settle(*cluster)?;
                 self.blocks.wrote(*cluster, ret, returned)?;
             }
-            Action::Peek(value) => {
+            Action::Peek(value) if is_as_invoked => {
                 // Without a cluster, the value was never written, or is over, or only failed calls wrote it.
                 let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
@@ -159,7 +166,7 @@ impl<M: Model> Register<M> {
                 let call = KeptCall { op, ret, number: *number, invoked: *invoked, returned };
                 self.blocks.read(cluster, call)?;
             }
-            Action::Nothing => {}
+            Action::Nothing if is_as_invoked => {}
             // Usually a failed swap: which other value it saw is unknown.
             _ => return Err(RegisterRefusal::NotMine),
         }

@@ -208,12 +208,22 @@ impl<M: Model> Sources<M> {
         let call = self.slots[slot].expect("a call in flight has its slot until it ends");
         let it = &self.calls[call];
         let refused = match (M::register_action(&it.op, Some(ret)), it.writes) {
-            (Some(Action::Add(_)), Some(_)) if matches!(it.needs, Needs::Nothing) => {
+            (Some(Action::Add(value)), Some(own))
+                if value == own && matches!(it.needs, Needs::Nothing) =>
+            {
+                // A plain write has the same results in every state.
+                let mut after = Vec::new();
+                self.start.successors(&it.op, Some(ret), &mut after);
+                if after.is_empty() {
+                    return Taken::NotMine;
+                }
                 self.end(call, ret);
                 self.settle(call);
                 Ok(())
             }
-            (Some(Action::Swap(..)), Some(_)) if matches!(it.needs, Needs::Value(_)) => {
+            (Some(Action::Swap(from, value)), Some(own))
+                if value == own && it.needs.value() == Some(from) =>
+            {
                 self.end(call, ret);
                 self.settle(call);
                 self.replaced(call, resources)

@@ -344,13 +344,8 @@ fn number(word: &str) -> Option<Datum> {
     let is_plain = |text: &str| are_digits(text) && (text == "0" || !text.starts_with('0'));
     let positive = word.strip_prefix('+').unwrap_or(word);
     if let Some(hex) = unsigned.strip_prefix("0x") {
-        let is_hex = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let value = i128::from_str_radix(hex, 16).ok().filter(|_| is_hex);
         let sign = if word.starts_with('-') { "-" } else { "" };
-        return match value {
-            Some(value) => Datum::decimal(&format!("{sign}{value}")),
-            None => is_hex.then(|| Datum::Number(positive.to_ascii_lowercase().into())),
-        };
+        return Datum::decimal(&format!("{sign}{}", decimal_of_hex(hex)?));
     }
     if is_plain(unsigned.strip_suffix('N').unwrap_or(unsigned)) {
         return Datum::decimal(positive.strip_suffix('N').unwrap_or(positive));
@@ -380,6 +375,25 @@ fn number(word: &str) -> Option<Datum> {
     // A decimal of arbitrary precision is a different kind of number than a double, even if both have the same value.
     let text = number?.to_string();
     Some(Datum::Number(format!("{}M", text.strip_suffix(".0").unwrap_or(&text)).into()))
+}
+
+/// Returns the decimal digits of a hexadecimal number of any size. O(n²) for n digits.
+fn decimal_of_hex(hex: &str) -> Option<String> {
+    // The last digit comes first, because the number grows at the other end. Never empty.
+    let mut digits = vec![0];
+    for digit in hex.chars() {
+        let mut carry = digit.to_digit(16)?;
+        for place in &mut digits {
+            carry += 16 * *place;
+            (*place, carry) = (carry % 10, carry / 10);
+        }
+        while carry > 0 {
+            digits.push(carry % 10);
+            carry /= 10;
+        }
+    }
+    let digits = digits.into_iter().rev().filter_map(|digit| char::from_digit(digit, 10));
+    (!hex.is_empty()).then(|| digits.collect())
 }
 
 /// Adds this namespace to keys without a namespace.

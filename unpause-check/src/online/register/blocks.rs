@@ -160,6 +160,11 @@ impl<M: Model> Blocks<M> {
         number
     }
 
+    /// Returns `true` if there is a cluster with this index whose writer writes `value`, or swaps it for `from`.
+    pub(super) fn is_written(&self, at: u32, from: Option<Key>, value: Key) -> bool {
+        self.clusters.get(at).is_some_and(|cluster| cluster.from == from && cluster.value == value)
+    }
+
     /// Records that the writer of a cluster certainly took effect, and so did the writers before it in its chain.
     pub(super) fn settle(&mut self, cluster: u32) -> Result<(), RegisterRefusal> {
         let mut chain = vec![cluster];

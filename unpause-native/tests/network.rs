@@ -62,9 +62,34 @@ fn tcp_pair() -> [c_int; 2] {
     }
 }
 
+/// The results of calls, each with the name of the call.
+type Results = Vec<(&'static str, i64)>;
+
+/// Takes at most `count` events of an epoll file, without a wait. Also adds the events to the results.
+fn take_events(epoll: c_int, count: c_int, results: &mut Results) -> i64 {
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
+    // SAFETY: there is room for the events.
+    let found = called(unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), count, 0) });
+    for event in &events[..found.max(0) as usize] {
+        results.push(("event of", event.u64 as i64));
+        results.push(("events", i64::from(event.events)));
+    }
+    found
+}
+
+/// Polls a file, without a wait. Also adds the readiness of the file to the results.
+fn poll_now(file: c_int, results: &mut Results) -> i64 {
+    let events = libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP;
+    let mut one = libc::pollfd { fd: file, events, revents: 0 };
+    // SAFETY: the memory is valid.
+    let found = called(unsafe { libc::poll(&mut one, 1, 0) });
+    results.push(("ready", i64::from(one.revents)));
+    found
+}
+
 /// Performs random calls on two ends of a connection, an event, and an epoll file that watches them. Returns the
 /// results with the names of the calls. Pauses before each call.
-fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
+fn program(seed: u64, pause: Duration) -> Results {
     let mut numbers = Numbers(seed);
     let mut results = Vec::new();
     let mut files = [-1; 3];
@@ -112,14 +137,8 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
                     ("control", called(libc::epoll_ctl(epoll, operation, file, &mut event)))
                 }
                 7..10 => {
-                    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
                     let count = 1 + numbers.below(3) as c_int;
-                    let found = called(libc::epoll_wait(epoll, events.as_mut_ptr(), count, 0));
-                    for event in &events[..found.max(0) as usize] {
-                        results.push(("event of", event.u64 as i64));
-                        results.push(("events", i64::from(event.events)));
-                    }
-                    ("wait", found)
+                    ("wait", take_events(epoll, count, &mut results))
                 }
                 10 if kind != 1 && at < 2 && numbers.below(2) == 0 => {
                     ("shutdown", called(libc::shutdown(file, numbers.below(3) as c_int)))
@@ -128,16 +147,7 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
                     files[at] = -1;
                     ("close", called(libc::close(file)))
                 }
-                _ => {
-                    let mut one = libc::pollfd {
-                        fd: file,
-                        events: libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP,
-                        revents: 0,
-                    };
-                    let found = libc::poll(&mut one, 1, 0);
-                    results.push(("ready", i64::from(one.revents)));
-                    ("poll", called(found))
-                }
+                _ => ("poll", poll_now(file, &mut results)),
             }
         };
         results.push(("of file", at as i64));
@@ -148,12 +158,73 @@ fn program(seed: u64, pause: Duration) -> Vec<(&'static str, i64)> {
     results
 }
 
-/// Returns the results of the program in a run.
-fn in_run(seed: u64) -> Vec<(&'static str, i64)> {
+/// Performs random calls on four events and two epoll files, of which one may watch the other. Returns the results with
+/// the names of the calls.
+fn nested(seed: u64) -> Results {
+    let mut numbers = Numbers(seed);
+    let mut results = Vec::new();
+    // SAFETY: the calls access no memory.
+    let files = unsafe {
+        let event = || libc::eventfd(0, libc::EFD_NONBLOCK);
+        let epoll = || libc::epoll_create1(0);
+        [event(), event(), event(), event(), epoll(), epoll()]
+    };
+    assert!(files.iter().all(|file| *file >= 0));
+    let [.., inner, outer] = files;
+    for _ in 0..40 {
+        let event = files[numbers.below(4) as usize];
+        // SAFETY: the calls get valid memory.
+        let result = unsafe {
+            match numbers.below(12) {
+                0..2 => {
+                    let mut buffer = [0u8; 8];
+                    ("read", called(libc::read(event, buffer.as_mut_ptr().cast(), 8) as i64))
+                }
+                2..5 => {
+                    let one = 1u64.to_ne_bytes();
+                    ("write", called(libc::write(event, one.as_ptr().cast(), 8) as i64))
+                }
+                5..8 => {
+                    // No event has two watchers.
+                    let (epoll, file) = match numbers.below(6) {
+                        0 => (outer, files[3]),
+                        1 | 2 => (outer, inner),
+                        3 => (inner, outer),
+                        _ => (inner, files[numbers.below(3) as usize]),
+                    };
+                    let events = [libc::EPOLLIN, libc::EPOLLOUT, libc::EPOLLIN | libc::EPOLLOUT];
+                    let flags = [0, libc::EPOLLET, libc::EPOLLONESHOT];
+                    let events = events[numbers.below(3) as usize];
+                    let events = (events | flags[numbers.below(3) as usize]) as u32;
+                    let at = files.iter().position(|other| *other == file);
+                    let mut interest = libc::epoll_event { events, u64: at.unwrap() as u64 };
+                    let operation = 1 + numbers.below(3) as c_int;
+                    ("control", called(libc::epoll_ctl(epoll, operation, file, &mut interest)))
+                }
+                8..10 => {
+                    let epoll = [inner, outer][numbers.below(2) as usize];
+                    let count = 1 + numbers.below(3) as c_int;
+                    ("wait", take_events(epoll, count, &mut results))
+                }
+                _ => {
+                    let file = files[numbers.below(6) as usize];
+                    ("poll", poll_now(file, &mut results))
+                }
+            }
+        };
+        results.push(result);
+    }
+    // SAFETY: the calls access no memory.
+    files.into_iter().for_each(|file| _ = unsafe { libc::close(file) });
+    results
+}
+
+/// Returns the results of a program in a run.
+fn in_run(program: impl FnOnce() -> Results + Send + 'static) -> Results {
     let results = Arc::new(Mutex::new(Vec::new()));
     let slot = results.clone();
     let body = move || {
-        let found = program(seed, Duration::ZERO);
+        let found = program();
         outside(|| slot.lock().unwrap().extend_from_slice(&found));
     };
     let mut execution = Execution::begin(Box::new(body)).unwrap();
@@ -175,7 +246,8 @@ fn in_run(seed: u64) -> Vec<(&'static str, i64)> {
 fn a_run_answers_as_the_kernel_does() {
     let mut differing = Vec::new();
     for seed in 0..4000 {
-        let (mut real, simulated) = (program(seed, Duration::ZERO), in_run(seed));
+        let mut real = program(seed, Duration::ZERO);
+        let simulated = in_run(move || program(seed, Duration::ZERO));
         if real != simulated {
             // The kernel's loopback needs time.
             real = program(seed, Duration::from_millis(2));
@@ -192,4 +264,99 @@ fn a_run_answers_as_the_kernel_does() {
         println!("{different:?}");
     }
     assert!(differing.is_empty(), "{} of 4000", differing.len());
+}
+
+#[test]
+fn a_run_answers_as_the_kernel_does_if_an_epoll_file_watches_another() {
+    let mut events = 0;
+    for seed in 0..1000 {
+        let (real, simulated) = (nested(seed), in_run(move || nested(seed)));
+        assert_eq!(real, simulated, "seed {seed}");
+        events += real.iter().filter(|(name, value)| *name == "event of" && *value >= 4).count();
+    }
+    assert!(events > 100, "{events} events of epoll files");
+}
+
+/// Runs `body` until it waits for a file, then the thread that it has spawned, and then the rest of `body`.
+fn wakes(body: impl FnOnce() + Send + 'static) {
+    let mut execution = Execution::begin(Box::new(body)).unwrap();
+    let (mut thread, mut awaited) = (0, None);
+    loop {
+        match execution.resume(thread, 0) {
+            Request::Transfer(transfer) => {
+                if let Effect::Waits { version } = execution.perform_transfer(thread) {
+                    assert_eq!(thread, 0, "the other thread does not wait");
+                    (thread, awaited) = (1, Some((transfer.object, version)));
+                }
+            }
+            Request::End if thread == 1 => {
+                let (object, version) = awaited.take().expect("the first thread waits");
+                assert_ne!(execution.version(object), version, "the wait has not ended");
+                let effect = execution.perform_transfer(0);
+                assert!(matches!(effect, Effect::Done { .. }), "{effect:?}");
+                thread = 0;
+            }
+            Request::End => break,
+            _ => {}
+        }
+    }
+    assert_eq!(execution.ended(), Some(Ended::Returned));
+}
+
+/// Waits in an epoll file, or polls it, after its member was ready and was read. Another thread makes it ready again.
+fn waits_again(polls: bool) {
+    // SAFETY: the calls get valid memory.
+    unsafe {
+        let event = libc::eventfd(0, libc::EFD_NONBLOCK);
+        let [inner, outer] = [libc::epoll_create1(0), libc::epoll_create1(0)];
+        for (epoll, file) in [(inner, event), (outer, inner)] {
+            let mut interest = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 7 };
+            assert_eq!(libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &mut interest), 0);
+        }
+        let mut buffer = 1u64.to_ne_bytes();
+        assert_eq!(libc::write(event, buffer.as_ptr().cast(), 8), 8);
+        assert_eq!(libc::read(event, buffer.as_mut_ptr().cast(), 8), 8);
+        drop(std::thread::spawn(move || {
+            libc::write(event, 1u64.to_ne_bytes().as_ptr().cast(), 8);
+        }));
+        if polls {
+            let mut one = libc::pollfd { fd: inner, events: libc::POLLIN, revents: 0 };
+            assert_eq!(libc::poll(&mut one, 1, -1), 1);
+        } else {
+            let mut found = libc::epoll_event { events: 0, u64: 0 };
+            assert_eq!(libc::epoll_wait(outer, &mut found, 1, -1), 1);
+        }
+        [outer, inner, event].into_iter().for_each(|file| _ = libc::close(file));
+    }
+}
+
+#[test]
+fn a_wait_for_an_epoll_file_ends_at_each_event_of_its_members() {
+    wakes(|| waits_again(false));
+    wakes(|| waits_again(true));
+}
+
+#[test]
+fn copies_within_the_kernel_refuse_files_of_a_run() {
+    let found = in_run(|| {
+        let mut pipe = [-1; 2];
+        let (null, mut results) = (std::ptr::null_mut, Vec::new());
+        let mut add = |name, result: isize| results.push((name, called(result as i64)));
+        // SAFETY: the calls get valid memory.
+        unsafe {
+            assert_eq!(libc::pipe2(pipe.as_mut_ptr(), 0), 0);
+            let [from, to] = pipe;
+            add("splice", libc::splice(from, null(), 1, null(), 8, 0));
+            add("tee", libc::tee(from, to, 8, 0));
+            add("sendfile", libc::sendfile(to, 0, null(), 8));
+            add("sendfile64", libc::sendfile64(to, 0, null(), 8));
+            add("copy_file_range", libc::copy_file_range(0, null(), to, null(), 8, 0));
+            libc::close(from);
+            add("splice of a closed file", libc::splice(from, null(), to, null(), 8, 0));
+        }
+        results
+    });
+    let (errors, last) = found.split_at(5);
+    assert!(errors.iter().all(|(_, error)| *error == -i64::from(libc::EINVAL)), "{found:?}");
+    assert_eq!(last, [("splice of a closed file", -i64::from(libc::EBADF))]);
 }

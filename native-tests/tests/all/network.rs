@@ -1,6 +1,6 @@
 //! Sockets of std: TCP, UDP, Unix sockets, on the loopback of the run.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -113,6 +113,23 @@ fn a_writer_waits_for_room() {
     assert_eq!(one.write(&[7; 200_000]).unwrap(), 200_000);
     drop(one);
     assert_eq!(thread.join().unwrap(), 200_000);
+}
+
+/// Outside of runs, std copies from a pipe and to a pipe within the kernel.
+#[sim::test(native, seeds = 20)]
+fn bytes_are_copied_from_a_pipe_and_to_a_pipe() {
+    let (mut source, mut feeds) = io::pipe().unwrap();
+    let (mut takes, mut sink) = io::pipe().unwrap();
+    let (mut one, mut two) = UnixStream::pair().unwrap();
+    let threads = [
+        thread::spawn(move || feeds.write_all(b"through two pipes").unwrap()),
+        thread::spawn(move || assert_eq!(io::copy(&mut source, &mut one).unwrap(), 17)),
+        thread::spawn(move || assert_eq!(io::copy(&mut two, &mut sink).unwrap(), 17)),
+    ];
+    let mut text = String::new();
+    takes.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "through two pipes");
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[sim::test(native, seeds = 100)]

@@ -349,7 +349,7 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
     note_entered("poll");
     let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
     // A temporary epoll file waits for all of them during the call.
-    let (file, epoll, object) = at_once(thread, |net| {
+    let (epoll, object) = at_once(thread, |net| {
         let object = net.new_object();
         let file = net.add(Kind::Epoll(Epoll::default()), object);
         let epoll = net.open(file, false);
@@ -358,7 +358,7 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
             // A descriptor that occurs twice is also found twice below.
             let _ = net.control(file, libc::EPOLL_CTL_ADD, one.fd, Interest { events, data: 0 });
         }
-        (file, epoll, object)
+        (epoll, object)
     });
     let about = (object, "poll", "poll");
     let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
@@ -374,12 +374,7 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
             };
             count += usize::from(one.revents != 0);
         }
-        if count > 0 {
-            return Ok(count);
-        }
-        // The next event of a member notifies only if the member is not in this list.
-        net.epoll(file)?.ready.clear();
-        Err(libc::EAGAIN)
+        if count > 0 { Ok(count) } else { Err(libc::EAGAIN) }
     });
     let _ = at_once(thread, |net| net.close(epoll));
     Some(result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer }))

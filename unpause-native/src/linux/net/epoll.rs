@@ -3,11 +3,13 @@
 //!
 //! An event appends a member to the list. A wait takes members from the front, and returns the ready members. An
 //! edge-triggered member then leaves the list until its next event.
+//!
+//! An epoll file may be a member of another epoll file. Each event of its members is then an event of the file itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 
-use super::{Answer, ERR, Events, File, HUP, IN, Kind, Net};
+use super::{Answer, ERR, Events, HUP, IN, Kind, Net};
 
 /// A member: the registered descriptor, and its file.
 pub(super) type Member = (c_int, usize);
@@ -41,12 +43,40 @@ impl Net {
     }
 
     /// Returns the events for which a member is both registered and ready.
-    pub(super) fn ready_events(&self, epoll: &Epoll, member: &Member) -> Events {
-        match epoll.members.get(member).map(|interest| interest.events) {
+    fn ready_events(&mut self, file: usize, member: &Member) -> Events {
+        let epoll = self.epoll(file).ok();
+        match epoll.and_then(|epoll| Some(epoll.members.get(member)?.events)) {
             Some(events) if events & !FLAGS != 0 => {
                 self.readiness(member.1) & (events & !FLAGS | ERR | HUP)
             }
             _ => 0,
+        }
+    }
+
+    /// Returns the readiness of an epoll file. As in the kernel, members at the front of the list that are not ready
+    /// leave the list.
+    pub(super) fn readiness_of_epoll(&mut self, file: usize) -> Events {
+        while let Ok(epoll) = self.epoll(file)
+            && let Some(member) = epoll.ready.pop_front()
+        {
+            if self.ready_events(file, &member) != 0 {
+                if let Ok(epoll) = self.epoll(file) {
+                    epoll.ready.push_front(member);
+                }
+                return IN;
+            }
+        }
+        0
+    }
+
+    /// Returns `true` if an epoll file waits for events of `other`, directly or through other epoll files.
+    fn waits_for(&self, file: usize, other: usize) -> bool {
+        match self.files[file].as_ref().map(|file| &file.kind) {
+            Some(Kind::Epoll(epoll)) => {
+                let mut members = epoll.members.keys();
+                members.any(|(_, member)| *member == other || self.waits_for(*member, other))
+            }
+            _ => false,
         }
     }
 
@@ -56,10 +86,14 @@ impl Net {
         let member = (descriptor, of);
         let Some(interest) = epoll.members.get(&member) else { return };
         let wanted = interest.events & !FLAGS;
-        if wanted == 0 || events & (wanted | ERR | HUP) == 0 || epoll.ready.contains(&member) {
+        if wanted == 0 || events & (wanted | ERR | HUP) == 0 {
             return;
         }
-        epoll.ready.push_back(member);
+        if !epoll.ready.contains(&member) {
+            epoll.ready.push_back(member);
+        }
+        // The watchers of this file are notified although the member may be in the list already. They may have found
+        // that it is not ready, or they may be edge-triggered.
         self.notify(file, IN);
     }
 
@@ -90,6 +124,8 @@ impl Net {
         match (operation, has) {
             (libc::EPOLL_CTL_ADD, true) => return Err(libc::EEXIST),
             (libc::EPOLL_CTL_MOD | libc::EPOLL_CTL_DEL, false) => return Err(libc::ENOENT),
+            // An event would be passed on in a circle.
+            (libc::EPOLL_CTL_ADD, false) if self.waits_for(of, file) => return Err(libc::ELOOP),
             (libc::EPOLL_CTL_DEL, true) => {
                 self.forget(file, member);
                 self.file(of).watchers.retain(|watcher| *watcher != (file, descriptor));
@@ -104,8 +140,12 @@ impl Net {
             _ => return Err(libc::EINVAL),
         }
         self.notify(file, 0);
+        if operation == libc::EPOLL_CTL_DEL {
+            return Ok(0);
+        }
         let readiness = self.readiness(of);
-        if operation != libc::EPOLL_CTL_DEL {
+        // A member in the list has no new event.
+        if !self.epoll(file)?.ready.contains(&member) {
             self.arrived(file, descriptor, of, readiness);
         }
         Ok(0)
@@ -122,9 +162,8 @@ impl Net {
         while found.len() < count
             && let Some(member) = listed.pop_front()
         {
-            let Some(File { kind: Kind::Epoll(epoll), .. }) = &self.files[file] else { break };
-            let interest = epoll.members.get(&member).copied();
-            let events = self.ready_events(epoll, &member);
+            let interest = self.epoll(file)?.members.get(&member).copied();
+            let events = self.ready_events(file, &member);
             let Some(interest) = interest.filter(|_| events != 0) else { continue };
             found.push((events, interest.data));
             if interest.events & ONCE != 0 {

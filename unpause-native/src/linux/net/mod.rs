@@ -15,10 +15,11 @@
 //! | `epoll.rs` | events of files, and the files that wait for them |
 //! | `address.rs` | addresses |
 //! | `transfer.rs` | an operation as a request by a thread |
-//! | `calls.rs`, `calls_of_sockets.rs`, `calls_of_files.rs` | functions of libc |
+//! | `calls.rs`, `calls_of_sockets.rs`, `calls_of_files.rs`, `calls_of_copies.rs` | functions of libc |
 
 mod address;
 mod calls;
+mod calls_of_copies;
 mod calls_of_files;
 mod calls_of_sockets;
 mod datagram;
@@ -207,7 +208,7 @@ impl Net {
     }
 
     /// Returns the events for which a file is ready.
-    fn readiness(&self, file: usize) -> Events {
+    fn readiness(&mut self, file: usize) -> Events {
         let Some(entry) = &self.files[file] else { return 0 };
         match &entry.kind {
             Kind::Unbound(unbound) => unbound.readiness(),
@@ -221,10 +222,7 @@ impl Net {
                 let readable = if *count > 0 { IN } else { 0 };
                 readable | if *count < u64::MAX - 1 { OUT } else { 0 }
             }
-            Kind::Epoll(epoll) => {
-                let is_ready = |item| self.ready_events(epoll, item) != 0;
-                if epoll.ready.iter().any(is_ready) { IN } else { 0 }
-            }
+            Kind::Epoll(_) => self.readiness_of_epoll(file),
         }
     }
 

@@ -129,10 +129,12 @@
 //! that differs.
 //!
 //! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix, the next start runs
-//! the test first in a new process, which notes each run before it begins. If that process also ends, the seed of its
-//! last run fails with the command that repeats it, and the other tests of the first process continue. (The notes are
-//! in `target/sim/<package>/underway/`. Hermetic runners and replays write no notes.) In a test with plain threads,
-//! such an end fails the seed at once, like a hang: see `docs/native.md`.
+//! the test first in a new process, for at most ten seconds. The new process notes each run before it begins. If this
+//! process also ends, the seed of its last run fails with the command that repeats it, and the other tests of the first
+//! process continue. If there are notes already, only the noted runs are repeated, each in its own process. So a killed
+//! process does not make a seed fail. (The notes are in `target/sim/<package>/underway/`. Hermetic runners and replays
+//! write no notes.) In a test with plain threads, such an end fails the seed at once, like a hang: see
+//! `docs/native.md`.
 //!
 //! # Programs from a model
 //!
@@ -404,8 +406,8 @@ pub mod __private {
     /// Result files, for `cargo unpause merge`.
     pub mod results {
         pub use crate::engine::results::{
-            EndRecord, Failed, Ledger, MustFail, ResultsFile, ResultsHeader, SearchLines, Segment,
-            Subject, Tally, Unread, chain,
+            EndRecord, Failed, Ledger, MustFail, ResultsFile, ResultsHeader, SearchCommand,
+            SearchLines, Segment, Subject, Tally, Unread, chain,
         };
     }
 }

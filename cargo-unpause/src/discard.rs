@@ -86,28 +86,28 @@ fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
         None if project.packages.is_empty() || package.is_empty() => return None,
         None => return Some(format!("there is no package {package} any more")),
     };
-    let mut sources: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut sources: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (file, line, source) in places_of(loaded) {
         // Files of other packages and of the standard library are not checked.
         if Path::new(&file).is_absolute() || file.starts_with('<') {
             continue;
         }
-        let text = sources.entry(file.clone()).or_insert_with(|| read(&file, folder));
-        let Some(text) = text else {
+        let texts = sources.entry(file.clone()).or_insert_with(|| read(&file, folder));
+        if texts.is_empty() {
             // A path of another crate begins with that crate's folder, so it need not exist in this package.
             if source.is_some() {
                 return Some(format!("{file} is not there any more"));
             }
             continue;
-        };
-        let found =
-            usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
-        match (found, source) {
-            (None, _) => return Some(format!("{file} has no line {line} any more")),
-            (Some(found), Some(source)) if !found.trim().starts_with(source.trim_end()) => {
-                return Some(format!("{file}:{line} was changed"));
-            }
-            _ => {}
+        }
+        let at = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+        let mut found = texts.iter().filter_map(|text| text.lines().nth(at?)).peekable();
+        if found.peek().is_none() {
+            return Some(format!("{file} has no line {line} any more"));
+        }
+        let is_source = |source: &str, found: &str| found.trim().starts_with(source.trim_end());
+        if source.is_some_and(|source| !found.any(|found| is_source(&source, found))) {
+            return Some(format!("{file}:{line} was changed"));
         }
     }
     None
@@ -131,14 +131,21 @@ fn places_of(loaded: &Loaded) -> Vec<(String, u64, Option<String>)> {
     places.filter_map(place).collect()
 }
 
-/// Returns the text of a source file. The compiler names the file relative to the workspace root.
-fn read(file: &str, package: &Path) -> Option<String> {
-    let manifest = std::path::absolute(package.join("Cargo.toml")).ok()?;
-    let package = manifest.parent()?;
-    let root = package.ancestors().find(|folder| folder.join("Cargo.lock").exists());
-    let folders = root.into_iter().chain(package.ancestors());
-    let mut paths = folders.map(|folder| folder.join(file));
-    fs::read_to_string(paths.find(|path| path.is_file())?).ok()
+/// Returns the texts of the source files with this name. The compiler names a file relative to the workspace root, but
+/// places of plain threads are relative to their package. So a name may match several files, and only one of them is
+/// correct.
+fn read(file: &str, package: &Path) -> Vec<String> {
+    let manifest = package.join("Cargo.toml");
+    let manifest = std::path::absolute(&manifest).unwrap_or(manifest);
+    let folders: Vec<&Path> = manifest.ancestors().skip(1).collect();
+    let text = |folder: &&Path| fs::read_to_string(folder.join(file)).ok();
+    let root = folders.iter().position(|folder| folder.join("Cargo.lock").exists());
+    let (inside, outside) = folders.split_at(root.map_or(folders.len(), |root| root + 1));
+    let mut texts: Vec<String> = inside.iter().filter_map(text).collect();
+    if texts.is_empty() {
+        texts.extend(outside.iter().find_map(text));
+    }
+    texts
 }
 
 const HELP: &str = "\

@@ -179,10 +179,14 @@ impl Invocation {
             return Err("it does not call cargo".to_owned());
         }
         let arguments: Vec<String> = words.collect();
+        // An example with a `Runner` in its `main` reads its own arguments, which follow `--`.
+        let of_cargo = arguments.split(|word| word == "--").next().unwrap_or_default();
+        let is_of_example = of_cargo.iter().any(|word| word == "--example");
         let rest = match &arguments[..] {
             [first, rest @ ..] if first == "test" => rest,
             [first, second, rest @ ..] if first == "unpause" && second == "test" => rest,
-            _ => return Err("it runs no test".to_owned()),
+            [first, ..] if first == "run" && is_of_example => &of_cargo[1..],
+            _ => return Err("it runs neither a test nor an example".to_owned()),
         };
         let mut rest = rest.iter();
         while let Some(word) = rest.next() {
@@ -234,6 +238,15 @@ impl Invocation {
     }
 }
 
+/// Quotes a word for a POSIX shell, if it must be quoted.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Splits a command into words, some of which may be in single quotes. Returns `None` if a quote is
 /// not closed.
 fn words(text: &str) -> Option<Vec<String>> {
@@ -273,6 +286,21 @@ mod tests {
         assert_eq!(read.arguments, expected);
         assert_eq!(read.variables[1], ("SIM_CANCEL".to_owned(), "a *".to_owned()));
         assert!(Invocation::parse("cargo unpause test --any -p a --lib f -- --exact").is_ok());
+        let example = "SIM_REPLAY=sim2:0 cargo run --release -p a --example b -- 7 --x";
+        let mut example = Invocation::parse(example).unwrap();
+        example.add(["--features", "f"].map(str::to_owned));
+        assert_eq!(
+            example.text(),
+            "SIM_REPLAY=sim2:0 cargo run --release -p a --example b --features f -- 7 --x"
+        );
+    }
+
+    #[test]
+    fn a_quoted_word_is_read_back() {
+        for word in ["sim2:0,0.1x2", "a b", "it's", "", "re[-_]named"] {
+            assert_eq!(words(&quoted(word)), Some(vec![word.to_owned()]));
+        }
+        assert_eq!(quoted("a/b.c"), "a/b.c");
     }
 
     #[test]
@@ -280,7 +308,12 @@ mod tests {
         for (command, why) in [
             ("rm -rf x", "it does not call cargo"),
             ("LD_PRELOAD=x cargo test", "it does not call cargo"),
-            ("SIM_SEED=1 cargo run", "it runs no test"),
+            ("SIM_SEED=1 cargo run", "it runs neither a test nor an example"),
+            ("cargo run --bin a", "it runs neither a test nor an example"),
+            ("cargo run -- --example a", "it runs neither a test nor an example"),
+            ("cargo run --example", "--example has no value"),
+            ("cargo run -p --example a", "-p has no value"),
+            ("cargo run --config a=b --example a", "--config is no argument of such a command"),
             ("cargo test --config a=b", "--config is no argument of such a command"),
             ("cargo test -p --config", "-p has no value"),
             (

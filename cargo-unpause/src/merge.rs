@@ -39,9 +39,9 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     }
     let mut exits = BTreeSet::new();
     let parts = parts(&files(&paths)?, terminal, &mut exits);
-    let mut by_subject: BTreeMap<Subject, Vec<ResultsFile>> = BTreeMap::new();
+    let mut by_subject: BTreeMap<Subject, Vec<Part>> = BTreeMap::new();
     for part in parts {
-        by_subject.entry(part.header.subject.clone()).or_default().push(part);
+        by_subject.entry(part.results.header.subject.clone()).or_default().push(part);
     }
     let subjects: Vec<Subject> = by_subject.keys().cloned().collect();
     // An incomplete file has remaining seeds.
@@ -52,12 +52,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         programs |= several;
         let style = terminal.style();
         let shown = if MergedSearch::is_search(&subject) {
-            let folder = paths[0].display().to_string();
-            MergedSearch::of(&subject, parts, folder).map(|merged| {
+            MergedSearch::of(&subject, parts, &paths[0]).map(|merged| {
                 let text = if as_json { format!("{}\n", merged.json()) } else { merged.text() };
                 (merged.exit(), merged.has_left(), text)
             })
         } else {
+            let parts = parts.into_iter().map(|part| part.results).collect();
             Merged::of(&subject, parts).map(|merged| {
                 let json = || format!("{}\n", merged.json());
                 let text = if as_json { json() } else { merged.text(several, style) };
@@ -109,10 +109,11 @@ fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
         == Subject { binary: String::new(), ..other.clone() }
 }
 
-/// Returns `true` if two subjects differ only in the settings.
+/// Returns `true` if two subjects differ only in the settings. Each phase of a model has settings of its own.
 fn same_but_for_the_settings(one: &Subject, other: &Subject) -> bool {
-    Subject { settings: Vec::new(), ..one.clone() }
-        == Subject { settings: Vec::new(), ..other.clone() }
+    one.phase() == other.phase()
+        && Subject { settings: Vec::new(), ..one.clone() }
+            == Subject { settings: Vec::new(), ..other.clone() }
 }
 
 /// A candidate for a result file.
@@ -122,12 +123,14 @@ struct FileCandidate {
     named: bool,
 }
 
+/// A result file.
+struct Part {
+    path: PathBuf,
+    results: ResultsFile,
+}
+
 /// Reads the files. Prints a message for each file without results and adds its exit code to `exits`.
-fn parts(
-    files: &[FileCandidate],
-    terminal: &mut Terminal,
-    exits: &mut BTreeSet<u8>,
-) -> Vec<ResultsFile> {
+fn parts(files: &[FileCandidate], terminal: &mut Terminal, exits: &mut BTreeSet<u8>) -> Vec<Part> {
     let (mut parts, mut foreign) = (Vec::new(), 0);
     for FileCandidate { path, named } in files {
         let name = path.display();
@@ -143,15 +146,15 @@ fn parts(
             }
         };
         match ResultsFile::read(&bytes) {
-            Ok(part) => {
-                match part.damaged {
+            Ok(results) => {
+                match results.damaged {
                     0 => {}
                     1 => terminal
                         .error(&format!("note: {name}: 1 line is not whole and was left out")),
                     n => terminal
                         .error(&format!("note: {name}: {n} lines are not whole and were left out")),
                 }
-                parts.push(part);
+                parts.push(Part { path: path.clone(), results });
             }
             Err(Unread::Begun) => {
                 terminal.error(&format!(
@@ -259,3 +262,31 @@ exit codes:
   3  nothing failed, but not all seeds were run, or something is not known
 The worst counts: 2 before 1 before 3 before 0.
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::__private::results::MustFail;
+
+    #[test]
+    fn phases_of_a_model_are_no_results_under_several_settings() {
+        let subject = |settings: &[(&str, &str)]| {
+            let text = |text: &str| text.to_owned();
+            let settings = settings.iter().map(|(name, value)| (text(name), text(value)));
+            Subject {
+                test: text("demo::test"),
+                package: text("demo 1.0.0"),
+                target: text("lib"),
+                must_fail: MustFail::No,
+                settings: settings.collect(),
+                build: text("sim"),
+                binary: text("1"),
+                command: text("cargo unpause test"),
+            }
+        };
+        let search = subject(&[("strategy", "exhaustive")]);
+        let phase = subject(&[("memory", "c11"), ("phase", "3")]);
+        assert!(same_but_for_the_settings(&search, &subject(&[("strategy", "pct")])));
+        assert!(!same_but_for_the_settings(&search, &phase));
+    }
+}

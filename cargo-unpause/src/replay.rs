@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use lexopt::prelude::*;
 
 use crate::failures::Loaded;
-use crate::invocation::{Invocation, Tests, name_of};
+use crate::invocation::{Invocation, Tests, name_of, quoted};
 use crate::show::which;
 use crate::{Exit, Terminal, Usage};
 
@@ -82,7 +82,8 @@ pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
     let remark = loaded.remark.as_deref().map_or_else(String::new, |remark| format!(": {remark}"));
     let Some(report) = &loaded.report else {
         return Err(Usage(format!(
-            "the report of {called} has the command, and is not known{remark}"
+            "the report of {called} has the command, and is not known{remark}{}",
+            by_hand(loaded)
         )));
     };
     let replay = report.finding.as_ref().and_then(|finding| finding.replay.as_ref());
@@ -101,16 +102,35 @@ pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
     Ok(invocation)
 }
 
+/// Returns a sentence about the replay of a trace without its report.
+fn by_hand(loaded: &Loaded) -> String {
+    let Some(trace) = loaded.trace_file() else { return String::new() };
+    let trace = quoted(&std::path::absolute(&trace).unwrap_or(trace).display().to_string());
+    let test = loaded.test();
+    // The name of a test contains its crate, and the name of a `Runner` in a `main` does not.
+    let is_runner = |(runner, _): &(&str, &str)| !runner.contains("::");
+    let example = test.strip_suffix(')').and_then(|test| test.split_once(" (example "));
+    match example.filter(is_runner) {
+        Some((_, name)) => format!(
+            ". The example replays it with: SIM_REPLAY={trace} cargo run -p {} --example {}",
+            loaded.package(),
+            quoted(name)
+        ),
+        None => format!(". With SIM_REPLAY={trace} its test replays it: {test}"),
+    }
+}
+
 const HELP: &str = "\
-Replays a failure: runs its test with its trace, by the command in its report. The trace has the
-settings of the run. The exit code is the test's: a failure that comes again is 1.
+Replays a failure: runs its test or its example with its trace, by the command in its report. The trace
+has the settings of the run. The exit code is the test's: a failure that comes again is 1.
 
 usage: cargo unpause replay FILE [--features F] [--dry-run]
        cargo unpause replay --last …
        cargo unpause replay SEED@TEST [-p PACKAGE] [--lib | --test NAME] [--any | --plain-threads] …
 
 FILE is a report, or a trace with the report beside it. Only commands of screens are run: variables that
-begin with SIM_, and cargo with one test. SEED@TEST runs one seed of a test, by the whole path of the test.
+begin with SIM_, and cargo with one test or one example. SEED@TEST runs one seed of a test, by its
+whole path.
 
   --last         the newest failure in target/sim
   --features F   features of the package that the test needs

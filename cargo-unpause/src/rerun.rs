@@ -3,6 +3,7 @@
 pub(crate) mod steps;
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,7 +72,48 @@ fn end_group(process: u32) {
     let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
 }
 
-/// Runs the command, and reads the report of each test that it runs.
+/// A process that kills the group of a command if this program ends before the command does. Ctrl-C on a terminal does
+/// not reach another group, so the tests would continue.
+struct Guard(Option<Child>);
+
+impl Guard {
+    /// Reads the group, waits for the end of its input, which this program keeps open, and kills the group.
+    const SCRIPT: &str = "read -r group && { read -r _; kill -s KILL -- \"-$group\"; }";
+
+    /// Starts a guard without a group. Without a shell there is no guard.
+    fn start() -> Guard {
+        // Only Unix has groups.
+        if !cfg!(unix) {
+            return Guard(None);
+        }
+        let mut command = Command::new("sh");
+        command.args(["-c", Guard::SCRIPT]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C must not end the guard before it has killed the group.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Guard(command.spawn().ok())
+    }
+
+    /// Sets the group to the group of this process.
+    fn watch(&mut self, process: u32) {
+        let input = self.0.as_mut().and_then(|guard| guard.stdin.as_mut());
+        // If the guard is gone, the command is not watched.
+        let _ = input.map(|input| writeln!(input, "{process}"));
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let Some(guard) = &mut self.0 else { return };
+        // `wait` closes the input, so the guard must end before.
+        let _ = guard.kill();
+        let _ = guard.wait();
+    }
+}
+
+/// Runs the command, and reads the report of each test that it runs. If this program ends before the command, the
+/// command is killed.
 ///
 /// # Errors
 /// If it cannot be started, or if it was stopped.
@@ -90,8 +132,11 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(cannot)?).stderr(file);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut guard = Guard::start();
     let mut started = stop.start(&mut command)?;
+    guard.watch(started.id());
     let status = started.wait();
+    drop(guard);
     stop.ended();
     let status = status.map_err(|error| Usage(format!("the command was lost: {error}")))?;
     if stop.is_stopped() {

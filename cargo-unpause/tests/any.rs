@@ -249,6 +249,13 @@ fn models_of_loom_are_searched() {
     let (exit, output, errors) =
         run(&in_native_tests("loom"), &one, &[("SIM_REPLAY", replay.trim_matches('\''))]);
     assert!(exit == 1 && output.contains("an increment is lost"), "{output}{errors}");
+
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loom-results");
+    let _ = std::fs::remove_dir_all(&results);
+    let variables = [("SIM_RESULTS", results.to_str().unwrap()), ("SIM_MUST_PROVE", "1")];
+    let one = ["increments_are_counted", "--", "--exact"];
+    let (exit, output, errors) = run(&in_native_tests("loom"), &one, &variables);
+    assert!(exit == 0 && errors.contains("1000 runs with c11 passed"), "{output}{errors}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 fn cargo_unpause(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"));
@@ -153,4 +155,38 @@ fn a_setting_that_cannot_be_used_is_told_before_anything_is_built() {
             assert!(said.starts_with(&expected) && said.lines().count() == 1, "{said}");
         }
     }
+}
+
+/// Like Ctrl-C, a kill ends only the command: the test has a process group of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_test_ends_with_the_command_that_started_it() {
+    let folder = folder("ended");
+    let (cargo, mark) = (folder.join("cargo"), folder.join("mark"));
+    // The test of this Cargo does not end.
+    std::fs::write(&cargo, "#!/bin/sh\necho $$ > \"$UNPAUSE_MARK\"\nexec sleep 60\n").unwrap();
+    assert!(Command::new("chmod").arg("+x").arg(&cargo).status().unwrap().success());
+    let mut command = cargo_unpause(&["play", "tests::transfers"]);
+    command.env("CARGO", &cargo).env("UNPAUSE_MARK", &mark);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut started = command.spawn().unwrap();
+    let waited = |what: &str, is_over: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is_over() {
+            assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let number = || std::fs::read_to_string(&mark).unwrap_or_default();
+    waited("the test does not start", &|| number().ends_with('\n'));
+    let process = Path::new("/proc").join(number().trim());
+    assert!(process.exists(), "the test has ended by itself");
+    started.kill().unwrap();
+    started.wait().unwrap();
+    // A process without a parent that waits for it remains as a zombie.
+    let has_ended = || {
+        let stat = std::fs::read_to_string(process.join("stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    };
+    waited("the test continues", &has_ended);
 }

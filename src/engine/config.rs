@@ -93,6 +93,8 @@ pub(crate) struct TestKind {
     pub(crate) native: bool,
     /// True if a run that reaches the step limit is reported unchanged: neither repeated nor shrunk.
     pub(crate) long_is_undecided: bool,
+    /// The number of the phase, from 2 on, if the test is a further phase of a model.
+    pub(crate) phase: Option<u32>,
 }
 
 impl TestKind {
@@ -101,6 +103,7 @@ impl TestKind {
             own_strategy: over.own_strategy.or(self.own_strategy),
             native: over.native || self.native,
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
+            phase: over.phase.or(self.phase),
         }
     }
 }
@@ -375,6 +378,11 @@ impl Config {
     /// Returns `true` if the test has plain threads.
     pub(crate) fn is_native(&self) -> bool {
         self.source.kind.native
+    }
+
+    /// Returns the number of the phase, if the test is a further phase of a model. Its results have their own file.
+    pub(crate) fn phase(&self) -> Option<u32> {
+        self.source.kind.phase
     }
 
     /// Prepares plain threads for the runs of this test, if it has any.

@@ -7,6 +7,8 @@
 //! appended, and readers ignore incomplete lines. Therefore a file can be resumed after a killed process or a full
 //! disk. Several processes may write to one file. Each process continues from a position in the file, and readers
 //! select lines that form a contiguous sequence ([`chain`]).
+//!
+//! Each further phase of a model has its own file, `<k>-of-<n>-phase-<number>.jsonl`.
 
 use unpause_ordered::{Map, Set};
 mod binary;
@@ -31,8 +33,9 @@ pub(crate) use self::helped::HelpedLine;
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::json::{Json, list, quoted};
 pub use self::must_fail::MustFail;
+use self::part::PHASE;
 pub use self::part::{
-    EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
+    EndRecord, Failed, ResultsFile, ResultsHeader, SearchCommand, Segment, Subject, Unread, chain,
 };
 #[cfg(test)]
 #[allow(unused_imports, reason = "the real build has no searches")]
@@ -333,7 +336,8 @@ fn sum(mut one: Tally, other: Tally) -> Tally {
 fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     let folder = persistence::where_user_is(folder, site);
     let test = persistence::folder_name(&site.key());
-    let shard = format!("{}-of-{}.jsonl", config.shard.number, config.shard.of);
+    let phase = config.phase().map_or(String::new(), |phase| format!("-phase-{phase}"));
+    let shard = format!("{}-of-{}{phase}.jsonl", config.shard.number, config.shard.of);
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
@@ -411,9 +415,16 @@ pub(crate) fn subject(config: &Config, site: &Site) -> Result<Subject, String> {
 /// Creates the first line for these settings. A file with a different first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsHeader, String> {
     // A search does not use seeds.
-    let (first, count) = if config.strategy.is_search() { (0, 0) } else { config.seeds() };
-    let subject = Subject { must_fail: must_fail.clone(), ..subject(config, site)? };
-    Ok(ResultsHeader { subject, first, count, shard: config.shard.number, of: config.shard.of })
+    let is_search = config.strategy.is_search();
+    let (first, count) = if is_search { (0, 0) } else { config.seeds() };
+    let mut subject = Subject { must_fail: must_fail.clone(), ..subject(config, site)? };
+    // The results of two phases are not added up, although both phases may have the same settings.
+    subject.settings.extend(config.phase().map(|phase| (PHASE.to_owned(), phase.to_string())));
+    // With `SIM_SEEDS`, a model has only its first phase, so the command would not continue a further phase.
+    let search = (is_search && !site.hermetic && config.phase().is_none())
+        .then(|| SearchCommand { command: site.search_command(), runs: config.runs });
+    let (shard, of) = (config.shard.number, config.shard.of);
+    Ok(ResultsHeader { subject, first, count, shard, of, search })
 }
 
 /// Converts the failure of a report to a line. Conditions that held in too few runs are not written: they are judged

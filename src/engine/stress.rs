@@ -29,6 +29,7 @@ use crate::run::panics;
 use crate::run::statistics::Statistics;
 use crate::run::threads::ThreadFacts;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
+use crate::seam::budget;
 
 /// The time limit for remaining tasks to end after the body.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -159,7 +160,10 @@ fn once(
     patience: Duration,
 ) -> StressEnd {
     let mut ended = None;
-    body.begin(&mut |future| ended = Some(run_future(watched, at, show, future, patience)));
+    let mut run = |future: TestFuture<'_>| {
+        ended = Some(run_future(watched, at, show, future, patience));
+    };
+    budget::without_tokio(|| body.begin(&mut run));
     ended.expect("a body begins once")
 }
 

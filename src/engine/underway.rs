@@ -5,12 +5,13 @@
 //! only a mark, which is a file, while it runs. If the process of a mark no longer exists, the process ended before the
 //! test did. Only then, each run is noted in the mark before it begins, and the next start names the run.
 //!
-//! A test with such a mark is first executed in a new process (`simulate/ends.rs`). If that process ends, too, its mark
-//! names the run, which is then reported as a failure of its seed. The mark remains, so that the next start does the
-//! same.
+//! The runs that such a mark names are first executed alone, each in a new process (`simulate/ends.rs`). If the mark
+//! names no run, the whole test is executed there for a limited time. If the new process ends, too, its mark names the
+//! run, which is then reported as a failure of its seed. The mark remains, so that the next start does the same.
 //!
-//! A process that is killed from outside leaves its marks, too. Hermetic runners and replays create no marks. Neither
-//! do real threads, because their seeds do not determine a run.
+//! A process that is killed from outside leaves its marks, too. Its runs end normally when they are executed alone, so
+//! none of them is reported. Hermetic runners and replays create no marks. Neither do real threads, because their seeds
+//! do not determine a run.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -54,11 +55,26 @@ pub(crate) enum Note {
     From(Seed),
 }
 
+/// The mark that a dead process left of a test.
+pub(crate) struct LeftMark {
+    path: PathBuf,
+    text: String,
+    /// The runs of that process, if it noted them.
+    pub(crate) notes: Vec<Note>,
+}
+
 impl Mark {
-    /// Returns the notes that a dead process left in its mark of a test; `None` if there is no such mark.
-    pub(crate) fn left(config: &Config, site: &Site) -> Option<Vec<Note>> {
+    /// Returns the mark that a dead process left of a test; `None` if there is no such mark.
+    pub(crate) fn left(config: &Config, site: &Site) -> Option<LeftMark> {
         let path = Mark::path(config, site)?;
-        left_in(&fs::read_to_string(path).ok()?)
+        // A dead process may have had the number of this process. So the number does not show that the mark belongs to
+        // another runner of this process.
+        if marks().contains(&path) {
+            return None;
+        }
+        let text = fs::read_to_string(&path).ok()?;
+        let notes = left_in(&text)?;
+        Some(LeftMark { path, text, notes })
     }
 
     /// Returns the path of the mark of a test; `None` if the test has no mark.
@@ -71,18 +87,12 @@ impl Mark {
         Some(persistence::package_folder(site).join("underway").join(name))
     }
 
-    /// Marks a test, unless another process or runner executes it or the mark cannot be written. Prints what an earlier
-    /// process left in its mark, if anything.
+    /// Marks a test, unless another process or runner executes it or the mark cannot be written. If a dead process left
+    /// a mark, the runs of this process are noted.
     pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
         let path = Mark::path(config, site)?;
         fs::create_dir_all(path.parent()?).ok()?;
-        let (mark, left) = Mark::of(path)?;
-        if let Some(left) = left {
-            // This is not `eprint!`, because a test harness captures that, and the process may end like the previous
-            // one.
-            let _ = std::io::stderr().lock().write_all(tell(&left, site).as_bytes());
-        }
-        Some(mark)
+        Some(Mark::of(path)?.0)
     }
 
     /// Creates the mark in this file. Also returns the notes that a dead process left in it.
@@ -216,40 +226,56 @@ fn is_alive(process: u32) -> bool {
     process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Returns the message about a dead process that left these notes.
-fn tell(left: &[Note], site: &Site) -> String {
-    let test = &site.test;
-    let ended = "A stack overflow, abort() or a failed allocation ends a process like that; so does a \
-                 kill from outside.";
-    let Some(first) = left.first() else {
-        return format!(
-            "note: the last process that ran {test} ended before the test did. {ended} From now on \
-             each run is noted before it begins: if it happens again, the next start names that run.\n"
-        );
-    };
-    let mut text = format!("note: the last process that ran {test} ended within ");
-    text += &match (first, left.len()) {
-        (Note::Seed(seed), 1) => format!("seed {seed}"),
-        (Note::Rehearsal(n), 1) => format!("rehearsal {n} of the strategy"),
-        (Note::From(seed), 1) => {
-            format!("a run derived from seed {seed}, while that was replayed or shrunk")
+impl LeftMark {
+    /// Writes the mark again, as the dead process left it.
+    pub(crate) fn restore(&self) {
+        // If the mark cannot be written, runs are not noted.
+        let _ = fs::write(&self.path, &self.text);
+    }
+
+    /// Writes a note about the end of the dead process, followed by `then`.
+    pub(crate) fn tell(&self, site: &Site, then: &str) {
+        let within = match (self.notes.first(), self.notes.len()) {
+            (None, _) => "before the test did".to_owned(),
+            (Some(Note::Seed(seed)), 1) => format!("within seed {seed}"),
+            (Some(Note::Rehearsal(n)), 1) => format!("within rehearsal {n} of the strategy"),
+            (Some(Note::From(seed)), 1) => {
+                format!("within a run derived from seed {seed}, while that was replayed or shrunk")
+            }
+            (_, several) => format!("within one of {several} concurrent runs"),
+        };
+        write_note(&format!(
+            "the last process that ran {} ended {within}. A stack overflow, abort() or a failed allocation ends a \
+             process like that; so does a kill from outside. {then}",
+            site.test
+        ));
+    }
+
+    /// Returns the advice if the reason for the end is not known.
+    pub(crate) fn advice(&self, site: &Site) -> String {
+        if self.notes.is_empty() {
+            return "From now on each run is noted before it begins: if it happens again, the next start names that run."
+                .to_owned();
         }
-        (_, several) => format!("one of {several} concurrent runs"),
-    };
-    text += &format!(". {ended} To run it again:\n");
-    for note in left {
-        let command = match note {
+        let command = |note: &Note| match note {
             Note::Seed(seed) | Note::From(seed) => site.seed_command(seed.0),
             Note::Rehearsal(_) => site.search_command(),
         };
-        text += &format!("  {command}\n");
+        let commands = self.notes.iter().map(|note| format!("\n  {}", command(note)));
+        format!("To run it again:{}", commands.collect::<String>())
     }
-    text
+}
+
+/// Writes a note to standard error.
+pub(crate) fn write_note(text: &str) {
+    // This is not `eprint!`, because a test harness captures that, and the process may end like the previous one.
+    let _ = std::io::stderr().lock().write_all(format!("note: {text}\n").as_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::config::Settings;
 
     fn path(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("sim-underway-{}", std::process::id()));
@@ -295,6 +321,30 @@ mod tests {
         // A container may give its only process the same number each time.
         leave(&path, std::process::id(), &["seed 1"]);
         assert_eq!(Mark::of(path.clone()).unwrap().1, Some(vec![Note::Seed(Seed(1))]));
+    }
+
+    #[test]
+    fn a_mark_of_this_process_is_not_left() {
+        let site = Site::of_program(std::panic::Location::caller());
+        let site = Site { test: "underway::a_mark_of_this_process".to_owned(), ..site };
+        let config = Settings::default().resolve().expect("the defaults are valid");
+        let mark = Mark::begin(&config, &site).expect("no other process has this mark");
+        assert!(Mark::left(&config, &site).is_none());
+        leave(&mark.path, u32::MAX, &["seed 1"]);
+        assert!(Mark::left(&config, &site).is_none());
+        drop(mark);
+    }
+
+    #[test]
+    fn a_mark_can_be_restored() {
+        let path = path("restored");
+        leave(&path, u32::MAX, &["seed 1"]);
+        let text = fs::read_to_string(&path).unwrap();
+        let left = LeftMark { path: path.clone(), text: text.clone(), notes: Vec::new() };
+        fs::remove_file(&path).unwrap();
+        left.restore();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -56,6 +56,30 @@ pub(crate) fn refill() {
     LEFT.set(FULL);
 }
 
+/// Calls `act` without the budget of the current task of tokio, if any.
+///
+/// A runner may be called in a task of tokio, and the objects of tokio in its runs would then spend the budget of that
+/// task. After 128 operations they would wait until the task yields, which happens only after the call.
+#[cfg(feature = "tokio")]
+pub(crate) fn without_tokio<R>(act: impl FnOnce() -> R) -> R {
+    let mut act = Some(act);
+    let call = std::future::poll_fn(|_| match act.take() {
+        Some(act) => Poll::Ready(act()),
+        None => Poll::Pending,
+    });
+    let mut call = std::pin::pin!(::tokio::task::coop::unconstrained(call));
+    match call.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => unreachable!("the call is polled once"),
+    }
+}
+
+/// Calls `act`. Without tokio there is no budget of its tasks.
+#[cfg(not(feature = "tokio"))]
+pub(crate) fn without_tokio<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,23 +1,32 @@
 //! The verdict on a search that several processes ran in shares.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use sim::__private::results::{Failed, Ledger, ResultsFile, SearchLines, Subject, Tally};
+use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
 use sim::check::picture::screen::plural;
 use sim::report::ORDERS_UNTRIED;
+use sim::run::clock::ClockMode;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
 
+use super::Part;
 use super::shown::grouped;
 use crate::Exit;
+use crate::invocation::quoted;
 
 /// A search, as described by its files.
 pub(super) struct MergedSearch<'a> {
     subject: &'a Subject,
-    /// The folder that contains the files, for commands.
-    folder: String,
+    /// The command that continues the search, if its files contain it.
+    command: Option<SearchCommand>,
+    /// The folders that contain the results of the shares, for this command.
+    folders: BTreeMap<u64, PathBuf>,
+    /// The folder for a share if no file is where its test writes it.
+    folder: &'a Path,
     /// The number of shares.
     of: u64,
     /// The shares with a file, by number from 1.
@@ -25,6 +34,8 @@ pub(super) struct MergedSearch<'a> {
     failures: Vec<Failed>,
     /// The reasons why the search is not a proof although it is complete, one sentence each.
     unproved: Vec<String>,
+    /// The bound on early time moves, if the search left out runs beyond it.
+    early_moves: Option<u32>,
 }
 
 /// The maximum number of unfinished shares that are listed.
@@ -61,11 +72,11 @@ impl<'a> MergedSearch<'a> {
     /// If the numbers of shares differ, or a line of a file does not belong to a search.
     pub(super) fn of(
         subject: &'a Subject,
-        parts: Vec<ResultsFile>,
-        folder: String,
+        parts: Vec<Part>,
+        folder: &'a Path,
     ) -> Result<MergedSearch<'a>, String> {
         let test = &subject.test;
-        let mut counts: Vec<u64> = parts.iter().map(|part| part.header.of).collect();
+        let mut counts: Vec<u64> = parts.iter().map(|part| part.results.header.of).collect();
         counts.sort_unstable();
         counts.dedup();
         let [of] = counts[..] else {
@@ -74,12 +85,17 @@ impl<'a> MergedSearch<'a> {
                  files of one number"
             ));
         };
-        let mut failures = Vec::new();
+        let (mut failures, mut command, mut folders) = (Vec::new(), None, BTreeMap::new());
         let mut lines: BTreeMap<u64, SearchLines> = BTreeMap::new();
         for part in parts {
-            failures.extend(part.failures);
-            let own = lines.entry(part.header.shard).or_default();
-            own.join(part.search).map_err(|why| format!("{test}: {why}"))?;
+            let folder = folder_of_results(&part);
+            let results = part.results;
+            let share = results.header.shard;
+            failures.extend(results.failures);
+            command = command.or(results.header.search);
+            folders.extend(folder.map(|folder| (share, folder)));
+            let own = lines.entry(share).or_default();
+            own.join(results.search).map_err(|why| format!("{test}: {why}"))?;
         }
         let bound = bound(subject);
         let mut shares = BTreeMap::new();
@@ -89,8 +105,17 @@ impl<'a> MergedSearch<'a> {
             shares.insert(number, ledger);
         }
         failures.dedup_by_key(|failure| (failure.kind.clone(), failure.place.clone()));
-        let unproved = Vec::new();
-        let mut merged = MergedSearch { subject, folder, of, shares, failures, unproved };
+        let mut merged = MergedSearch {
+            subject,
+            command,
+            folders,
+            folder,
+            of,
+            shares,
+            failures,
+            unproved: Vec::new(),
+            early_moves: None,
+        };
         merged.judge();
         Ok(merged)
     }
@@ -99,6 +124,15 @@ impl<'a> MergedSearch<'a> {
     fn is_weak(&self) -> bool {
         let is_it = |(name, value): &(String, String)| name == "memory" && value == "c11";
         self.subject.settings.iter().any(is_it)
+    }
+
+    /// Returns the maximum number of early time moves in a run, if the setting `clock` bounds it.
+    fn early_moves_max(&self) -> Option<u32> {
+        let (_, clock) = self.subject.settings.iter().find(|(name, _)| name == "clock")?;
+        match ClockMode::parse(clock)? {
+            ClockMode::Late(moves) => Some(moves),
+            ClockMode::Last | ClockMode::Any => None,
+        }
     }
 
     /// Returns `true` if all shares are complete.
@@ -165,6 +199,15 @@ impl<'a> MergedSearch<'a> {
         if ledgers.iter().any(|ledger| ledger.progress().blind) {
             say.push("waits ended by time limits that are not explored".to_owned());
         }
+        let mut early_moves = None;
+        if ledgers.iter().any(|ledger| ledger.leaves_out_early_moves()) {
+            // The user requested this bound, like the bound of `preemptions`.
+            early_moves = self.early_moves_max();
+            if early_moves.is_none() {
+                say.push(format!("not tried: {}", ClockMode::BEYOND));
+            }
+        }
+        self.early_moves = early_moves;
         self.unproved = say;
     }
 
@@ -194,12 +237,18 @@ impl<'a> MergedSearch<'a> {
         self.failures.is_empty() && !self.is_through()
     }
 
-    /// Returns the bound of the search as text, if the search left out runs beyond the bound.
+    /// Returns the bounds of the search as text, if the search left out runs beyond them.
     fn bound(&self) -> Option<String> {
+        let at_most = |most: u32, what: &str| format!("at most {}", plural(most, what));
         // A share that left out no runs counts as unbounded.
         let bounds = self.shares.values().filter_map(|ledger| ledger.progress().within);
-        let SearchBound { what, through } = bounds.min_by_key(|bound| bound.through)?;
-        Some(format!("at most {}", plural(through.unwrap_or_default(), what)))
+        let own = bounds.min_by_key(|bound| bound.through).map(|bound| {
+            let SearchBound { what, through } = bound;
+            at_most(through.unwrap_or_default(), what)
+        });
+        let early = self.early_moves.map(|moves| at_most(moves, "early time move"));
+        let bounds: Vec<String> = own.into_iter().chain(early).collect();
+        (!bounds.is_empty()).then(|| bounds.join(" and "))
     }
 
     /// Returns the assumption of a proof, if any.
@@ -219,22 +268,19 @@ impl<'a> MergedSearch<'a> {
         progress.fold((0, 0), |(runs, blocked), own| (runs + own.runs, blocked + own.blocked))
     }
 
-    /// Returns the command that continues a share.
-    fn command(&self, number: u64) -> String {
-        let Subject { test, package, target, command, .. } = self.subject;
-        let package = package.split(' ').next().unwrap_or_default();
-        let name = test.split_once("::").map_or(&**test, |(_, name)| name);
-        let target = match target.split_once(' ') {
-            Some((kind, name)) => format!("--{kind} {name}"),
-            None => format!("--{target}"),
-        };
+    /// Returns the command that continues a share; `None` if the files do not contain it.
+    fn command(&self, number: u64) -> Option<String> {
+        let SearchCommand { command, runs } = self.command.as_ref()?;
+        let folder = self.folders.get(&number).or_else(|| self.folders.values().next());
+        let folder = folder.map_or(self.folder, PathBuf::as_path).display().to_string();
         let of = self.of;
         let shard = if of > 1 { format!("SIM_SHARD={number}/{of} ") } else { String::new() };
-        format!(
-            "SIM_STRATEGY={} {shard}SIM_RESULTS={} {command} -p {package} {target} -- --exact {name}",
-            self.subject.strategy(),
-            self.folder
-        )
+        // A limit that the share has reached would stop it again at once.
+        let (mut runs, made) = ((*runs).max(1), self.shares.get(&number).map_or(0, Ledger::made));
+        while runs <= made && runs < u64::MAX {
+            runs = runs.saturating_mul(10);
+        }
+        Some(format!("{shard}SIM_RESULTS={} SIM_SEEDS={runs} {command}", quoted(&folder)))
     }
 
     pub(super) fn text(&self) -> String {
@@ -268,12 +314,14 @@ impl<'a> MergedSearch<'a> {
             let name =
                 if shares == 1 { String::new() } else { format!("share {number} of {shares}: ") };
             let _ = writeln!(out, "  left     {name}{}", progress(self.shares.get(number)));
-            let _ = writeln!(out, "           {}", self.command(*number));
+            if let Some(command) = self.command(*number) {
+                let _ = writeln!(out, "           {command}");
+            }
         }
         if let Some(more) = count.checked_sub(left.len() as u64).filter(|more| *more > 0) {
             let _ = writeln!(out, "  left     and {}", plural(more, "share"));
         }
-        if let (true, None, Some(assumption)) = (self.is_proof(), self.bound(), self.assumption()) {
+        if let (true, Some(assumption)) = (self.is_proof(), self.assumption()) {
             let _ = writeln!(out, "  assumes  that {assumption}");
         }
         for why in &self.unproved {
@@ -300,6 +348,25 @@ impl<'a> MergedSearch<'a> {
             "unproved": self.unproved,
         })
     }
+}
+
+/// Returns the folder of results that contains a file; `None` if the file is not where its test writes it.
+fn folder_of_results(part: &Part) -> Option<PathBuf> {
+    let header = &part.results.header;
+    let path = std::path::absolute(&part.path).ok()?;
+    let package = path.parent()?.parent()?;
+    let name = format!("{}-of-{}.jsonl", header.shard, header.of);
+    let package_name = header.subject.package.split(' ').next()?;
+    let is_own = path.file_name() == Some(OsStr::new(&name))
+        && package.file_name() == Some(OsStr::new(package_name));
+    let folder = package.parent().filter(|_| is_own)?;
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| folder.strip_prefix(here).ok());
+    Some(match below {
+        Some(below) if below == Path::new("") => PathBuf::from("."),
+        Some(below) => below.to_owned(),
+        None => folder.to_owned(),
+    })
 }
 
 /// Returns the bound of a search, as in its search tree.

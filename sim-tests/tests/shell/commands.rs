@@ -218,12 +218,65 @@ fn replay_runs_the_command_of_the_report_with_the_trace() {
     refused(&package, &["replay", "17@"], &["the test is \"\", which is no name"]);
     refused(&package, &["replay", "--last", "-p", "demo"], &["are for SEED@TEST"]);
     refused(&package, &["replay", "x@y"], &["there is no file x@y"]);
-    // A report from elsewhere runs nothing else.
+    // An example, which has its own arguments.
     let report = fs::read_to_string(package.join(REPORT)).unwrap();
+    let example = "run -p demo --example queue";
+    let of_example = report.replace(arguments, &format!("{example} -- 7 --fast"));
+    assert_ne!(of_example, report);
+    fs::write(package.join(REPORT), of_example).unwrap();
+    let (code, _, errors) =
+        command(&package, &["replay", REPORT, "--dry-run", "--features", "extra"]);
+    let expected =
+        format!("running: SIM_REPLAY={trace} cargo {example} --features extra -- 7 --fast\n");
+    assert_eq!((code, errors), (0, expected));
+    // A report from elsewhere runs nothing else.
     fs::write(package.join(REPORT), report.replace(" cargo test ", " sh -c ")).unwrap();
     refused(&package, &["replay", REPORT], &["is not run, because it does not call cargo"]);
     fs::remove_file(package.join(REPORT)).unwrap();
-    refused(&package, &["replay", TRACE], &["the report of", "has the command, and is not known"]);
+    let by_hand = format!("With SIM_REPLAY={trace} its test replays it: demo::in_a_package (");
+    let parts = ["the report of", "has the command, and is not known", &by_hand];
+    refused(&package, &["replay", TRACE], &parts);
+    // The trace of an example, as it is kept: without its report.
+    let lines = fs::read_to_string(package.join(TRACE)).unwrap();
+    let lines = lines.lines().filter(|line| !line.starts_with("checksum "));
+    let of_example = |line: &str| match line.starts_with("test ") {
+        true => "test \"queue_12 (example queue)\"\n".to_owned(),
+        false => format!("{line}\n"),
+    };
+    fs::write(package.join("kept.simtrace"), lines.map(of_example).collect::<String>()).unwrap();
+    let kept = package.join("kept.simtrace").display().to_string();
+    let by_hand = format!("SIM_REPLAY={kept} cargo run -p demo --example queue");
+    refused(&package, &["replay", "kept.simtrace"], &["has the command", &by_hand]);
+}
+
+/// A kept trace of plain threads, in a member of a workspace whose root is a package, too.
+#[cfg_attr(feature = "sim", test)]
+fn a_place_in_the_package_is_not_looked_up_in_the_root_alone() {
+    let (member, _) = package("root/demo");
+    let root = member.parent().unwrap();
+    let manifest = |name: &str| format!("[package]\nname = {name:?}\nedition = \"2024\"\n");
+    let members = "\n[workspace]\nmembers = [\"demo\"]\n";
+    fs::write(root.join("Cargo.toml"), manifest("root") + members).unwrap();
+    fs::write(member.join("Cargo.toml"), manifest("demo")).unwrap();
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::write(root.join("src/lib.rs"), "\n").unwrap();
+    fs::write(root.join("Cargo.lock"), "version = 4\n").unwrap();
+    let source = include_str!("fixture.rs");
+    fs::write(member.join("src/lib.rs"), source).unwrap();
+    // Places of plain threads are relative to their package.
+    let trace = fs::read_to_string(member.join(TRACE)).unwrap();
+    let trace = trace.replace("sim-tests/tests/shell/fixture.rs:", "src/lib.rs:");
+    let (trace, _) = trace.split_once("checksum ").unwrap();
+    assert!(trace.contains(" src/lib.rs:"), "{trace}");
+    let kept = "demo/sim-regressions/demo.in_a_package/kept.simtrace";
+    fs::create_dir_all(root.join(kept).parent().unwrap()).unwrap();
+    fs::write(root.join(kept), trace).unwrap();
+    let stale = || command(root, &["drop", "--stale", "--dry-run"]);
+    assert_eq!(stale(), (0, String::new(), "nothing is stale\n".to_owned()));
+    fs::write(member.join("src/lib.rs"), "\n").unwrap();
+    let (_, output, errors) = stale();
+    let expected = format!("would drop {kept}: src/lib.rs has no line ");
+    assert!(output.starts_with(&expected), "{output}{errors}");
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -161,8 +161,39 @@ fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_ne
     runs().env("SIM_SEEDS", format!("0..{seed}")).passes();
     // Then there is no mark, and the process of the test ends again.
     assert_eq!(runs().run().code, None);
+    fixed();
     assert_eq!(fixed(), "");
     // A failure that is reported is no such end.
     runs().env("UNPAUSE_VARIANT", "exits").run();
     assert_eq!(fixed(), "");
+}
+
+/// A process that was killed leaves the same mark as a process that a run has ended.
+#[cfg(unix)]
+#[cfg_attr(feature = "sim", test)]
+fn a_seed_that_does_not_end_its_process_again_is_not_blamed() {
+    let runs = || captured("aborts_too").env("SIM_JOBS", "1");
+    let fixed = || runs().env("UNPAUSE_VARIANT", "fixed");
+    let last = "note: the last process that ran shell::fixture::aborts_too ended ";
+    let again = "aborts_too: the process did not end again, so no seed is reported\n";
+    fixed().passes();
+    // The run is not known.
+    assert_eq!(runs().run().code, None);
+    let whole = fixed().passes();
+    whole.says(&[last, "before the test did. ", ", for at most 10 s, because ", again]);
+    assert_eq!(fixed().passes().stderr, "");
+    // The new process notes it.
+    assert_eq!(runs().run().code, None);
+    runs().fails();
+    let alone = fixed().passes();
+    alone.says(&[last, "within seed ", "First, it is run alone, in a new process.\n", again]);
+    assert_eq!(fixed().passes().stderr, "");
+    // The new process is killed, and its notes do not count.
+    assert_eq!(runs().run().code, None);
+    let long = fixed().env("SIM_SEEDS", "1000000000").env("SIM_TIME", "300ms");
+    let long = long.env("SIM_HANG", "100ms").passes();
+    long.says(&[last, "before the test did. ", ", for at most 0.1 s, because "]);
+    long.says(&["the new process did not show the reason. From now on each run is noted"]);
+    long.says_not("within seed ");
+    assert_eq!(fixed().passes().stderr, "");
 }

@@ -26,7 +26,7 @@ cd "$UNPAUSE_CARGO_FOLDER" && exec "$UNPAUSE_CARGO_PROGRAM" "$filter" "$@" --noc
 "#;
 
 /// Runs a printed command in a folder, with the real Cargo or with the one above.
-fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
+pub(crate) fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     let mut sh = Command::new("sh");
     child::clean(&mut sh);
     sh.args(["-c", command]).current_dir(folder).env("PWD", folder);

@@ -205,9 +205,19 @@ async fn panics_twice() {
     Cell::new(0).set(1).await;
 }
 
-/// Ends the process under a seed, without a word.
 #[sim::test(seeds = 500)]
 async fn aborts() {
+    ends_its_process();
+}
+
+/// The same, for another test of its marks.
+#[sim::test(seeds = 500)]
+async fn aborts_too() {
+    ends_its_process();
+}
+
+/// Ends the process under a seed, without a word.
+fn ends_its_process() {
     if !off() && !variant("fixed") {
         let value = sim::rand::below(100);
         assert!(!variant("exits") || value != 17, "a failure that can be shrunk");

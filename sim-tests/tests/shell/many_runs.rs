@@ -72,3 +72,20 @@ async fn shares_unseen() {
         task.await.unwrap();
     }
 }
+
+/// Waits three times with a time limit. An early move of the time ends such a wait.
+#[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
+async fn waits_with_time_limits() {
+    if off() {
+        return;
+    }
+    for _ in 0..3 {
+        let answer = async {
+            sim::task::yield_now().await;
+            sim::task::yield_now().await;
+        };
+        // Both outcomes are right.
+        let _ = sim::time::timeout(sim::time::Duration::from_secs(1), answer).await;
+    }
+}

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use sim::strategy::SEARCHES;
 
-use crate::child::{Child, Ended, child};
+use crate::child::{Child, Ended, child, root};
+use crate::failures::{fake_cargo, shell};
 use crate::shards::{files, folder, merge};
 
 /// Will search the fixture's test `name`, with its results in this folder.
@@ -85,6 +86,90 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     // Lines that are cut off have a note.
     let first = |said: &str| said.lines().next().map(str::to_owned);
     assert_eq!(first(&merge(&["--json"], &whole).1), first(&said));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn the_printed_command_continues_the_search() {
+    let (results, cargo) = (folder("search continued"), fake_cargo("search continued"));
+    let begun = search("takes_many_runs", &results).env("SIM_STEPS", "5000");
+    begun.env("SIM_SEEDS", "40").passes().says(&["the search is not through"]);
+    // The command names the folder of all results, whichever folder is merged.
+    let merged = || merge(&[], &results.join("sim-tests"));
+    let mut commands = 0;
+    loop {
+        let (code, said) = merged();
+        if code == 0 {
+            break;
+        }
+        assert!(code == 3 && commands < 4, "{code}: {said}");
+        commands += 1;
+        let command = said.lines().find(|line| line.contains(" cargo test ")).unwrap().trim();
+        for part in ["search continued' ", "SIM_STRATEGY=exhaustive ", "SIM_STEPS=5000 "] {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+        // The limit is higher than the number of runs so far.
+        assert!(!command.contains("SIM_SEEDS=40 "), "{command}");
+        let continued = shell(command, &root(), Some(&cargo));
+        assert_eq!(continued.code, Some(0), "{command} {continued}");
+        continued.says(&["runs were not made"]);
+    }
+    assert!(commands > 0);
+
+    // A share that has not begun has the settings of the others.
+    let shares = folder("share continued");
+    let first = search("takes_many_runs", &shares).env("SIM_STEPS", "5000");
+    first.env("SIM_SHARD", "1/2").passes();
+    let (code, said) = merge(&[], &shares);
+    assert!(code == 3 && said.contains("share 2 of 2: not begun"), "{code}: {said}");
+    let command = said.lines().find(|line| line.contains("SIM_SHARD=2/2 ")).unwrap().trim();
+    assert!(command.contains(" SIM_SEEDS=1000000 "), "{command}");
+    let second = shell(command, &root(), Some(&cargo));
+    assert_eq!(second.code, Some(0), "{command} {second}");
+    let (code, said) = merge(&[], &shares);
+    assert!(code == 0 && said.contains("interleavings pass in 2 shares"), "{code}: {said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_within_a_bound_on_early_moves_is_complete() {
+    let bounded = "with at most 2 early time moves";
+    for (strategy, clock) in
+        [("exhaustive", "late:2"), ("preemptions", "late:2"), ("exhaustive", "late:4")]
+    {
+        let results = |what: &str| folder(&format!("{what} of {strategy} with {clock}"));
+        let (whole, shares) = (results("whole"), results("shares"));
+        let run = |results: &Path| {
+            let search = search("waits_with_time_limits", results).env("SIM_CLOCK", clock);
+            // The line must not be cut.
+            search.env("SIM_STRATEGY", strategy).env("COLUMNS", "200")
+        };
+        let alone = run(&whole).passes();
+        assert_eq!(alone.stderr.contains(bounded), clock == "late:2", "{alone}");
+        let runs = alone.stderr.split_once("explored all ").unwrap().1.split_once(' ').unwrap().0;
+        let expected = |of: &str| match clock {
+            "late:2" => format!("  passed   all {runs} runs {bounded}{of}\n"),
+            _ => format!("  proved   all {runs} interleavings pass{of}"),
+        };
+        let (code, said) = merge(&[], &whole);
+        assert!(code == 0 && said.contains(&expected("")), "{code}: {said}");
+        // Reduced searches have the same assumption with and without the bound.
+        assert_eq!(said.contains("  assumes  that "), strategy == "exhaustive", "{said}");
+        run(&shares).env("SIM_SHARD", "1/2").passes();
+        let (code, said) = merge(&[], &shares);
+        assert!(code == 3 && !said.contains("passed   all"), "{code}: {said}");
+        run(&shares).env("SIM_SHARD", "2/2").passes();
+        let (code, said) = merge(&[], &shares);
+        assert!(code == 0 && said.contains(&expected(" in 2 shares")), "{code}: {said}");
+    }
+    // With two bounds.
+    for strategy in ["preemptions:0", "preemptions:4"] {
+        let results = folder(&format!("late {strategy}"));
+        let search = search("waits_with_time_limits", &results).env("SIM_CLOCK", "late:2");
+        search.env("SIM_STRATEGY", strategy).passes();
+        let (code, said) = merge(&["--json"], &results);
+        assert!(code == 0 && said.contains("\"unproved\":[]"), "{code}: {said}");
+        let is_stated = said.contains("at most 2 early time moves\"");
+        assert!(is_stated || strategy == "preemptions:0", "{said}");
+    }
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -40,7 +40,7 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     if file.is_none() && page_name.is_none() {
         return;
     }
-    let mut sources = Sources { site, files: Map::new() };
+    let mut sources = Sources { site, of_threads: config.is_native(), files: Map::new() };
     let document = json_with_sources(report, &style(), &mut |file, line| sources.line(file, line));
     let lost = |what: &str, error: io::Error| {
         format!("{}: the {what} could not be written: {error}", report.test)
@@ -74,6 +74,8 @@ pub(crate) fn requested(path: &Path, site: &Site, ending: &str) -> (PathBuf, Str
 /// A cache of the source files that a report quotes.
 struct Sources<'a> {
     site: &'a Site,
+    /// True if the places are of plain threads.
+    of_threads: bool,
     files: Map<String, Option<String>>,
 }
 
@@ -90,7 +92,7 @@ impl Sources<'_> {
 
     /// Reads a source file, if it is not too large.
     fn read(&self, file: &str) -> io::Result<String> {
-        let path = self.site.source(file).ok_or(io::ErrorKind::NotFound)?;
+        let path = self.site.source(file, self.of_threads).ok_or(io::ErrorKind::NotFound)?;
         match fs::metadata(&path)?.len() <= SOURCE_MAX {
             true => fs::read_to_string(path),
             false => Err(io::ErrorKind::FileTooLarge.into()),

@@ -15,6 +15,9 @@ const VERSION: u64 = 3;
 /// The first bytes of a result file of any version.
 const BEGINNING: &[u8] = b"{\"sim\":";
 
+/// The name of the entry for the phase of a model, among the settings.
+pub(super) const PHASE: &str = "phase";
+
 /// The test, program and settings of a file. The same seed gives different runs under different subjects.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Subject {
@@ -27,6 +30,7 @@ pub struct Subject {
     /// The failure that the test must have in at least one run.
     pub must_fail: MustFail,
     /// The settings that differ from the defaults and affect the runs of its seeds. Each entry has a name and a value.
+    /// For a further phase of a model, an entry contains the number of the phase.
     pub settings: Vec<(String, String)>,
     /// The build of the test: `sim` or `threads`.
     pub build: String,
@@ -49,6 +53,17 @@ pub struct ResultsHeader {
     pub shard: u64,
     /// The number of shards.
     pub of: u64,
+    /// The command that continues the search. `None` for seeds, and for a test that no variable reaches.
+    pub search: Option<SearchCommand>,
+}
+
+/// The command that continues a search.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SearchCommand {
+    /// The command with the settings of the test, but without `SIM_SHARD`, `SIM_RESULTS` and `SIM_SEEDS`.
+    pub command: String,
+    /// The maximum number of runs, which is the value of `SIM_SEEDS`.
+    pub runs: u64,
 }
 
 /// The content of one result file.
@@ -125,6 +140,11 @@ impl Subject {
         self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
     }
 
+    /// Returns the number of the phase, if the test is a further phase of a model.
+    pub fn phase(&self) -> Option<&str> {
+        self.setting(PHASE)
+    }
+
     /// Returns the entries of the subject for a JSON object, without the required failure of the test.
     pub(crate) fn entries(&self) -> String {
         let Subject { test, package, target, must_fail: _, settings, build, binary, command } =
@@ -177,6 +197,12 @@ impl ResultsHeader {
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
     }
 
+    /// Returns `true` if both headers belong to the same shard of the same exploration. The limits of two processes may
+    /// differ, so the commands are not compared.
+    fn is_of_same_shard(&self, other: ResultsHeader) -> bool {
+        ResultsHeader { search: self.search.clone(), ..other } == *self
+    }
+
     /// Returns `true` if the seed belongs to the shard.
     pub(super) fn has(&self, seed: u64) -> bool {
         let offset = seed.checked_sub(self.first).filter(|offset| *offset < self.count);
@@ -185,12 +211,13 @@ impl ResultsHeader {
 
     /// Returns the line without its line feed.
     pub(super) fn line(&self) -> String {
-        let ResultsHeader { subject, first, count, shard, of } = self;
+        let ResultsHeader { subject, first, count, shard, of, search } = self;
         format!(
             "{{\"sim\":{VERSION},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
-             \"of\":{of},{}}}",
+             \"of\":{of},{}{}}}",
             must_fail_text(&subject.must_fail),
             subject.entries(),
+            search.as_ref().map_or_else(String::new, SearchCommand::entry),
         )
     }
 
@@ -210,7 +237,8 @@ impl ResultsHeader {
             Err(_) => MustFail::With(line.text("must_fail")?),
         };
         let subject = Subject { must_fail, ..Subject::read(line)? };
-        Ok(ResultsHeader { subject, first, count, shard, of })
+        let search = SearchCommand::read(line)?;
+        Ok(ResultsHeader { subject, first, count, shard, of, search })
     }
 
     /// Returns a text for each field that differs; empty if the headers are equal.
@@ -234,6 +262,20 @@ impl ResultsHeader {
         let settings = differing(&own.settings, &its.settings);
         let told = rows.chain(settings);
         told.map(|(what, [own, its])| format!("{what}: {own} there, {its} here")).collect()
+    }
+}
+
+impl SearchCommand {
+    /// Returns the entry of the first line, with the comma before it.
+    fn entry(&self) -> String {
+        let SearchCommand { command, runs } = self;
+        format!(",\"search\":{{\"command\":{},\"runs\":{runs}}}", quoted(command))
+    }
+
+    /// Reads the entry of the first line, if any.
+    fn read(line: &Json) -> Result<Option<SearchCommand>, String> {
+        let Some(entry) = line.get("search") else { return Ok(None) };
+        Ok(Some(SearchCommand { command: entry.text("command")?, runs: entry.number("runs")? }))
     }
 }
 
@@ -286,7 +328,7 @@ impl ResultsFile {
             () if has("failed") => self.take_failure(line),
             () if has("ended") => self.take_end(line),
             // If two processes create the file at the same time, both write the first line.
-            () if has("sim") && head(line)? == self.header => Ok(()),
+            () if has("sim") && self.header.is_of_same_shard(head(line)?) => Ok(()),
             () if has("sim") => Err("it begins again, as results of another run".to_owned()),
             () => Err("neither `done` nor `failed`".to_owned()),
         }

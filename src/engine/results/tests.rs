@@ -18,7 +18,7 @@ fn header() -> ResultsHeader {
         binary: "0123456789abcdef".to_owned(),
         command: "cargo test".to_owned(),
     };
-    ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1 }
+    ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1, search: None }
 }
 
 /// A file with this content, in a folder of the process.
@@ -172,6 +172,16 @@ fn two_processes_may_begin_and_write_one_file() {
     let (_, _, segments) = open(&path, &header()).unwrap();
     let ranges: Vec<_> = segments.iter().map(|segment| (segment.from, segment.to)).collect();
     assert_eq!(ranges, [(0, 4), (4, 10), (10, 12)]);
+}
+
+#[test]
+fn two_processes_with_other_limits_may_begin_one_search() {
+    let with = |runs| {
+        let command = "SIM_CANCEL='a \"b\"*' cargo test --release".to_owned();
+        ResultsHeader { search: Some(SearchCommand { command, runs }), ..header() }
+    };
+    let text = format!("{}\n{}\n", with(10).line(), with(20).line());
+    assert_eq!(ResultsFile::read(text.as_bytes()).unwrap().header, with(10));
 }
 
 #[test]

@@ -10,7 +10,8 @@
 //! If a run starts this program again as a child process, the child is a part of the tested program. If a run in the
 //! child ends by a signal or an exit, the child process ends in the same way, because the program expects it.
 //!
-//! If an earlier process ended during a test, the test is also first executed in a new process: see [`end`].
+//! If an earlier process ended during a test, the test or its last runs are also first executed in a new process: see
+//! [`end`].
 
 use std::fs;
 use std::io::Write;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use super::site::Site;
 use super::terminal::style;
 use crate::report::{Finding, Report, text};
+use crate::run::ids::Seed;
 use crate::run::isolation::Isolation;
 use crate::run::{Failure, Outcome};
 
@@ -47,11 +49,37 @@ pub(super) struct Again {
     pub(super) note: String,
 }
 
+/// The part of a test that a new process repeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "seeds of runs on real threads mean no run")]
+pub(crate) enum Repeated {
+    /// All runs, within this time limit.
+    All(Duration),
+    /// The run of this seed, and the runs derived from it.
+    One(Seed),
+}
+
+/// The end of a process that repeats a part of a test.
+#[allow(dead_code, reason = "as for `Repeated`")]
+pub(crate) enum ProcessEnd {
+    /// A signal with this number ended the process during the test.
+    Signal(i32),
+    /// No signal ended the process.
+    Regular,
+    /// The process exceeded the time limit, or could not be started.
+    Unknown,
+}
+
+/// Returns `true` if this process repeats a test for another process.
+pub(crate) fn is_repetition() -> bool {
+    std::env::var_os(VERDICT).is_some()
+}
+
 /// Repeats a test with this failing report if its failing run passes in a separate process. Returns `None` if the
 /// report is valid as it is.
 pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     let finding = report.finding.as_deref()?;
-    if site.hermetic || std::env::var_os(VERDICT).is_some() || !can_be_caused(finding) {
+    if site.hermetic || is_repetition() || !can_be_caused(finding) {
         return None;
     }
     let test = site.filter.as_deref()?;
@@ -91,22 +119,29 @@ pub(super) fn end_like_the_run(report: &Report) {
     crate::native::end_alike();
 }
 
-/// Runs a test in a new process, with one worker thread. Returns the signal that ended the process during the test.
-/// `None` if no signal ended it, or if it exceeded the time limit.
-#[allow(dead_code, reason = "seeds of runs on real threads mean no run")]
-pub(crate) fn end(test: &str) -> Option<i32> {
-    if std::env::var_os(VERDICT).is_some() {
-        return None;
-    }
+/// Repeats a part of a test in a new process, with one worker thread. Returns the end of the process.
+#[allow(dead_code, reason = "as for `Repeated`")]
+pub(crate) fn end(test: &str, part: Repeated) -> ProcessEnd {
     let file = verdict_file("end");
-    let mut command = program(test, &file)?;
-    let ended = end_of(command.env("SIM_JOBS", "1").spawn().ok()?, Some(PATIENCE));
+    let Some(mut command) = program(test, &file) else { return ProcessEnd::Unknown };
+    command.env("SIM_JOBS", "1");
+    let limit = match part {
+        Repeated::All(limit) => limit,
+        Repeated::One(seed) => {
+            command.env("SIM_SEED", seed.to_string());
+            PATIENCE
+        }
+    };
+    let ended = command.spawn().ok().and_then(|child| end_of(child, Some(limit)));
     _ = fs::remove_file(&file);
-    signal(ended?)
+    match ended {
+        Some(ended) => signal(ended).map_or(ProcessEnd::Regular, ProcessEnd::Signal),
+        None => ProcessEnd::Unknown,
+    }
 }
 
 #[cfg(unix)]
-#[allow(dead_code, reason = "as for `end`")]
+#[allow(dead_code, reason = "as for `Repeated`")]
 fn signal(ended: ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(&ended)
 }

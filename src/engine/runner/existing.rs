@@ -135,7 +135,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
             verdict.screen += screen.strip_prefix(&*requested).unwrap_or(&screen);
         }
         if let (Some(finding), None) = (&report.finding, &reason) {
-            verdict.screen += &annotation(finding, &runner.site);
+            verdict.screen += &annotation(finding, &runner.site, true);
         }
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();

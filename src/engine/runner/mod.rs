@@ -225,7 +225,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 #[allow(unused_imports, reason = "seeds of runs on real threads mean no run")]
-pub(crate) use self::alone::end;
+pub(crate) use self::alone::{ProcessEnd, Repeated, end, is_repetition};
 pub(crate) use self::ended::end_process;
 pub use self::existing::{ExistingTest, Verdict, test_existing};
 pub use self::model::{ModelEnd, ModelVerdict, run_model};

@@ -9,6 +9,9 @@
 //! | `unproved` | if the previous phase was not a proof |
 //! | `weak` | if an earlier search treated weaker orderings as `SeqCst`, or if there was no earlier search |
 //!
+//! A proof or a certificate is required only of the phases that can provide it, which are searches. Each phase has its
+//! own results.
+//!
 //! If the environment chooses seeds, a strategy, a memory model or a replay, only the first phase is run, and the
 //! environment takes precedence.
 
@@ -22,9 +25,10 @@ use super::site::Site;
 use super::terminal::style;
 use super::told::remarks;
 use super::{Runner, TestBody};
-use crate::engine::config::{InvalidSetting, Settings, TestKind};
+use crate::engine::config::{Config, InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
+use crate::run::memory_model::MemoryModel;
 use crate::run::{Failure, Outcome};
 
 /// The variables that limit a model to its first phase.
@@ -84,13 +88,29 @@ where
         screen: format!("FAILED  {}: {invalid}\n", test.name),
         remarks: String::new(),
     };
-    Model { site, body: &body, remarks: String::new() }.judge(plan).unwrap_or_else(invalid)
+    let kind = TestKind { native: true, ..TestKind::default() };
+    let environment = std::env::vars_os().collect();
+    let model = Model { site, kind, environment, body: &body, remarks: String::new() };
+    model.judge(plan).unwrap_or_else(invalid)
 }
 
 struct Model<'a> {
     site: Site,
+    kind: TestKind,
+    /// The variables of the process.
+    environment: Vec<(OsString, OsString)>,
     body: &'a dyn TestBody,
     remarks: String,
+}
+
+/// A phase of a plan.
+struct Phase<'p> {
+    condition: &'p str,
+    /// The variables of the phase, separated by blanks.
+    variables: &'p str,
+    runner: Runner,
+    /// True if the phase is a search whose runs can be a proof.
+    can_prove: bool,
 }
 
 /// A summary of a phase.
@@ -104,15 +124,17 @@ struct Shown {
 
 impl Model<'_> {
     fn judge(mut self, plan: &str) -> Result<ModelVerdict, InvalidSetting> {
-        let is_one = ONE_PHASE.iter().any(|name| std::env::var_os(name).is_some());
+        let is_set = |name: &&str| self.environment.iter().any(|(other, _)| other == name);
+        let is_one = ONE_PHASE.iter().any(is_set);
+        let lines = plan.lines().take(if is_one { 1 } else { usize::MAX });
+        let phases = (1..).zip(lines).map(|(number, line)| self.phase(number, line));
+        let phases: Vec<Phase<'_>> = phases.collect::<Result<_, _>>()?;
+        // If no phase can be a proof, a required proof is an error of the settings.
+        let proves = phases.iter().any(|phase| phase.can_prove);
         let mut before: Option<Shown> = None;
         let (mut words, mut runs) = (Vec::new(), 0);
-        for line in plan.lines().take(if is_one { 1 } else { usize::MAX }) {
-            let (condition, variables) = match line.split_once(' ') {
-                Some((condition, rest)) if !condition.contains('=') => (condition, rest),
-                _ => ("", line),
-            };
-            let is_due = match condition {
+        for phase in phases {
+            let is_due = match phase.condition {
                 "unproved" => before.as_ref().is_none_or(|before| !before.is_proof),
                 "weak" => before.as_ref().is_none_or(|before| before.took_orders),
                 _ => true,
@@ -120,15 +142,15 @@ impl Model<'_> {
             if !is_due {
                 continue;
             }
-            let report = self.phase(variables)?;
+            let report = self.run(&phase, phase.can_prove || !proves)?;
             runs += report.runs;
             if let Some(end) = end(&report) {
                 let found = report.finding.as_deref();
-                let annotation = found.map(|finding| annotation(finding, &self.site));
+                let annotation = found.map(|finding| annotation(finding, &self.site, true));
                 let screen = text(&report, &style()) + &annotation.unwrap_or_default();
                 return Ok(ModelVerdict { end, runs, screen, remarks: self.remarks });
             }
-            let memory = if variables.contains("SIM_MEMORY=c11") { " with c11" } else { "" };
+            let memory = if phase.variables.contains("SIM_MEMORY=c11") { " with c11" } else { "" };
             let shown = shown(&report, memory);
             words.push(shown.words.clone());
             before = Some(match before {
@@ -140,14 +162,39 @@ impl Model<'_> {
         Ok(ModelVerdict { end: ModelEnd::Passed, runs, screen: String::new(), remarks })
     }
 
-    /// Executes the runs of a phase with these variables.
-    fn phase(&mut self, variables: &str) -> Result<Report, InvalidSetting> {
+    /// Parses the phase with this number, counted from 1.
+    fn phase<'p>(&self, number: u32, line: &'p str) -> Result<Phase<'p>, InvalidSetting> {
+        let (condition, variables) = match line.split_once(' ') {
+            Some((condition, rest)) if !condition.contains('=') => (condition, rest),
+            _ => ("", line),
+        };
         let pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
         let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let (settings, _) = Settings::from_environment(pairs)?;
-        let kind = TestKind { native: true, ..TestKind::default() };
+        let kind = TestKind { phase: (number > 1).then_some(number), ..self.kind.clone() };
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
-        let (config, notes) = runner.config()?;
+        let (config, _) = self.without_proof(&runner)?;
+        let can_prove = config.strategy.is_search() && config.memory == MemoryModel::Sc;
+        Ok(Phase { condition, variables, runner, can_prove })
+    }
+
+    /// Returns the configuration of a phase that need not be a proof, and notes about its settings.
+    fn without_proof(&self, runner: &Runner) -> Result<(Config, Vec<String>), InvalidSetting> {
+        let settings = Settings { must_prove: Some(false), ..runner.settings.clone() };
+        let variables = self.environment.iter().filter(|(name, _)| name != "SIM_MUST_PROVE");
+        let runner = Runner::of_site(runner.site.clone(), settings);
+        let (mut config, notes) = runner.config_in(variables.cloned())?;
+        config.certify = None;
+        Ok((config, notes))
+    }
+
+    /// Executes the runs of a phase. `must_prove` is false if another phase provides the proof, if one is required.
+    fn run(&mut self, phase: &Phase<'_>, must_prove: bool) -> Result<Report, InvalidSetting> {
+        let runner = &phase.runner;
+        let (config, notes) = match must_prove {
+            true => runner.config_in(self.environment.iter().cloned())?,
+            false => self.without_proof(runner)?,
+        };
         let report = runner.run_config(config, notes, self.body, &MustFail::No, true)?.report;
         // The reason why a search is not a proof is already in the description of the phase.
         self.remarks += &remarks(&Report { searched: None, ..report.clone() });
@@ -193,4 +240,112 @@ fn end(report: &Report) -> Option<ModelEnd> {
         Failure::Panic { message, .. } => ModelEnd::Panicked(message.clone()),
         other => ModelEnd::Failed(one_line(other, &finding.run)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::engine::results::{self, ResultsFile};
+    use crate::engine::runner::target::TestTarget;
+    use crate::sync::Atomic;
+
+    const PLAN: &str = "SIM_STRATEGY=exhaustive\nweak SIM_MEMORY=c11 SIM_SEEDS=20\nSIM_SEEDS=30";
+
+    async fn relaxed() {
+        let word = Arc::new(Atomic::new(0));
+        let stored = word.clone();
+        let task = crate::spawn(async move { stored.store(1, Relaxed).await });
+        word.load(Relaxed).await;
+        task.await.unwrap();
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sim-model-{}", std::process::id()));
+        let folder = folder.join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Runs a model in a process with these variables.
+    fn judge(
+        folder: &Path,
+        plan: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<ModelVerdict, InvalidSetting> {
+        results::forget_taken();
+        let site = Site {
+            test: "model::relaxed".to_owned(),
+            target: TestTarget::running(Path::new("/model"), "src/lib.rs", None),
+            package: "demo".to_owned(),
+            version: "1.0.0".to_owned(),
+            manifest_dir: Some(folder.to_owned()),
+            place: std::panic::Location::caller(),
+            filter: None,
+            hermetic: false,
+            variables: Vec::new(),
+        };
+        let os = |text: &str| OsString::from(text);
+        let environment = variables.iter().map(|(name, value)| (os(name), os(value))).collect();
+        let (kind, body) = (TestKind::default(), FunctionBody::new(relaxed));
+        Model { site, kind, environment, body: &body, remarks: String::new() }.judge(plan)
+    }
+
+    #[test]
+    fn each_phase_has_its_own_results() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("results");
+        let results = folder.join("results").display().to_string();
+        let variables = [("SIM_RESULTS", &*results)];
+        let first = judge(&folder, PLAN, &variables).unwrap();
+        assert_eq!(first.end, ModelEnd::Passed, "{}", first.screen);
+        let phases = "; 20 runs with c11 passed; 30 runs passed\n";
+        assert!(first.remarks.contains(phases), "{}", first.remarks);
+
+        let only = |folder: PathBuf| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+        let own = only(only(folder.join("results")));
+        for (name, phase) in [
+            ("1-of-1.jsonl", None),
+            ("1-of-1-phase-2.jsonl", Some("2")),
+            ("1-of-1-phase-3.jsonl", Some("3")),
+        ] {
+            let file = ResultsFile::read(&fs::read(own.join(name)).unwrap()).unwrap();
+            assert_eq!(file.header.subject.phase(), phase);
+        }
+
+        let second = judge(&folder, PLAN, &variables).unwrap();
+        assert_eq!(second.end, ModelEnd::Passed, "{}", second.screen);
+        for note in [" runs were not made: ", ": 20 seeds were not run: ", ": 30 seeds were not "] {
+            assert!(second.remarks.contains(note), "{}", second.remarks);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn only_a_search_must_be_a_proof() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("proofs");
+        let must = [("SIM_MUST_PROVE", "1")];
+        assert_eq!(judge(&folder, PLAN, &must).unwrap().end, ModelEnd::Passed);
+        let few = PLAN.replacen("exhaustive", "exhaustive SIM_SEEDS=1", 1);
+        let end = judge(&folder, &few, &must).unwrap().end;
+        assert!(matches!(end, ModelEnd::Failed(_)), "{end:?}");
+        // No phase of this plan can be a proof.
+        assert_eq!(judge(&folder, "SIM_SEEDS=20", &must).unwrap_err().name, "strategy");
+
+        let file = folder.join("model.certificate").display().to_string();
+        let remarks = judge(&folder, PLAN, &[("SIM_CERTIFY", &*file)]).unwrap().remarks;
+        let is_written = remarks.contains("certificate in ");
+        assert!(is_written && !remarks.contains("no certificate"), "{remarks}");
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -84,14 +84,14 @@ impl Drop for TestFuture<'_> {
 }
 
 /// A function as a test body.
-pub(super) struct FunctionBody<B, R>(B, PhantomData<fn() -> R>);
+pub(crate) struct FunctionBody<B, R>(B, PhantomData<fn() -> R>);
 
 impl<B, R> FunctionBody<B, R>
 where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    pub(super) fn new(function: B) -> Self {
+    pub(crate) fn new(function: B) -> Self {
         FunctionBody(function, PhantomData)
     }
 }

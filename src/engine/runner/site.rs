@@ -52,10 +52,11 @@ impl Site {
     }
 
     /// Returns the path of a source file. The compiler names a file of the workspace relative to the workspace root,
-    /// which contains the lock file.
-    pub(crate) fn source(&self, file: &str) -> Option<PathBuf> {
+    /// which contains the lock file. The places of plain threads (`of_threads`) are relative to the package.
+    pub(crate) fn source(&self, file: &str, of_threads: bool) -> Option<PathBuf> {
         let above = || self.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);
         let root = above().find(|folder| folder.join("Cargo.lock").exists());
+        let root = root.filter(|_| !of_threads);
         let mut found = root.into_iter().chain(above()).map(|folder| folder.join(file));
         match Path::new(file).is_absolute() {
             true => Some(PathBuf::from(file)),
@@ -305,6 +306,30 @@ mod tests {
             let program = program.replace("HASH", hash);
             assert_eq!(site(&program, filter).command_of(Path::new(&program), arguments), expected);
         }
+    }
+
+    #[test]
+    fn a_file_of_plain_threads_is_in_the_package_and_not_in_the_root() {
+        let root = std::env::temp_dir().join(format!("sim-sources-{}", std::process::id()));
+        let member = root.join("member");
+        for file in ["Cargo.lock", "src/lib.rs", "member/src/lib.rs", "member/src/own.rs"] {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let site = Site { manifest_dir: Some(member.clone()), ..site("/opt/tool", None) };
+        for (file, of_threads, expected) in [
+            ("src/lib.rs", false, Some(root.join("src/lib.rs"))),
+            ("src/lib.rs", true, Some(member.join("src/lib.rs"))),
+            ("member/src/lib.rs", false, Some(member.join("src/lib.rs"))),
+            // A panic has the place that the compiler gives, also in a plain thread.
+            ("member/src/lib.rs", true, Some(member.join("src/lib.rs"))),
+            ("src/own.rs", true, Some(member.join("src/own.rs"))),
+            ("src/none.rs", true, None),
+        ] {
+            assert_eq!(site.source(file, of_threads), expected, "{file} {of_threads}");
+        }
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

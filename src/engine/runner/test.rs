@@ -247,7 +247,7 @@ fn test_body(
     match ran {
         Ok(ran) => match again {
             Some(again) => judge_again(&again),
-            None => judge(ran, must_fail, &runner.site),
+            None => judge(ran, must_fail, &runner),
         },
         Err(invalid) => {
             let screen = format!("FAILED  {test}: {invalid}\n");
@@ -278,7 +278,7 @@ fn judge_again(again: &alone::Again) {
 }
 
 /// Shows the report, and fails the test if necessary.
-fn judge(ran: TestRun, wanted: MustFail, site: &Site) {
+fn judge(ran: TestRun, wanted: MustFail, runner: &Runner) {
     let TestRun { mut report, part, .. } = ran;
     let mut must_fail = wanted.is_wanted();
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
@@ -321,7 +321,7 @@ fn judge(ran: TestRun, wanted: MustFail, site: &Site) {
         }
     }
     super::ended::failed(&screen);
-    eprint!("{}", annotation(finding, site));
+    eprint!("{}", annotation(finding, &runner.site, runner.settings.kind.native));
     match &finding.run.outcome {
         Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
         Outcome::Passed => fail("the test failed".to_owned()),

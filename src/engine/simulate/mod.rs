@@ -38,6 +38,7 @@ use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
+use crate::seam::budget;
 
 use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{RunVisitor, exhaust};
@@ -135,7 +136,7 @@ fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
             scope.spawn(move || watchdog::watch(session, patience));
         }
         let _ended = session.watch.end_on_drop();
-        act()
+        budget::without_tokio(act)
     })
 }
 

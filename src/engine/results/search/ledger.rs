@@ -4,6 +4,7 @@ use unpause_ordered::Set;
 
 use super::{AuditLine, SearchLines, SliceLine};
 use crate::engine::results::Tally;
+use crate::run::clock::ClockMode;
 use crate::run::untried::Untried;
 use crate::strategy::divided::{Division, SearchTree, Sizes, Slice};
 use crate::strategy::search::{Apart, SearchProgress};
@@ -13,6 +14,8 @@ use crate::strategy::search::{Apart, SearchProgress};
 pub struct Ledger {
     tree: SearchTree,
     tally: Tally,
+    /// The number of runs in completed rounds, counted or not. The limit of the search applies to this number.
+    made: u64,
     untried: Set<Untried>,
     /// The number of slices of the current round that have a line, and the number of all its slices.
     round: (usize, usize),
@@ -42,6 +45,7 @@ impl Ledger {
         let mut ledger = Ledger {
             tree,
             tally: Tally::default(),
+            made: 0,
             untried: Set::new(),
             round: (0, 0),
             is_begun: division.of == 1,
@@ -103,6 +107,7 @@ impl Ledger {
     fn add(&mut self, line: SliceLine) -> Slice {
         self.untried.extend(line.untried);
         self.tally.merge(line.tally);
+        self.made += line.slice.made();
         line.slice
     }
 
@@ -127,6 +132,11 @@ impl Ledger {
         self.tree.progress()
     }
 
+    /// Returns the number of runs in completed rounds, counted or not.
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
     /// Returns the completed part of the search, from 0 to 1. `None` if no process has estimated the total number of
     /// runs.
     pub fn part(&self) -> Option<f64> {
@@ -149,15 +159,22 @@ impl Ledger {
         self.tree.apart()
     }
 
-    /// Returns descriptions of the program's behaviour that no run tried.
+    /// Returns descriptions of the program's behaviour that no run tried. Further early time moves are not
+    /// included; see [`leaves_out_early_moves`](Self::leaves_out_early_moves).
     pub fn untried(&self) -> Vec<String> {
         let text = |untried: &Untried| match untried {
+            Untried::Beyond(ClockMode::BEYOND) => None,
             Untried::Beyond(part) => Some(format!("not tried: {part}")),
             Untried::Unseen(part) => Some(format!("not seen: {part}")),
             Untried::Function(name) => Some(format!("operations of {name} are not explored")),
             Untried::Orders => None,
         };
         self.untried.iter().filter_map(text).collect()
+    }
+
+    /// Returns `true` if a run made all early time moves that `clock` allows. Then runs with more of them exist.
+    pub fn leaves_out_early_moves(&self) -> bool {
+        self.untried.contains(&Untried::Beyond(ClockMode::BEYOND))
     }
 
     /// Returns `true` if memory orderings weaker than `SeqCst` were treated as `SeqCst`.

@@ -8,7 +8,10 @@
 //! |---|---|
 //! | a line of a slice | the next slice of a completed round |
 //! | `merge` | the lines before contain all slices of the round |
-//! | `make <position> <runs> <number>` | execute this slice, with up to `<runs>` runs; `<number>` is its first run |
+//! | `make <position> <runs> <number> <end>` | execute this slice: up to `<runs>` runs, beginning with run `<number>` |
+//!
+//! The line of a slice contains the classes below `<end>`. The helper does not know this number, because it does not
+//! receive the classes of other slices.
 //!
 //! The reply is `failing` and a failure on one line, or `whole` or `cut` followed by the line of the slice.
 
@@ -34,8 +37,9 @@ pub(super) fn ask(
     before: &str,
     goes_on: GoesOn<'_>,
 ) -> Option<Result<MadeSlice, String>> {
-    let SliceOrder { budget, from, .. } = order;
-    let question = format!("{before}make {at} {budget} {from}\n");
+    let SliceOrder { budget, from, part, .. } = order;
+    let end = part.known.class_end.unwrap_or(u64::MAX);
+    let question = format!("{before}make {at} {budget} {from} {end}\n");
     let answer = helper::ask(session, helper, &question, goes_on)?;
     let (kind, line) = answer.split_once(' ')?;
     if kind == "failing" {
@@ -62,14 +66,16 @@ pub(super) fn help(tree: &mut SearchTree, maker: &mut SliceMaker<'_, '_>, line: 
             "make" => {
                 let numbers: Result<Vec<u64>, _> =
                     rest.split_whitespace().map(str::parse).collect();
-                let [at, budget, from] = numbers.ok()?.try_into().ok()?;
+                let [at, budget, from, end] = numbers.ok()?.try_into().ok()?;
                 let at = at as usize;
-                let order = SliceOrder { part: tree.part(at), budget, from, failed: None };
+                let mut part = tree.part(at);
+                part.known.class_end = Some(end);
+                let order = SliceOrder { part, budget, from, failed: None };
                 let made = maker.make(order, &mut RunVisitor::UntilFailure, goes_on);
                 let kind = if made.is_cut { "cut" } else { "whole" };
                 let said = match &made.explored.found {
                     Some(found) => format!("failing {}\n", found.in_a_line()),
-                    // The line contains all classes.
+                    // The line contains all classes that the slice returns.
                     None => format!("{kind} {}", made.line((0, 0, at), u64::MAX)),
                 };
                 own.insert(at, made.slice);

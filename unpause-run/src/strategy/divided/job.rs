@@ -105,6 +105,8 @@ pub struct Known {
     /// The bound of the search, if any.
     pub level: u32,
     pub noticed: Noticed,
+    /// The end of the classes that slices return; `None` for all classes.
+    pub class_end: Option<u64>,
 }
 
 /// Facts about the program that its runs have shown. They hold for the whole search.
@@ -184,7 +186,7 @@ pub struct Slice {
     pub blocked: u64,
     /// The number of complete runs that repeat runs of a lower level.
     pub repeated: u64,
-    /// The classes of the complete runs.
+    /// The classes of the complete runs, below the end in [`Known`].
     pub classes: Vec<u64>,
     pub wishes: Vec<Wish>,
     /// The rest of the job; `None` if the job is complete.

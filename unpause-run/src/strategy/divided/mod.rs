@@ -113,9 +113,6 @@ pub struct SearchTree {
     written: Option<(u64, u64)>,
 }
 
-/// The maximum number of recorded classes of a search. If there are more, the bound is halved.
-const WRITTEN_MAX: u64 = 1 << 16;
-
 /// The bound of a search that proceeds level by level.
 #[derive(Clone, Copy, Debug)]
 struct TreeBound {
@@ -157,11 +154,6 @@ impl SearchTree {
     /// Makes the search record its slices.
     pub fn recorded(self) -> SearchTree {
         SearchTree { written: Some((u64::MAX, 0)), ..self }
-    }
-
-    /// Returns the bound below which classes are recorded.
-    pub fn class_bound(&self) -> u64 {
-        self.written.map_or(0, |(bound, _)| bound)
     }
 
     /// Returns the number of times that the search restarted or went to another level.
@@ -262,7 +254,8 @@ impl SearchTree {
                 before: before.cloned().collect(),
             }
         });
-        Part { path: path.collect(), fixed: job.fixed, stack, known: self.known.clone() }
+        let known = Known { class_end: Some(self.class_end()), ..self.known.clone() };
+        Part { path: path.collect(), fixed: job.fixed, stack, known }
     }
 
     /// Ends a round with the slices of its jobs, in job order. If a slice has learnt something, later slices do not
@@ -323,21 +316,6 @@ impl SearchTree {
         };
         let all = slices.len() <= self.jobs.len() && self.jobs.iter().zip(slices).all(fits);
         all.then_some(()).ok_or_else(|| "a slice is of another part of the search".to_owned())
-    }
-
-    fn add_classes(&mut self, classes: &[u64]) {
-        let Some((mut bound, mut count)) = self.written else {
-            classes.iter().for_each(|class| self.classes.add(*class));
-            return;
-        };
-        for class in classes.iter().filter(|class| **class < bound) {
-            self.classes.add(*class);
-            count += 1;
-        }
-        while count > WRITTEN_MAX {
-            (bound, count) = (bound / 2, count / 2);
-        }
-        self.written = Some((bound, count));
     }
 
     /// Counts the runs of the last slices of an ended search.
@@ -479,22 +457,5 @@ impl SearchTree {
     /// Sets the estimated number of runs.
     pub fn set_estimate(&mut self, estimate: Option<TreeEstimate>) {
         self.estimate = estimate;
-    }
-
-    /// Sorts the classes of the runs, for [`has_class`](Self::has_class).
-    pub fn sort_classes(&mut self) {
-        self.classes.sort();
-    }
-
-    /// Returns `true` if a run had this class. `None` if this is unknown, because another share may contain the class
-    /// or the class is not recorded.
-    pub fn has_class(&self, class: u64) -> Option<bool> {
-        if self.is_share { None } else { self.has_own_class(class) }
-    }
-
-    /// Like [`has_class`](Self::has_class), but ignores the other shares.
-    pub fn has_own_class(&self, class: u64) -> Option<bool> {
-        let is_written = self.written.is_none_or(|(bound, _)| class < bound);
-        if is_written { self.classes.has(class) } else { None }
     }
 }

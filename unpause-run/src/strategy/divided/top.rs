@@ -8,6 +8,8 @@
 //! jobs on each level, and can detect on its own if it has runs of a higher cost. A job has no run on a level if its
 //! path costs more than the level.
 
+use std::ops::Range;
+
 use super::{FrameId, Job, Part, PathStep, Probed, SearchTree, SharedFrame, Sibling};
 use crate::run::ids::TaskId;
 use crate::strategy::search::{Apart, Drawn};
@@ -137,17 +139,10 @@ impl SearchTree {
     /// each task of the frame below it. If there is no task, the second list contains only the job itself.
     pub(super) fn expand(&mut self, mut job: Job, look: Look) -> (Vec<Job>, Vec<Job>) {
         self.remember(&job.path, look.probed);
-        let mut values = Vec::new();
-        if let Some((last, above)) = job.path.split_last_mut() {
+        let values = self.other_values(&job.path, &look.draws, job.fixed..look.draws.len());
+        if let Some(last) = job.path.last_mut() {
+            job.fixed = look.draws.len();
             last.draws = look.draws;
-            for nth in (job.fixed..last.draws.len()).rev().filter(|nth| last.draws[*nth].has_next())
-            {
-                let mut draws = last.draws[..=nth].to_vec();
-                draws[nth].value += 1;
-                let path = above.iter().cloned().chain([PathStep { draws, ..*last }]).collect();
-                values.push(self.new_job(path, nth));
-            }
-            job.fixed = last.draws.len();
         }
         if look.tasks.is_empty() {
             return (values, vec![Job { is_seen: true, ..job }]);
@@ -162,6 +157,25 @@ impl SearchTree {
         };
         let tasks = look.tasks.into_iter().map(|task| self.new_job(below(task), 0)).collect();
         (values, tasks)
+    }
+
+    /// Returns jobs for the other values of the draws at these positions. `draws` are the draws of the last step of the
+    /// path.
+    pub(super) fn other_values(
+        &mut self,
+        path: &[PathStep],
+        draws: &[Drawn],
+        positions: Range<usize>,
+    ) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        let Some((last, above)) = path.split_last() else { return jobs };
+        for nth in positions.rev().filter(|nth| draws[*nth].has_next()) {
+            let mut draws = draws[..=nth].to_vec();
+            draws[nth].value += 1;
+            let path = above.iter().cloned().chain([PathStep { draws, ..*last }]).collect();
+            jobs.push(self.new_job(path, nth));
+        }
+        jobs
     }
 
     /// Keeps only the jobs of one process.

@@ -129,7 +129,7 @@ pub struct Explorer {
     course: Course,
     runs: u64,
     blocked: u64,
-    /// The classes of the runs that count.
+    /// The classes of the runs that count, below the end in `place`.
     classes: Vec<u64>,
     /// The part of a divided search that this search explores.
     place: Place,
@@ -299,7 +299,10 @@ impl Explorer {
                 if self.depth > self.kept {
                     self.add_step(self.depth - 1);
                 }
-                self.classes.push(self.order.class());
+                let class = self.order.class();
+                if self.place.class_end.is_none_or(|end| class < end) {
+                    self.classes.push(class);
+                }
             }
         }
         if self.observer.take_learnt() {

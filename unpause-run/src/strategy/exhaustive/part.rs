@@ -29,6 +29,8 @@ pub(super) struct Place {
     pub(super) probe: Option<Probe>,
     probed: Probed,
     rules: DivisionRules,
+    /// The end of the classes that the slice returns; `None` for all classes.
+    pub(super) class_end: Option<u64>,
     /// `Some` if the run is a look. A look ends at the first frame below the path, and finds the tasks there.
     pub(super) look: Option<Vec<TaskId>>,
 }
@@ -63,7 +65,8 @@ impl Explorer {
         let Part { path, fixed, stack, known } = part;
         let (root, bare) = (path.len(), path.len() + stack.len());
         let seat = Seat { root, fixed, bare, is_through: false };
-        let mut place = Place { seat, rules: known.rules, ..Place::default() };
+        let (rules, class_end) = (known.rules, known.class_end);
+        let mut place = Place { seat, rules, class_end, ..Place::default() };
         self.observer.begin_part(known.apart, &known.noticed);
         self.frames.resize_with(self.frames.len().max(bare), SearchFrame::default);
         for (at, frame) in path.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::run::ids::TaskId;
 use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
 
-/// The maximum number of runs for finding it.
+/// The maximum number of runs for finding it: repetitions of runs to be reversed, and runs with a reversal.
 const RUNS: u32 = 200;
 
 /// The maximum number of steps of a run in which conflicting steps are reversed. Longer runs have too many pairs of
@@ -27,14 +27,16 @@ pub(super) fn reversal(
     let mut known = Set::new();
     let mut left = VecDeque::from([tasks]);
     let mut runs = 0;
+    let mut counts_run = || {
+        runs += 1;
+        (runs <= RUNS).then_some(())
+    };
     while let Some(tasks) = left.pop_front() {
+        counts_run()?;
         let (_, reversed) = again.make(&tasks, reversals);
         let run = again.outline();
         for Reversal { steps, tasks, begins } in reversed {
-            if runs == RUNS {
-                return None;
-            }
-            runs += 1;
+            counts_run()?;
             let (_, class) = again.make(&tasks, |order| order.class());
             let made = again.outline();
             let made = made.steps.iter().map(|step| step.task).take(begins);
@@ -93,4 +95,72 @@ fn reversals(order: &HappensBefore) -> Vec<Reversal> {
         }
     }
     reversals
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::Location;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+    use super::*;
+    use crate::engine::assignment::Assignment;
+    use crate::engine::config::Settings;
+    use crate::engine::results::Results;
+    use crate::engine::runner::Site;
+    use crate::engine::runner::outcome::FunctionBody;
+    use crate::engine::simulate::job::WorkerJob;
+    use crate::engine::simulate::session::Session;
+    use crate::rt::Worker;
+    use crate::run::ids::Seed;
+    use crate::strategy::Chosen;
+    use crate::strategy::divided::Sizes;
+    use crate::strategy::search::Apart;
+
+    #[test]
+    fn all_runs_together_are_limited() {
+        crate::engine::simulate::hook::install();
+        let made = AtomicU32::new(0);
+        let body = FunctionBody::new(async || {
+            made.fetch_add(1, Relaxed);
+            let word = Arc::new(crate::Atomic::new(0));
+            let add = |_| {
+                let word = word.clone();
+                crate::spawn(async move {
+                    for _ in 0..3 {
+                        word.fetch_add(1, SeqCst).await;
+                    }
+                })
+            };
+            let tasks: Vec<_> = (0..4).map(add).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        let config = Settings::default().resolve().expect("the defaults are valid");
+        let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
+        let assignment = Assignment::new(&config, &site, &results);
+        let session = Session::new(&assignment, &body);
+        let strategy = Chosen::parse("random").expect("a strategy of the registry");
+        let mut worker = Worker::new(strategy.create());
+        let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
+        assert!(session.once(&mut worker, Seed(0), &session.limits()).is_none());
+        let run = worker.outline(Seed(0), "random");
+        let tasks = run.steps.iter().map(|step| step.task).collect();
+        let schedule = worker.schedule();
+        let mut again = Again {
+            session: &session,
+            worker: &mut worker,
+            watched: &watched.watched,
+            seed: Seed(0),
+            schedule,
+            apart: Apart::NOTHING,
+        };
+        // A search without classes, so every reversal leads to an unknown class.
+        let search = SearchTree::new(Sizes::USUAL, Apart::NOTHING);
+        made.store(0, Relaxed);
+        assert!(reversal(&mut again, &search, tasks).is_none());
+        assert_eq!(made.load(Relaxed), RUNS);
+    }
 }

@@ -383,3 +383,30 @@ fn aborts_of_one_task_have_no_order_in_the_census() {
     tally.compare(&Program::new(acts, 2, 2).befallen_by(faults), 10_000);
     assert_eq!(tally.programs, 1);
 }
+
+#[test]
+fn a_slice_has_only_the_classes_that_are_kept() {
+    crate::engine::simulate::hook::install();
+    let adds = vec![vec![], vec![Act::Add(0)], vec![Act::Add(0)], vec![Act::Add(0), Act::Add(0)]];
+    let program = Program::new(adds, 3, 3);
+    let classes = |end: Option<u64>| {
+        let search = Exhaustive::default();
+        let mut worker = Worker::new(search.strategy());
+        let mut part = search.tree().part(0);
+        part.known.class_end = end;
+        search.adopt(part);
+        loop {
+            let body = pin!(TaskBody::new(body(&program)));
+            let failure = worker.run(Seed(0), &limits(&program), place(), body);
+            worker.forget_histories();
+            if !search.advance(ends_by_a_step(failure.as_ref())) {
+                return search.leave().classes;
+            }
+        }
+    };
+    let all = classes(None);
+    let end = all.iter().copied().max().expect("a search has runs");
+    let kept: Vec<u64> = all.into_iter().filter(|class| *class < end).collect();
+    assert!(kept.len() > 5, "{kept:?}");
+    assert_eq!(classes(Some(end)), kept);
+}

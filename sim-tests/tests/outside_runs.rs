@@ -153,3 +153,21 @@ fn threads_and_runs_use_one_atomic_without_seeing_each_other() {
     });
     assert_eq!(sim::block_on(other.load(SeqCst)), THREADS);
 }
+
+/// Tokio's `join!` polls first in source order, too; only later polls may begin elsewhere.
+#[test]
+fn the_first_poll_of_a_join_is_in_source_order() {
+    for _ in 0..64 {
+        let order = std::cell::RefCell::new(Vec::new());
+        let note = async |number| order.borrow_mut().push(number);
+        sim::block_on(async { sim::join!(note(0), note(1), note(2)) });
+        assert_eq!(order.into_inner(), [0, 1, 2]);
+        let order = std::cell::RefCell::new(Vec::new());
+        let note = async |number| {
+            order.borrow_mut().push(number);
+            Ok::<(), ()>(())
+        };
+        sim::block_on(async { sim::try_join!(note(0), note(1), note(2)) }).unwrap();
+        assert_eq!(order.into_inner(), [0, 1, 2]);
+    }
+}

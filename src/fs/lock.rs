@@ -1,4 +1,5 @@
-//! File locks with the semantics of `flock`: an open file owns the lock, exclusive or shared.
+//! File locks with the semantics of `flock` on Linux: an open file owns the lock, exclusive or shared. A conversion to
+//! the other mode removes the old lock before it acquires the new lock.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ const TRY_LOCK_SHARED: [&Op; 2] = [
     &Op::of_kind("try_lock_shared", Access::Peek, inode::FAIL),
 ];
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, inode::UNLOCK);
+/// The first step of a conversion, which removes the old lock.
+pub(super) const CONVERT: Op = Op::of_kind("unlock", Access::Wait, inode::UNLOCK);
 const UNLOCK_NOTHING: Op = Op::of_kind("unlock", Access::Peek, inode::FAIL).quiet();
 
 /// The identity of an open file as a lock owner.
@@ -45,11 +48,21 @@ struct LockState {
 
 impl LockState {
     /// Returns `true` if no lock of another open file conflicts.
-    fn admits(&self, owner: Owner, alone: bool) -> bool {
+    fn is_free(&self, owner: Owner, alone: bool) -> bool {
         let by_others = |other: &Owner| *other != owner;
-        self.is_dead
-            || !(self.alone.is_some_and(|other| by_others(&other))
-                || (alone && self.shared.iter().any(by_others)))
+        !(self.alone.is_some_and(|other| by_others(&other))
+            || (alone && self.shared.iter().any(by_others)))
+    }
+
+    /// Returns `true` if `owner` has a lock of the other mode.
+    fn converts(&self, owner: Owner, alone: bool) -> bool {
+        if alone { self.shared.contains(&owner) } else { self.alone == Some(owner) }
+    }
+
+    /// Returns `true` if a call can take a step: it removes a lock of the other mode or acquires its lock, or it fails
+    /// because the node has died.
+    fn admits(&self, owner: Owner, alone: bool) -> bool {
+        self.is_dead || self.converts(owner, alone) || self.is_free(owner, alone)
     }
 
     /// Updates the latches of waiting calls to the current lock state. The caller must wake the returned wakers.
@@ -69,9 +82,11 @@ impl LockState {
         self.shared.len() + usize::from(self.alone.is_some()) < had
     }
 
+    /// Adds a lock of `owner`, which has no lock of the other mode.
     fn add(&mut self, owner: Owner, alone: bool) {
         match alone {
             true => self.alone = Some(owner),
+            false if self.shared.contains(&owner) => {}
             false => self.shared.push(owner),
         }
     }
@@ -86,31 +101,38 @@ impl FileLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Acquires the lock if `owner` may have it. An open file has one lock, so a new lock replaces the old lock.
-    fn swap(&self, owner: Owner, alone: bool, here: Here) -> bool {
-        let (had, waiting) = {
+    /// Removes a lock of the other mode, then acquires the lock if it is free. Returns `true` if it was free.
+    fn attempt(&self, owner: Owner, alone: bool, here: Here) -> bool {
+        let (converts, is_free, waiting) = {
             let mut state = self.state();
-            if !state.admits(owner, alone) {
-                return false;
+            let converts = state.converts(owner, alone) && state.remove(owner);
+            let is_free = state.is_free(owner, alone);
+            if is_free {
+                state.add(owner, alone);
             }
-            // If one open file acquires the shared lock twice, the two calls commute, because the second call changes
-            // nothing.
-            let shares_again = !alone && state.shared.contains(&owner);
-            let had = state.remove(owner) && !shares_again;
-            state.add(owner, alone);
-            (had, state.settle())
+            let waiting = if converts || is_free { state.settle() } else { Vec::new() };
+            (converts, is_free, waiting)
         };
-        if had {
+        if converts {
             self.mark.last(&UNLOCK, here);
         }
         waiting.into_iter().for_each(Waker::wake);
-        true
+        is_free
     }
 
-    /// Acquires the lock in the step of a call. The lock must be free for `owner`.
-    pub(super) fn take(&self, owner: Owner, alone: bool, here: Here) {
-        let taken = self.swap(owner, alone, here);
-        debug_assert!(taken, "the call was enabled");
+    /// Performs a step of a waiting call: acquires the lock, or removes a lock of the other mode. Returns `true` if the
+    /// lock is acquired.
+    pub(super) fn take(&self, owner: Owner, alone: bool) -> bool {
+        let mut state = self.state();
+        let converts = state.converts(owner, alone) && state.remove(owner);
+        if !converts {
+            debug_assert!(state.is_free(owner, alone), "the call was enabled");
+            state.add(owner, alone);
+        }
+        let waiting = state.settle();
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+        !converts
     }
 
     /// Acquires the lock outside of runs.
@@ -121,18 +143,18 @@ impl FileLock {
         here: Here,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        if self.swap(owner, alone, here) {
+        if self.attempt(owner, alone, here) {
             return Poll::Ready(());
         }
         self.state().waiting.push(cx.waker().clone());
         // The lock may have been released in between.
-        if self.swap(owner, alone, here) { Poll::Ready(()) } else { Poll::Pending }
+        if self.attempt(owner, alone, here) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Acquires the lock if it is free.
+    /// Acquires the lock if it is free. A failed conversion loses the old lock.
     pub(super) fn try_take(&self, owner: Owner, alone: bool, here: Here) -> io::Result<()> {
         let ops = if alone { TRY_LOCK } else { TRY_LOCK_SHARED };
-        self.mark.attempt(ops, here, || match self.swap(owner, alone, here) {
+        self.mark.attempt(ops, here, || match self.attempt(owner, alone, here) {
             true => Ok(()),
             false => Err(io::ErrorKind::WouldBlock.into()),
         })

@@ -2,9 +2,10 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::task::{Context, Poll, ready};
 
 use super::file::File;
-use super::lock::{LOCK, LOCK_SHARED, Wanted};
+use super::lock::{CONVERT, LOCK, LOCK_SHARED, Wanted};
 use super::opened::Open;
 use crate::seam::{GuardedCall, Here, here};
 
@@ -16,20 +17,27 @@ impl File {
     ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
         let ops = if alone { &LOCK } else { &LOCK_SHARED };
         let mut waiting = Locking { open: &self.open, call: GuardedCall::new(ops, here), here };
-        poll_fn(move |cx| {
+        poll_fn(move |cx| -> Poll<io::Result<()>> {
             let Locking { open, call, .. } = &mut waiting;
             // The lock is looked up in the disk of the current life, where this file may not exist.
             open.check(here)?;
             let lock = open.lock()?;
             let (owner, wanted) = (open.owner, Wanted { lock, owner: open.owner, alone });
-            let take = || {
-                let checked = open.check(here);
-                if checked.is_ok() {
-                    lock.take(owner, alone, here);
+            let op = &ops[0];
+            loop {
+                let take = || match open.check(here) {
+                    Ok(()) if lock.take(owner, alone) => (Ok(true), op),
+                    Ok(()) => (Ok(false), &CONVERT),
+                    Err(error) => (Err(error), op),
+                };
+                let ask = |cx: &mut Context<'_>| {
+                    lock.poll_take(owner, alone, here, cx).map(|()| Ok(true))
+                };
+                // After the removal of a lock of the other mode, the call waits for its own lock.
+                if ready!(call.poll_as(&wanted, cx, ask, take))? {
+                    return Poll::Ready(Ok(()));
                 }
-                checked
-            };
-            call.poll(&wanted, cx, |cx| lock.poll_take(owner, alone, here, cx).map(Ok), take)
+            }
         })
     }
 
@@ -37,8 +45,12 @@ impl File {
     /// released by [`unlock`](Self::unlock), when the last clone of this file is dropped, and when the process (the
     /// node) dies.
     ///
-    /// The lock is advisory: it does not prevent access to the file. An open file has one lock, so a second lock
-    /// replaces the first. In the real build, and outside of runs, the lock is effective only within the process.
+    /// The lock is advisory: it does not prevent access to the file. In the real build, and outside of runs, the lock
+    /// is effective only within the process.
+    ///
+    /// An open file has one lock. If it already has the requested lock, the call has no effect. A lock of the other
+    /// mode is converted like on Linux: it is removed first, so other waiting calls may acquire the lock before this
+    /// call. On other systems, `lock` of std may deadlock instead.
     ///
     /// ```
     /// use sim::fs::{self, File};
@@ -88,7 +100,8 @@ impl File {
         self.lock_as(false, here())
     }
 
-    /// Locks the file if no other open file has a lock on it. Not a point.
+    /// Locks the file if no other open file has a lock on it. Not a point. Like on Linux, a shared lock of this file is
+    /// removed first. If the call then fails, the file has no lock.
     ///
     /// ```
     /// use sim::fs::{self, File};

@@ -182,14 +182,16 @@ impl Faults {
         }
     }
 
-    /// Draws the outcome of a lookup.
+    /// Draws the outcome of a lookup. `has_old` is `true` if the name had another node before.
     #[cfg(feature = "tokio")]
-    pub(crate) fn draw_lookup(&self) -> Lookup {
-        match seam::suffers(LOOKUP, (8, self.lookups), "the lookup of a name") {
-            6 => Lookup::Old,
+    pub(crate) fn draw_lookup(&self, has_old: bool) -> Lookup {
+        let outcome = |drawn: u64| match drawn {
+            6 if has_old => Lookup::Old,
             7 => Lookup::Fails,
             _ => Lookup::Right,
-        }
+        };
+        let is_fault = |drawn: u64| outcome(drawn) != Lookup::Right;
+        outcome(seam::suffers_if(LOOKUP, (8, self.lookups), "the lookup of a name", is_fault))
     }
 
     /// Draws `true` if a write resets its connection.
@@ -296,7 +298,8 @@ impl Latency {
     pub(super) fn draw(&self) -> Duration {
         match &self.0 {
             Kind::Rungs(rungs) => {
-                let drawn = seam::suffers(DELAY, (8, u8::MAX), "the latency of a message");
+                let (bound, why) = ((8, u8::MAX), "the latency of a message");
+                let drawn = seam::suffers_if(DELAY, bound, why, |drawn| drawn >= 5);
                 drawn.checked_sub(5).map_or(Duration::ZERO, |rung| rungs[rung as usize])
             }
             Kind::Within(least, greatest) if least == greatest => *least,

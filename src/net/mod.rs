@@ -34,9 +34,9 @@
 //! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an address of the
 //!   loopback device. Port 0 selects a free port from 49152. Ports in use, unknown names and addresses of other hosts
 //!   give the same error kinds as std.
-//! - Connections have buffers of 64 KiB, and survive cuts of up to 924 s. When a node is [killed](Node::kill), its
-//!   kernel closes its connections and refuses new ones. When a node is [switched off](Node::power_off), it neither
-//!   closes connections nor responds.
+//! - Connections have buffers of 64 KiB, and survive cuts that hold bytes for up to 924 s. When a node is
+//!   [killed](Node::kill), its kernel closes its connections and refuses new ones. When a node is
+//!   [switched off](Node::power_off), it neither closes connections nor responds.
 //! - Datagrams are independent messages: each may be lost, duplicated, delayed or reordered.
 //!
 //! Outside of runs, sockets are tokio's sockets, which need the tokio runtime.

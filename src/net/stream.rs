@@ -39,8 +39,11 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
         self.mark().record(&SET, here);
     }
 
-    /// Handles a cut of the link. `_change` is the number of this change.
-    fn was_cut(&self, _change: u64, _here: Here) {}
+    /// Handles a cut or the healing of the link.
+    fn was_cut(&self, _is_cut: bool, _here: Here) {}
+
+    /// Handles the first message that cut number `_change` holds.
+    fn was_held(&self, _change: u64, _here: Here) {}
 
     /// Handles the death of the host at one or both ends.
     fn died(&self, of: Side, death: Death, here: Here) -> Then;
@@ -204,7 +207,14 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
         let (at, route) = (self.inbox.mark(), self.link.route());
         let way = Way { op: &ARRIVE, at, route, not_before };
+        let held = {
+            let flight = self.flight();
+            (flight.is_cut && flight.segments.is_empty()).then_some(flight.changes)
+        };
         seam::send(self, (message, here), way, here);
+        if let Some(change) = held {
+            self.inbox.was_held(change, here);
+        }
     }
 
     /// Returns `true` if messages are still held by cut number `change`.
@@ -268,7 +278,7 @@ impl<T> Flight<T> {
 impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     fn set_cut(&self, is_cut: bool, here: Here) {
         self.inbox.mark().record(if is_cut { &CUT } else { &HEAL }, here);
-        let (next, change) = {
+        let (next, changes, held) = {
             let mut flight = self.flight();
             let changes = std::mem::replace(&mut flight.is_cut, is_cut) != is_cut;
             flight.changes += u64::from(changes);
@@ -278,13 +288,17 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
             } else if next.is_some() && flight.holds_next() {
                 self.link.note_met();
             }
-            (next, changes.then_some(flight.changes))
+            let holds = is_cut && changes && !flight.segments.is_empty();
+            (next, changes, holds.then_some(flight.changes))
         };
         if let Some(latch) = next {
             latch.set(!is_cut);
         }
-        if let (true, Some(change)) = (is_cut, change) {
-            self.inbox.was_cut(change, here);
+        if let Some(change) = held {
+            self.inbox.was_held(change, here);
+        }
+        if changes {
+            self.inbox.was_cut(is_cut, here);
         }
     }
 

@@ -304,8 +304,8 @@ impl Clock {
         }
     }
 
-    /// Makes timers of the node fire late. When a task begins to wait, its delay is drawn: none, 1 ms, 20 ms or 500 ms.
-    /// At most `budget` timers of each task are late; 0 ends the fault.
+    /// Makes timers of the node fire late. When a task begins to wait or resets a timer, the delay is drawn: none, 1
+    /// ms, 20 ms or 500 ms. At most `budget` timers of each task are late; 0 ends the fault.
     ///
     /// ```
     /// use sim::time::{Duration, Instant, sleep};

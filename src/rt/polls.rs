@@ -17,8 +17,6 @@ pub(super) struct PollLog {
     pub(super) raced_in: u32,
     /// The number of draws of the run that made no difference.
     pub(super) settled: usize,
-    /// The number of events of the run that were taken back.
-    pub(super) forgotten: usize,
     /// The number of operations of the run that took effect by hand and would otherwise have had a point.
     pub(super) by_hand: u32,
 }
@@ -30,7 +28,6 @@ impl PollLog {
         self.renewed_in = 0;
         (self.woken_in, self.raced_in) = (0, 0);
         self.settled = 0;
-        self.forgotten = 0;
         self.by_hand = 0;
     }
 

@@ -180,6 +180,28 @@ fn timers_are_late_as_often_as_permitted() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_timer_that_is_reset_while_it_waits_may_be_late() {
+    let all = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    passes(&search().run(async || {
+        let db = node("db-1");
+        db.clock().late_timers(1);
+        let took = took(&db, async {
+            let mut timer = std::pin::pin!(sleep(SECOND));
+            sim::select! {
+                () = timer.as_mut() => {}
+                () = sim::task::yield_now() => {}
+            }
+            timer.as_mut().reset(Instant::now() + MS);
+            timer.await;
+        });
+        let took = took.await.as_millis();
+        all.lock().unwrap().insert(took);
+    }));
+    let all: Vec<_> = all.into_inner().unwrap().into_iter().collect();
+    assert_eq!(all, [1, 2, 21, 501]);
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_slow_node_takes_time_for_each_step() {
     proves(&search().run(async || {
         let db = node("db-1");

@@ -63,6 +63,21 @@ fn a_clog_delays_what_is_sent_while_it_lasts() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_message_that_is_not_late_leaves_the_budget_of_its_task() {
+    passes(&Runner::new().hermetic().strategy("random").seeds(0..3).run(async || {
+        let [a, b] = pair();
+        let (sender, _receiver) = net::datagrams(&a, &b);
+        net::clog(&a, &b, Latency::lan());
+        // Three of eight messages are late, and a task may send 255 late messages.
+        for value in 0..600 {
+            sender.send(value).await.unwrap();
+        }
+        let late = net::delayed();
+        assert!((160..=255).contains(&late), "{late} of 600 messages are late");
+    }));
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_link_has_its_own_settings_in_each_direction() {
     let report = Runner::new().hermetic().seeds(0..20).run(async || {
         net::faults(Faults::none().latency(Latency::exact(7 * MS)));

@@ -170,6 +170,91 @@ fn readers_share_a_lock_and_a_writer_waits() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_conversion_that_fails_loses_the_old_lock() {
+    proves(&search().run(async || {
+        fs::write("/a", "0").await.unwrap();
+        let [one, two] = [File::open("/a").await.unwrap(), File::open("/a").await.unwrap()];
+        one.lock_shared().await.unwrap();
+        two.lock_shared().await.unwrap();
+        assert_eq!(one.try_lock().unwrap_err().kind(), ErrorKind::WouldBlock);
+        // Only the second file still has a lock, so it can convert this lock.
+        two.try_lock().unwrap();
+        two.lock().await.unwrap();
+        assert_eq!(one.try_lock_shared().unwrap_err().kind(), ErrorKind::WouldBlock);
+        two.try_lock_shared().unwrap();
+        one.try_lock_shared().unwrap();
+    }));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_conversion_lets_other_files_lock_first() {
+    // Each reader gives up its shared lock, so the two do not wait for each other.
+    proves(&search().run(async || {
+        fs::write("/a", "0").await.unwrap();
+        let tasks = [(); 2].map(|()| {
+            spawn(async {
+                let file = File::open("/a").await.unwrap();
+                file.lock_shared().await.unwrap();
+                file.lock().await.unwrap();
+            })
+        });
+        for task in tasks {
+            task.await.unwrap();
+        }
+    }));
+    let read = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    proves(&search().run(async || {
+        fs::write("/a", "0").await.unwrap();
+        let file = File::open("/a").await.unwrap();
+        file.lock().await.unwrap();
+        let writer = spawn(async {
+            let file = OpenOptions::new().write(true).open("/a").await.unwrap();
+            file.lock().await.unwrap();
+            file.write_at(b"1", 0).await.unwrap();
+        });
+        file.lock_shared().await.unwrap();
+        let text = fs::read_to_string("/a").await.unwrap();
+        read.lock().unwrap().insert(text);
+        drop(file);
+        writer.await.unwrap();
+    }));
+    let read = read.into_inner().unwrap();
+    assert!(read.iter().eq(["0", "1"]), "{read:?}");
+}
+
+/// Both tasks lock one open file, and another file shares the lock.
+#[cfg_attr(feature = "sim", test)]
+fn conversions_of_one_open_file_are_searched_in_each_order() {
+    let results = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    proves(&search().run(async || {
+        fs::write("/a", "0").await.unwrap();
+        let other = File::open("/a").await.unwrap();
+        other.lock_shared().await.unwrap();
+        let file = std::sync::Arc::new(File::open("/a").await.unwrap());
+        let [one, two] = [file.clone(), file];
+        let shares = spawn(async move {
+            one.lock_shared().await.unwrap();
+            one
+        });
+        let alone = spawn(async move {
+            two.lock().await.unwrap();
+            two
+        });
+        // The exclusive lock waits for the end of the shared lock of the other file.
+        sim::task::yield_now().await;
+        let before = shares.is_finished();
+        drop(other);
+        let one = shares.await.unwrap();
+        let two = alone.await.unwrap();
+        let third = File::open("/a").await.unwrap();
+        results.lock().unwrap().insert((before, third.try_lock_shared().is_ok()));
+        drop((one, two));
+    }));
+    let results = results.into_inner().unwrap();
+    assert!(results.contains(&(false, true)) && results.contains(&(false, false)), "{results:?}");
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_that_nobody_gives_up_is_a_deadlock() {
     let report = search().run(async || {
         fs::write("/a", "0").await.unwrap();

@@ -65,6 +65,20 @@ fn lookups_fail_and_are_old_within_their_budget() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_lookup_that_is_right_leaves_the_budget_of_its_task() {
+    passes(&Runner::new().hermetic().strategy("random").seeds(0..20).run(async || {
+        net::faults(Faults::none().lookups(1));
+        let _nodes = nodes();
+        let mut failed = 0;
+        // One lookup of eight fails. The name of a node had no other node before.
+        for _ in 0..100 {
+            failed += usize::from(look_up("a").await.is_err());
+        }
+        assert_eq!(failed, 1);
+    }));
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_search_moves_a_name_before_and_after_each_lookup() {
     let looks = |wanted: usize| {
         search().run(async || {

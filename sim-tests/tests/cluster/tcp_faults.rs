@@ -176,6 +176,49 @@ fn an_end_that_gets_no_answer_gives_up() {
     passes(&report);
 }
 
+#[test]
+fn an_end_counts_from_the_first_bytes_without_an_answer() {
+    // The seconds from the cut to the first write.
+    for idle in [0, 900, 2000] {
+        let report = Runner::new().hermetic().seeds(0..5).run(async || {
+            let [a, b] = ["a", "b"].map(node);
+            let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
+            let mut client = a.enter(|| TcpStream::connect("b:7")).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            give(&b, (listener, stream));
+            net::cut(&a, &b);
+            sleep(idle * SECOND).await;
+            let begin = Instant::now();
+            client.write_all(b"first").await.unwrap();
+            sleep(900 * SECOND).await;
+            client.write_all(b"second").await.unwrap();
+            let error = client.read(&mut [0; 8]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            assert_eq!(begin.elapsed(), 924 * SECOND);
+        });
+        passes(&report);
+    }
+    // Another cut counts anew, from the bytes that it holds.
+    let report = Runner::new().hermetic().seeds(0..5).run(async || {
+        let [a, b] = ["a", "b"].map(node);
+        let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
+        let mut client = a.enter(|| TcpStream::connect("b:7")).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        net::cut(&a, &b);
+        client.write_all(b"x").await.unwrap();
+        sleep(900 * SECOND).await;
+        net::heal();
+        stream.read_exact(&mut [0]).await.unwrap();
+        net::cut(&a, &b);
+        sleep(100 * SECOND).await;
+        let begin = Instant::now();
+        client.shutdown().await.unwrap();
+        let error = client.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!((error.kind(), begin.elapsed()), (ErrorKind::TimedOut, 924 * SECOND));
+    });
+    passes(&report);
+}
+
 /// The time that a connect takes.
 async fn connect_takes(addr: &str, from: &Node) -> (io::Result<TcpStream>, Duration) {
     let begin = Instant::now();

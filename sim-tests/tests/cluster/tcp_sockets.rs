@@ -1,5 +1,6 @@
 //! Sockets before they listen or connect, calls that poll, keep-alive, and what is sent again.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
@@ -39,6 +40,46 @@ fn a_socket_is_bound_before_it_listens_or_connects() {
         let (_server, from) = listener.accept().await.unwrap();
         assert_eq!((stream.local_addr().unwrap(), from), (own, own));
         let in_use = TcpSocket::new_v4().unwrap().bind(addr).unwrap_err();
+        assert_eq!(in_use.kind(), ErrorKind::AddrInUse);
+    });
+}
+
+/// Eight tasks that connect to port 7, and close the connection at once.
+async fn connect_in_eight_tasks() {
+    let connects = |_| sim::spawn(async { drop(TcpStream::connect("127.0.0.1:7").await.unwrap()) });
+    let tasks: Vec<_> = (0..8).map(connects).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn each_connection_has_a_port_of_its_own() {
+    passes(&Runner::new().hermetic().seeds(0..5).run(async || {
+        let listener = TcpListener::bind("127.0.0.1:7").await.unwrap();
+        let mut open = Vec::new();
+        // Some of 64 tasks try the same port first. The ends of the server stay open.
+        for _ in 0..2 {
+            let tasks: Vec<_> = (0..8).map(|_| sim::spawn(connect_in_eight_tasks())).collect();
+            for _ in 0..64 {
+                open.push(listener.accept().await.unwrap());
+            }
+            for task in tasks {
+                task.await.unwrap();
+            }
+        }
+        let clients: BTreeSet<SocketAddr> = open.iter().map(|(_, client)| *client).collect();
+        assert_eq!(clients.len(), 128);
+    }));
+}
+
+#[test]
+fn the_port_of_a_connection_is_in_use() {
+    both(async || {
+        let listener = TcpListener::bind(local()).await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let own = stream.local_addr().unwrap();
+        let in_use = TcpSocket::new_v4().unwrap().bind(own).unwrap_err();
         assert_eq!(in_use.kind(), ErrorKind::AddrInUse);
     });
 }

@@ -187,6 +187,49 @@ fn a_lock_that_its_task_took_with_it_is_named() {
     );
 }
 
+/// A request for no permits holds nothing.
+#[test]
+fn a_task_without_permits_is_not_a_holder() {
+    let body = async |tries: bool| {
+        let permits = Arc::new(Semaphore::new(1));
+        let own = permits.clone();
+        let _nothing = match tries {
+            true => permits.try_acquire_many(0).unwrap(),
+            false => permits.acquire_many(0).await.unwrap(),
+        };
+        spawn(async move { own.acquire().await.unwrap().forget() }).await.unwrap();
+        drop(permits.acquire().await);
+    };
+    for tries in [false, true] {
+        let Some((_, screen)) = fails(async || body(tries).await) else { return };
+        assert!(!screen.contains("held by"), "{screen}");
+    }
+}
+
+#[test]
+fn permits_that_were_split_have_a_holder_until_the_last_is_released() {
+    // All permits, and a part of them.
+    for n in [2, 1] {
+        let body = async |forgets: bool| {
+            let permits = Arc::new(Semaphore::new(2));
+            let mut two = permits.acquire_many(2).await.unwrap();
+            let split = two.split(n).unwrap();
+            drop(two);
+            if forgets {
+                split.forget();
+                drop(permits.acquire_many(2).await);
+            } else {
+                drop(permits.acquire_many(2).await);
+                drop(split);
+            }
+        };
+        for forgets in [false, true] {
+            let Some((_, screen)) = fails(async || body(forgets).await) else { return };
+            assert_eq!(screen.contains("held by"), !forgets, "{screen}");
+        }
+    }
+}
+
 #[test]
 fn forgotten_permits_are_named() {
     waits(

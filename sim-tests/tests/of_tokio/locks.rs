@@ -1,6 +1,7 @@
 //! tokio's semaphores, locks and notifications: bugs of their use, each with its fixed twin.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll, Waker};
 
 use futures::future::{Either, select};
@@ -273,6 +274,54 @@ async fn look_and_wait(listens_first: bool) {
 fn a_notification_of_all_is_missed_between_a_look_and_a_wait() {
     fails_with(&["waits to hear notify"], async || look_and_wait(false).await);
     holds(async || look_and_wait(true).await);
+}
+
+/// The run does not see the flag. The future exists before the task reads the flag, so the task misses nothing.
+#[test]
+fn a_notification_of_all_reaches_a_future_that_exists_before_a_look_at_plain_memory() {
+    let looks = Results::new();
+    holds(async || {
+        let shared = Arc::new((AtomicBool::new(false), Notify::new(), Mutex::new(0)));
+        let teller = spawn({
+            let shared = shared.clone();
+            async move {
+                shared.0.store(true, SeqCst);
+                shared.1.notify_waiters();
+            }
+        });
+        // An operation before the creation, which the teller does not conflict with.
+        *shared.2.lock().await += 1;
+        let told = shared.1.notified();
+        let is_set = shared.0.load(SeqCst);
+        if !is_set {
+            told.await;
+        }
+        looks.add(is_set);
+        teller.await.unwrap();
+    });
+    looks.are([false, true]);
+    // Also in a loop, with notifications that come before the flag is set.
+    holds(async || {
+        let shared = Arc::new((AtomicBool::new(false), Notify::new()));
+        let teller = spawn({
+            let shared = shared.clone();
+            async move {
+                for is_set in [false, false, true] {
+                    shared.0.store(is_set, SeqCst);
+                    shared.1.notify_waiters();
+                    sim::task::yield_now().await;
+                }
+            }
+        });
+        loop {
+            let told = shared.1.notified();
+            if shared.0.load(SeqCst) {
+                break;
+            }
+            told.await;
+        }
+        teller.await.unwrap();
+    });
 }
 
 #[test]

@@ -65,6 +65,25 @@ fn each_part_of_tokio_has_its_own_advice() {
     }
 }
 
+/// A task of tokio has a budget of 128 operations per poll, and the call of a runner is a part of one poll.
+#[test]
+fn runs_in_a_task_of_tokio_do_not_spend_its_budget() {
+    let receives = async || {
+        let (sender, mut receiver) = sim::tokio::sync::mpsc::unbounded_channel();
+        for number in 0..200 {
+            sender.send(number).unwrap();
+            assert_eq!(receiver.recv().await, Some(number));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let report = runtime.block_on(async {
+        let report = sim::Runner::new().hermetic().seeds(0..3).jobs(1).shrink(false).run(receives);
+        assert!(tokio::task::coop::has_budget_remaining());
+        report
+    });
+    assert!(report.passed(), "{}", sim::report::text(&report, &Default::default()));
+}
+
 /// smol has a runtime in every program, on threads of its own: what they do comes from outside of the run.
 #[test]
 fn tasks_and_timers_of_smol_are_told_as_coming_from_outside() {

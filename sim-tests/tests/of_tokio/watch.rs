@@ -190,6 +190,36 @@ fn to_send_beside_a_borrow_is_reported() {
     });
 }
 
+/// Calls a function when it is dropped.
+struct AtDrop(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Drop for AtDrop {
+    fn drop(&mut self) {
+        if let Some(act) = self.0.take() {
+            act();
+        }
+    }
+}
+
+#[test]
+fn the_destructor_of_the_old_value_may_use_the_channel() {
+    holds(async || {
+        let (sender, receiver) = watch::channel(AtDrop(None));
+        let is_new = Arc::new(Mutex::new(None));
+        let first = AtDrop(Some(Box::new({
+            let (receiver, is_new) = (receiver.clone(), is_new.clone());
+            move || *is_new.lock().unwrap() = Some(receiver.borrow().0.is_none())
+        })));
+        assert!(sender.send(first).is_ok());
+        assert!(sender.send(AtDrop(None)).is_ok());
+        assert_eq!(*is_new.lock().unwrap(), Some(true));
+        // Without receivers, the value is not locked, and the call returns the new value.
+        drop(receiver);
+        let seen = sender.borrow();
+        assert!(sender.send(AtDrop(None)).is_err() && seen.0.is_none());
+    });
+}
+
 #[test]
 fn to_borrow_in_a_closure_that_changes_the_value_is_reported() {
     let failure = misuse(async || {

@@ -81,6 +81,30 @@ fn a_branch_that_a_time_drops_at_a_bad_point_is_found() {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
 }
 
+/// The same, with a timer that was reset while it waited.
+async fn or_a_minute_after_a_reset() {
+    let value = Mutex::new(Some(1));
+    let mut end = std::pin::pin!(sleep(30 * SECOND));
+    sim::select! {
+        () = end.as_mut() => return,
+        () = sim::task::yield_now() => {}
+    }
+    end.as_mut().reset(Instant::now() + 60 * SECOND);
+    sim::select! {
+        () = add(&value, false) => {}
+        () = end.as_mut() => {}
+    }
+    assert!(value.lock().await.is_some(), "the value is lost");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn the_new_deadline_of_a_timer_that_was_reset_passes_early() {
+    passes("reset in time", async || or_a_minute_after_a_reset().await);
+    let report = early("early reset", "exhaustive").run(async || or_a_minute_after_a_reset().await);
+    let shown = screen(&report);
+    assert!(!report.passed() && shown.contains("the value is lost"), "{shown}");
+}
+
 #[cfg_attr(feature = "sim", test)]
 fn no_branch_is_dropped_that_nothing_can_end() {
     let report = early("no cause", "exhaustive").run(async || {

@@ -91,9 +91,9 @@ pub(super) fn look_up(name: &str, here: Here) -> io::Result<Option<Node>> {
     if now.is_none() || !seam::in_run() {
         return Ok(now);
     }
-    match Fabric::of_run().faults().draw_lookup() {
+    match Fabric::of_run().faults().draw_lookup(before.is_some()) {
         Lookup::Right => Ok(now),
-        Lookup::Old => Ok(before.or(now)),
+        Lookup::Old => Ok(before),
         Lookup::Fails => {
             let text = format!("failed to look up {name:?}: no name server answers");
             Err(io::Error::other(text))

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Map;
 
@@ -14,7 +15,10 @@ use crate::node::{Cluster, Death, Name, Node, Texts};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Deed, Here, Wrapped};
 
-const BIND: Op = Op::of_kind("bind", Access::Tell, net::CLOSE);
+/// Binds a port that a call requests.
+pub(super) const BIND: Op = Op::of_kind("bind", Access::Tell, net::CLOSE);
+/// Binds a free port for a socket that connects without being bound.
+pub(super) const RESERVE: Op = Op::of_kind("bind", Access::Tell, net::CLOSE).quiet();
 const IN_USE: Op = Op::of_kind("bind", Access::Peek, net::LOOK).quiet();
 const UNBIND: Op = Op::of_kind("unbind", Access::Tell, net::CLOSE).quiet();
 
@@ -41,6 +45,8 @@ pub(super) struct Port {
     /// The object on which messages to the port arrive.
     pub(super) mark: Arc<Wrapped>,
     bound: Mutex<Option<(IpAddr, Bound)>>,
+    /// `true` if the port was selected as a free port.
+    was_given: AtomicBool,
 }
 
 /// A socket that is bound to a port.
@@ -160,7 +166,7 @@ struct State {
     ports: ByHost<(u16, Protocol), Arc<Port>>,
     /// All ports, in the order of first use.
     order: Vec<Arc<Port>>,
-    /// The number of ephemeral ports that each task has received on each host.
+    /// The number of ephemeral ports that each task has tried on each host.
     given: Map<(Host, u64), u16>,
     listens: bool,
 }
@@ -212,20 +218,21 @@ impl Ports {
         let name = NAMES.of(end_key(known, number), || end_name(known, number));
         let key = keys::port(known, protocol == Protocol::Udp, number);
         let mark = Arc::new(Wrapped::outside_known("port", name, Some(key), here));
-        let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
+        let (bound, was_given) = (Mutex::default(), AtomicBool::new(false));
+        let port = Arc::new(Port { host, node, number, mark, bound, was_given });
         let mut state = self.state();
         state.ports.insert(at, sought, port.clone());
         state.order.push(port.clone());
         port
     }
 
-    /// Binds a port of a host. Port number 0 selects a free port.
+    /// Binds a port of a host, by [`BIND`] or [`RESERVE`]. Port number 0 selects a free port.
     pub(super) fn bind(
         &self,
         host: Host,
         (protocol, addr): (Protocol, SocketAddr),
         make: impl FnOnce(Arc<Port>, SocketAddr) -> Bound,
-        here: Here,
+        (op, here): (&'static Op, Here),
     ) -> io::Result<()> {
         let ip = own_address(host, addr.ip(), here)?;
         let port = match addr.port() {
@@ -237,36 +244,41 @@ impl Ports {
             return Err(in_use(&port));
         }
         let bound = make(port.clone(), SocketAddr::new(ip, port.number));
-        port.mark.record(&BIND, here);
+        port.mark.record(op, here);
         *port.bound() = Some((ip, bound));
         Ok(())
     }
 
-    /// Returns an ephemeral port to which no socket is bound.
+    /// Returns an ephemeral port to which no socket is bound. A port is selected again only after all others, because
+    /// the other end of its last connection may still be open.
     fn free_port(&self, host: Host, protocol: Protocol, here: Here) -> io::Result<Arc<Port>> {
-        let first = self.number(host) - FIRST;
-        for offset in 0..COUNT {
-            let number = FIRST + (first + offset) % COUNT;
-            let port = self.port(host, protocol, number, here);
-            if port.bound().is_none() {
-                return Ok(port);
+        for _ in 0..2 {
+            for _ in 0..COUNT {
+                let port = self.port(host, protocol, self.number(host), here);
+                if port.bound().is_none() && !port.was_given.swap(true, Relaxed) {
+                    return Ok(port);
+                }
+                port.mark.record(&IN_USE, here);
             }
-            port.mark.record(&IN_USE, here);
+            let state = self.state();
+            let of_host = state.order.iter().filter(|port| port.host == host);
+            of_host.for_each(|port| port.was_given.store(false, Relaxed));
         }
         Err(io::Error::new(io::ErrorKind::AddrInUse, "the host has no free port"))
     }
 
-    /// Returns the port number for a socket that is not bound explicitly.
+    /// Returns the next ephemeral port number that the current task tries.
     //
     // Counted per task and not per host, because otherwise the port numbers of a task would depend on the calls of
     // other tasks.
-    pub(super) fn number(&self, host: Host) -> u16 {
+    fn number(&self, host: Host) -> u16 {
         let task = seam::path_number();
         let mut state = self.state();
         let given = state.given.entry((host, task)).or_default();
-        *given += 1;
+        let nth = *given % COUNT;
+        *given = given.wrapping_add(1);
         let spread = task.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-        FIRST + ((spread as u16).wrapping_mul(32) % COUNT + *given - 1) % COUNT
+        FIRST + ((spread as u16).wrapping_mul(32) % COUNT + nth) % COUNT
     }
 
     fn host_died(&self, host: Host, death: Death, here: Here) {

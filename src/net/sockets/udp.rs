@@ -20,7 +20,7 @@ use self::options::Options;
 use super::descriptors::{StandIn, has_descriptor};
 use super::kinds::{Of, two_kinds};
 use super::names::{self, ToSocketAddrs};
-use super::ports::{Bound, Port, Ports, Protocol};
+use super::ports::{self, Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
 use crate::net::bytes::Bytes;
 use crate::net::fabric::Host;
@@ -479,7 +479,7 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
         Bound::Mailbox(mailbox)
     };
     let ports = Ports::of_run();
-    ports.bind(host, (Protocol::Udp, addr), make, here)?;
+    ports.bind(host, (Protocol::Udp, addr), make, (&ports::BIND, here))?;
     let mailbox = bound.expect("it was made");
     let (origin, lines) = (Origin::here(), Mutex::default());
     let (calls, options, stand_in) = (Calls::new(here), Options::new(), StandIn::default());

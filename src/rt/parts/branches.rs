@@ -176,7 +176,7 @@ impl World {
 impl RunState {
     fn effects(&self) -> Effects {
         Effects {
-            events: self.board.events.len() + self.polls.forgotten,
+            events: self.board.events.len(),
             contacts: self.board.contacts.len(),
             calls: self.board.calls.len(),
             tasks: self.board.tasks.len(),

@@ -108,9 +108,11 @@ impl World {
         self.suffers_if(kind, (rate, budget), why, |drawn| drawn == rate - 1) == rate - 1
     }
 
+    /// Like [`suffers`](Self::suffers), but only the draws for which `is_fault` returns `true` count as faults.
+    //
     // The budget is per task and not per run: otherwise the decisions of a task would depend on the decisions of other
     // tasks, and searches would not see this.
-    fn suffers_if(
+    pub(crate) fn suffers_if(
         &self,
         kind: usize,
         (bound, budget): (u64, u8),

@@ -6,9 +6,10 @@ use crate::rt::state::RunState;
 use crate::rt::world::World;
 use crate::run::Holder;
 use crate::run::board::Contact;
-use crate::run::event::{ValueKind, Values};
-use crate::run::ids::{ObjectId, Place};
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Op;
+use crate::run::op::kind::{Kind, Span};
 
 /// The change that an operation makes to the holders of an object, for deadlock reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,22 +141,81 @@ impl World {
         }
     }
 
-    /// Removes the last operation of the run, if it is this operation in the current step and nothing refers to it.
-    pub(crate) fn forget(&self, op: &'static Op, object: ObjectId) -> bool {
+    /// Adds a part of an object to the parts that the current task holds.
+    pub(crate) fn hold_one_more(&self, object: &Object, place: Place) {
+        let mut state = self.state();
+        if let Some(object) = state.find_object(object) {
+            state.hold(object, Hold::Begins, place);
+        }
+    }
+
+    /// Replaces the last operation of the run by the quiet operation `quiet`, if it is `op` in the current step and no
+    /// recorded call began after it. Returns the index of its event.
+    pub(crate) fn hide_last(
+        &self,
+        op: &'static Op,
+        object: ObjectId,
+        quiet: &'static Op,
+    ) -> Option<usize> {
         let mut state = self.state();
         let board = &mut state.board;
-        let is_last = board.events.last().is_some_and(|event| {
-            event.op == op
-                && event.object == Some(object)
-                && (event.step, event.task) == (board.step, board.current)
-        });
-        let is_free = board.calls.last().is_none_or(|mark| mark.events < board.events.len());
-        if is_last && is_free {
-            board.events.pop();
-            state.polls.forgotten += 1;
+        let at = board.events.len().checked_sub(1)?;
+        let (step, task) = (board.step, board.current);
+        let is_free = board.calls.last().is_none_or(|mark| mark.events <= at);
+        let event = &mut board.events[at];
+        let is_it = event.op == op
+            && event.object == Some(object)
+            && (event.step, event.task) == (step, task);
+        if !is_it || !is_free {
+            return None;
         }
-        is_last && is_free
+        event.op = quiet;
+        Some(at)
     }
+
+    /// Returns `true` if another task has overtaken the event `at`. After this event, the other task first changed
+    /// another object, which the task of the event had used earlier in the same step. Then it did an operation of the
+    /// kind `tells` on the object of the event.
+    //
+    // The changed object orders the two tasks. So the result is the same in all runs that differ only in the order of
+    // steps without conflicts.
+    pub(crate) fn is_overtaken(&self, at: usize, tells: Kind) -> bool {
+        let state = self.state();
+        let events = &state.board.events;
+        let Some(own) = events.get(at) else { return false };
+        let is_of_step = |event: &&Event| (event.step, event.task) == (own.step, own.task);
+        let earlier = events[..at].iter().rev().take_while(is_of_step);
+        let others = earlier.filter(|event| event.object != own.object);
+        let used: Vec<Effect> = others.filter_map(effect).collect();
+        let mut changers: Vec<TaskId> = Vec::new();
+        for event in events[at + 1..].iter().filter(|event| event.task != own.task) {
+            let is_told = event.object == own.object && event.op.kind == Some(tells);
+            if is_told && changers.contains(&event.task) {
+                return true;
+            }
+            let changes = |effect| used.iter().any(|used| conflict(*used, effect));
+            if effect(event).is_some_and(changes) {
+                changers.push(event.task);
+            }
+        }
+        false
+    }
+}
+
+/// The object, the kind and the message numbers of an operation.
+type Effect = (ObjectId, Kind, Span);
+
+fn effect(event: &Event) -> Option<Effect> {
+    let kind = event.op.kind.or_else(|| event.op.access.kind(event.is_look()))?;
+    let span = match event.values {
+        Values::Messages { from, to, .. } => Span { from, to },
+        _ => Span::NONE,
+    };
+    Some((event.object?, kind, span))
+}
+
+fn conflict((a, kind, span): Effect, (b, other, other_span): Effect) -> bool {
+    a == b && kind.conflicts(other) && !Kind::are_apart((kind, span), (other, other_span))
 }
 
 impl RunState {

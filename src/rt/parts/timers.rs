@@ -310,17 +310,19 @@ impl World {
     }
 
     /// Moves the deadline of the announced operation `pending` to `until`. Records `op` if another task waits for the
-    /// operation.
+    /// operation. The new deadline may be late, like the deadline of a new timer.
     pub(crate) fn wait_anew(&self, op: &'static Op, pending: &PendingOp, until: Moment) {
-        let mut state = self.state();
         let id = pending.announcement.id;
-        let due = state.due(until);
-        let timers = state.timers_mut().announced.iter_mut();
-        let found = timers.into_iter().find(|timer| timer.id == id);
-        let Some(found) = found.filter(|_| pending.announcement.run == now::run()) else {
+        let is_of_run = pending.announcement.run == now::run();
+        if !is_of_run || !self.state().timers().announced.iter().any(|timer| timer.id == id) {
             return;
-        };
-        *found = Timer { id, until, late: 0, due };
+        }
+        let late = self.draw_lateness();
+        let mut state = self.state();
+        let due = state.due(until).saturating_add(late);
+        let mut timers = state.timers_mut().announced.iter_mut();
+        let Some(found) = timers.find(|timer| timer.id == id) else { return };
+        *found = Timer { id, until, late, due };
         let mut waker = None;
         if due <= state.timers().now {
             state.heard.push(id);

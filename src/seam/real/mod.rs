@@ -53,7 +53,7 @@ pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::record_all;
 pub(crate) use self::wrapped::{
     CallOps, Came, Deed, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, send, suffers,
-    suffers_rarely,
+    suffers_if, suffers_rarely,
 };
 
 pub(crate) use crate::real::jitter::up_to;

@@ -233,6 +233,11 @@ pub(crate) fn suffers(_: usize, _: (u64, u8), _: &'static str) -> u64 {
     0
 }
 
+/// Returns 0: this build injects no fault.
+pub(crate) fn suffers_if(_: usize, _: (u64, u8), _: &'static str, _: impl Fn(u64) -> bool) -> u64 {
+    0
+}
+
 /// Returns `false`: this build injects no fault.
 pub(crate) fn suffers_rarely(_: usize, _: (u64, u8), _: &'static str) -> bool {
     false

@@ -47,7 +47,7 @@ impl<const N: usize> Turns<N> {
     /// `open` marks the branches that are polled at all.
     pub(crate) fn start(&mut self, open: &[bool; N]) -> usize {
         self.drawn = None;
-        if self.biased {
+        if self.biased || self.joins && !self.polled && !in_run() {
             0
         } else if in_run() {
             WORLD.with(|world| self.draw(world, open))

@@ -12,6 +12,7 @@ use super::wrapped::{CallOps, Came, Owner, Wrapped};
 use crate::rt::{Ear, Hold, PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
+use crate::run::op::kind::Kind;
 use crate::seam::wakes_nobody;
 
 /// The state of a call during its point and its waits.
@@ -26,8 +27,8 @@ pub(crate) struct Turn {
     by_hand: bool,
     /// True if the object has queued the call.
     is_queued: bool,
-    /// True if the turn of the call creates the future that requests the object.
-    is_made_in_turn: bool,
+    /// The event that created the future of the call, if the turn of the call may create the future again.
+    created: Option<usize>,
 }
 
 impl std::fmt::Debug for Turn {
@@ -46,7 +47,7 @@ impl Turn {
             waits: false,
             by_hand: false,
             is_queued: false,
-            is_made_in_turn: false,
+            created: None,
         }
     }
 
@@ -289,18 +290,21 @@ where
         Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
     }
 
-    /// Makes the turn of the call create the future again: see [`poll_making`](Self::poll_making). The first creation,
-    /// recorded as `op`, must be the last operation of the step. Removes the record of this operation.
-    pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
+    /// Lets the turn of the call create the future again: see [`poll_making`](Self::poll_making). The first creation,
+    /// recorded as `op`, must be the last operation of the step. Records it as `quiet` instead.
+    pub(crate) fn may_make_again(self: Pin<&mut Self>, op: &'static Op, quiet: &'static Op) {
         let OwnedTurn { owner, turn } = self.project().turn;
         let object = owner.wrapped().id(turn.pending.place);
-        turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
+        turn.created = WORLD.with(|world| world.hide_last(op, object, quiet));
     }
 
-    /// Like [`poll`](Future::poll). If requested, `make` creates the future again in the turn of the call.
+    /// Like [`poll`](Future::poll). In the turn of the call, `make` creates the future again, if
+    /// [requested](Self::may_make_again) and if another task has [overtaken](World::is_overtaken) the first creation
+    /// with an operation of the kind `tells`.
     pub(crate) fn poll_making(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
+        tells: Kind,
         make: impl FnOnce(&O) -> F,
     ) -> Poll<F::Output> {
         let mut this = self.project();
@@ -308,15 +312,16 @@ where
             return this.future.poll(cx);
         }
         let OwnedTurn { owner, turn } = this.turn;
-        let again = turn.is_made_in_turn;
+        let created = turn.created;
         let ask = |cx: &mut Context<'_>| {
-            if again {
+            let is_late = |at| WORLD.with(|world| world.is_overtaken(at, tells));
+            if created.is_some_and(is_late) {
                 this.future.set(make(owner));
             }
             this.future.as_mut().poll(cx)
         };
         let polled = turn.poll(owner, cx, ask, &*this.judge);
-        turn.is_made_in_turn &= turn.is_announced() && !turn.waits;
+        turn.created = created.filter(|_| turn.is_announced() && !turn.waits);
         polled
     }
 

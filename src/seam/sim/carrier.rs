@@ -167,6 +167,16 @@ pub(crate) fn suffers(kind: usize, bound_and_budget: (u64, u8), why: &'static st
     WORLD.with(|world| world.suffers(kind, bound_and_budget, why))
 }
 
+/// Draws a fault that some draws other than 0 do not cause; see [`World::suffers_if`](crate::rt::World::suffers_if).
+pub(crate) fn suffers_if(
+    kind: usize,
+    bound_and_budget: (u64, u8),
+    why: &'static str,
+    is_fault: impl Fn(u64) -> bool,
+) -> u64 {
+    WORLD.with(|world| world.suffers_if(kind, bound_and_budget, why, is_fault))
+}
+
 /// Draws a rare fault; see [`World::suffers_rarely`](crate::rt::World::suffers_rarely).
 pub(crate) fn suffers_rarely(kind: usize, rate_and_budget: (u64, u8), why: &'static str) -> bool {
     WORLD.with(|world| world.suffers_rarely(kind, rate_and_budget, why))

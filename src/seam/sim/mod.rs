@@ -36,7 +36,7 @@ pub(crate) use self::branches::{Before, Turns};
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::carrier::{Latch, send, suffers, suffers_rarely};
+pub(crate) use self::carrier::{Latch, send, suffers, suffers_if, suffers_rarely};
 pub(crate) use self::clock::NodeClock;
 pub(crate) use self::crew::Crew;
 pub(crate) use self::fence::{fence, pass};

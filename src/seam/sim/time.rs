@@ -142,6 +142,8 @@ pub(crate) struct Timer {
     real: Option<RealTimer>,
     /// True for the timer of a time-out.
     races: bool,
+    /// True if the chance to fire early was already drawn for the current deadline.
+    is_decided: bool,
     /// The fault that may let the timer fire early, until it fires.
     chance: Option<Arc<Cancellation>>,
 }
@@ -156,7 +158,7 @@ impl Timer {
     /// Creates a timer that waits by the operation `op`. Its access is [`Access::Wait`].
     pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
         let pending = PendingOp::new(op, here);
-        Timer { pending, deadline, real: None, races: false, chance: None }
+        Timer { pending, deadline, real: None, races: false, is_decided: false, chance: None }
     }
 
     /// Makes this the timer of a time-out.
@@ -168,6 +170,7 @@ impl Timer {
     pub(crate) fn reset(&mut self, op: &'static Op, deadline: Instant) {
         self.deadline = deadline;
         self.end_chance();
+        self.is_decided = false;
         if let Some(real) = &mut self.real {
             real.reset(deadline);
         }
@@ -201,15 +204,15 @@ impl Timer {
                 return Poll::Pending;
             }
         }
-        let Timer { pending, deadline, races, chance, .. } = self;
+        let Timer { pending, deadline, races, is_decided, chance, .. } = self;
         let before = pending.announcement.is_open().then_some(pending.announcement.id);
         if pending.poll_waiting(cx, &Clock).is_pending() {
+            let deadline = moment(*deadline);
             if before != Some(pending.announcement.id) {
-                let deadline = moment(*deadline);
                 WORLD.with(|world| world.wait_until(pending, deadline));
-                if before.is_none() && WORLD.with(World::cancels_selects) {
-                    *chance = draw_chance(*races, deadline, pending.place);
-                }
+            }
+            if !std::mem::replace(is_decided, true) && WORLD.with(World::cancels_selects) {
+                *chance = draw_chance(*races, deadline, pending.place);
             }
             return Poll::Pending;
         }

@@ -354,6 +354,13 @@ impl Wrapped {
         }
     }
 
+    /// Records that a part of the object that the task holds was split into two parts.
+    pub(crate) fn hold_one_more(&self, here: Here) {
+        if in_run() {
+            WORLD.with(|world| world.hold_one_more(&self.object, here));
+        }
+    }
+
     /// Fails the run, because an operation that blocks its thread would block the only thread of the run.
     pub(crate) fn blocks(&self, name: &str, instead: &str, here: Here) {
         super::fail(|| Failure::Misuse {

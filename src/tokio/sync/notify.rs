@@ -21,6 +21,7 @@ const NOTIFIED: CallOps = CallOps::acting(
     Op::of_kind("stop_waiting", Access::Tell, tellings::LEAVE),
 );
 const CREATE: Op = Op::of_kind("notified", Access::Peek, tellings::CREATE);
+const CREATE_QUIETLY: Op = CREATE.quiet();
 const ENABLE: Op = Op::of_kind("enable", Access::Tell, tellings::REGISTER);
 const ENABLE_TOOK: Op = Op::of_kind("enable", Access::Tell, tellings::TAKE);
 const NOTIFY_ONE: Op = Op::of_kind("notify_one", Access::Tell, tellings::TELL_ONE);
@@ -85,6 +86,9 @@ impl Notify {
 
     /// Waits for a notification. [`notify_waiters`](Self::notify_waiters) reaches the future from this call on. Other
     /// notifications reach it from its first poll on.
+    ///
+    /// In a run, `notify.notified().await` may miss a call of `notify_waiters`, like on a thread that is preempted
+    /// before it listens. This happens if the notifying task has just changed an object that this task had read.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -197,9 +201,13 @@ impl Notify {
 
 /// The moment at which a future was created.
 ///
-/// A future that is awaited where it is created is created again in the step of its first operation. The reason: a real
-/// thread may be preempted between its last operation and the creation, but a task cannot. Otherwise, code that checks
-/// a condition and then waits would never miss a notification in between.
+/// A future that is awaited where it is created may be created again in the step of its first operation. The reason: a
+/// real thread may be preempted between its last operation and the creation, but a task cannot. Otherwise, code that
+/// checks a condition and then waits would never miss a notification in between.
+///
+/// The run cannot distinguish this code from code that creates the future and then checks plain memory. The latter code
+/// misses nothing. So the future is created again only if another task has changed an object that this task used just
+/// before the creation, and has then called `notify_waiters`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Made {
     step: u32,
@@ -276,10 +284,10 @@ macro_rules! notified {
                 let mut call = this.call;
                 if let Some(made) = this.made.take() {
                     if Some(made) == Made::now() {
-                        call.as_mut().make_again_in_turn(&CREATE);
+                        call.as_mut().may_make_again(&CREATE, &CREATE_QUIETLY);
                     }
                 }
-                let polled = call.poll_making(cx, $again);
+                let polled = call.poll_making(cx, tellings::TELL_ALL, $again);
                 *this.is_done = polled.is_ready();
                 polled
             }

@@ -1,5 +1,7 @@
 //! The semaphore.
 
+mod share;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use ::tokio::sync::{
     AcquireError, Semaphore as Real, SemaphorePermit as RealPermit, TryAcquireError,
 };
 
+use self::share::Share;
 use crate::run::event::Values;
 use crate::run::op::of_tokio::permits;
 use crate::run::op::{Access, Op};
@@ -69,16 +72,6 @@ pub struct SemaphorePermit<'a> {
 pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
     share: Share,
-}
-
-/// The number of permits, and the number of acquisitions that they come from.
-#[derive(Debug)]
-struct Share {
-    permits: u32,
-    holds: u32,
-    here: Here,
-    /// For a static: tokio's semaphore of the current run.
-    own: Option<Arc<Real>>,
 }
 
 impl Semaphore {
@@ -378,25 +371,29 @@ impl Semaphore {
         let real = own.as_deref().unwrap_or(&self.real);
         let taken = async { real.acquire_many(permits).await.map(RealPermit::forget) };
         let came = |taken: &Result<(), _>| match taken {
+            Ok(()) if permits == 0 => Came::Done,
             Ok(()) => Came::Holds,
             Err(_) => Came::GivesBack(&ACQUIRE_FAILED),
         };
         Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
-        Ok(Share { permits, holds: 1, here, own })
+        Ok(Share::new(permits, here, own))
     }
 
     /// Acquires permits outside of runs, where a static has no separate semaphore.
     fn take_blocking(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
         RealPermit::forget(self.real.blocking_acquire_many(permits)?);
-        Ok(Share { permits, holds: 1, here, own: None })
+        Ok(Share::new(permits, here, None))
     }
 
     fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {
         let own = self.own(here);
         let real = own.as_deref().unwrap_or(&self.real);
         let taken = || real.try_acquire_many(permits).map(RealPermit::forget);
-        self.wrapped.attempt_to_hold(TRY_ACQUIRE, here, taken)?;
-        Ok(Share { permits, holds: 1, here, own })
+        match permits {
+            0 => self.wrapped.attempt(TRY_ACQUIRE, here, taken)?,
+            _ => self.wrapped.attempt_to_hold(TRY_ACQUIRE, here, taken)?,
+        }
+        Ok(Share::new(permits, here, own))
     }
 
     fn give(&self, share: &mut Share) {
@@ -405,19 +402,6 @@ impl Semaphore {
             share.own.as_deref().unwrap_or(&self.real).add_permits(n as usize);
             self.wrapped.give_up(&RELEASE, share.here, std::mem::take(&mut share.holds));
         }
-    }
-}
-
-impl Share {
-    fn merge(&mut self, other: &mut Share) {
-        self.permits += std::mem::take(&mut other.permits);
-        self.holds += std::mem::take(&mut other.holds);
-    }
-
-    fn split(&mut self, n: usize) -> Option<Share> {
-        let n = u32::try_from(n).ok().filter(|n| *n <= self.permits)?;
-        self.permits -= n;
-        Some(Share { permits: n, holds: 0, here: self.here, own: self.own.clone() })
     }
 }
 
@@ -460,7 +444,7 @@ macro_rules! permits {
             /// assert!(permits.split(3).is_none());
             /// ```
             pub fn split(&mut self, n: usize) -> Option<Self> {
-                let share = self.share.split(n)?;
+                let share = self.share.split(n, &self.semaphore.wrapped)?;
                 Some($permit { semaphore: self.semaphore.clone(), share })
             }
 

@@ -53,10 +53,13 @@ pub(super) async fn connect(
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
     let to = SocketAddr::new(if to.ip().is_unspecified() { LOOPBACK } else { to.ip() }, to.port());
     let ip = if is_local { to.ip() } else { ports::address(from) };
-    let addr = match reserved.as_ref().map(Reserved::addr) {
-        None => SocketAddr::new(ip, ports.number(from)),
-        Some(bound) if bound.ip().is_unspecified() => SocketAddr::new(ip, bound.port()),
-        Some(bound) => bound,
+    // No other socket has the port until the connection is dropped.
+    let any = SocketAddr::new(ip, 0);
+    let reserve = || Reserved::bind(from, any, &ports::RESERVE, here);
+    let reserved = reserved.map_or_else(reserve, Ok)?;
+    let addr = match reserved.addr() {
+        bound if bound.ip().is_unspecified() => SocketAddr::new(ip, bound.port()),
+        bound => bound,
     };
     let ends = [(from, addr.port()), (host, to.port())];
     let name = NAMES.of(ends, |[client, server]| format!("{server} from {client}"));
@@ -102,7 +105,7 @@ pub(super) async fn connect(
         call.poll(answer, cx, |_| outside(), take)
     })
     .await?;
-    Ok(Endpoint::new(connection, 0, (options, reserved), here))
+    Ok(Endpoint::new(connection, 0, (options, Some(reserved)), here))
 }
 
 const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);

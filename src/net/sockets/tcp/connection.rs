@@ -142,6 +142,11 @@ impl End {
     pub(super) fn is_in_use(&self, here: Here) -> bool {
         self.inbox.mark.record(&SEE_OWNER, here);
         self.window.record(&SEE, here);
+        self.is_used()
+    }
+
+    /// Like [`is_in_use`](Self::is_in_use), in a step with another operation on the window.
+    pub(super) fn is_used(&self) -> bool {
         self.owner() == Owner::Process && !self.state().is_reset
     }
 
@@ -236,7 +241,7 @@ impl Connection {
             None => (fits, false),
             Some(faults) => {
                 let count = faults.draw_part(crate::net::faults::SHORT_WRITE, fits);
-                (count, faults.draw_reset())
+                (count, count > 0 && faults.draw_reset())
             }
         };
         state.written += count as u64;

@@ -51,7 +51,7 @@ pub(super) struct Endpoint {
     no_delay: AtomicBool,
     resets: AtomicBool,
     ttl: AtomicU32,
-    /// The reservation of the port that the socket was bound to before it connected.
+    /// The reservation of the local port. `None` for an accepted connection, which has the port of the listener.
     _reserved: Option<Reserved>,
     pub(super) here: Here,
 }

@@ -30,11 +30,12 @@ impl Incoming {
         &self.connection.ends[self.at]
     }
 
-    /// Makes the other end give up if it gets no acknowledgement for a long time.
+    /// Makes the other end give up if it gets no acknowledgement for a long time from now on.
     fn wait_for_answer(&self, since: Option<u64>, here: Here) {
         let from = 1 - self.at;
         let begins = match since {
-            Some(_) => self.connection.ends[from].is_in_use(here),
+            // The write or the cut has an operation on the window in this step.
+            Some(_) => self.connection.ends[from].is_used(),
             None => self.connection.begins_again(from, here),
         };
         if begins {
@@ -105,9 +106,16 @@ impl Sink<Parcel> for Incoming {
         from.inbox.mark.record(&SET_BACK, here);
     }
 
-    fn was_cut(&self, change: u64, here: Here) {
+    fn was_cut(&self, is_cut: bool, here: Here) {
+        // A write over a cut link may start the wait for an answer, so it conflicts with the cut.
+        self.connection.ends[1 - self.at].window.record(&SET, here);
+        if is_cut {
+            (0..2).for_each(|at| Question::begin(&self.connection, at, here));
+        }
+    }
+
+    fn was_held(&self, change: u64, here: Here) {
         self.wait_for_answer(Some(change), here);
-        (0..2).for_each(|at| Question::begin(&self.connection, at, here));
     }
 
     fn died(&self, of: Side, death: Death, here: Here) -> Then {

@@ -17,7 +17,7 @@ use crate::net::inbox::Inbox;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::names::{self, ToSocketAddrs};
-use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
+use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
 use crate::net::sockets::{OF_RUN, Origin, outside, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, GuardedCall, Here, here};
@@ -318,7 +318,7 @@ pub(super) fn bind(
         bound = Some(backlog.clone());
         Bound::Backlog(backlog)
     };
-    Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
+    Ports::of_run().bind(host, (Protocol::Tcp, addr), make, (&ports::BIND, here))?;
     let backlog = bound.expect("it was made");
     let call = Mutex::new(GuardedCall::new(&ACCEPT, here));
     let (origin, ttl, stand_in) = (Origin::here(), AtomicU32::new(64), StandIn::default());

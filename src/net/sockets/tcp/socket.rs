@@ -13,7 +13,7 @@ use crate::net::fabric::Host;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::options::{of_tokio, options};
-use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
+use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped, here};
@@ -108,14 +108,20 @@ impl Reserved {
         self.reservation.addr
     }
 
-    fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<Reserved> {
+    /// Binds a port, by [`ports::BIND`] or [`ports::RESERVE`].
+    pub(super) fn bind(
+        host: Host,
+        addr: SocketAddr,
+        op: &'static Op,
+        here: Here,
+    ) -> io::Result<Reserved> {
         let mut reservation = None;
         let make = |port: Arc<Port>, addr| {
             let made = Arc::new(Reservation { port, addr });
             reservation = Some(made.clone());
             Bound::Reserved(made)
         };
-        Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
+        Ports::of_run().bind(host, (Protocol::Tcp, addr), make, (op, here))?;
         let reservation = reservation.expect("it was made");
         Ok(Reserved { reservation, origin: Origin::here(), here })
     }
@@ -308,7 +314,7 @@ impl TcpSocket {
                     let text = "the socket is bound: make another one";
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
                 }
-                let reserved = Reserved::bind(run.host, addr, here)?;
+                let reserved = Reserved::bind(run.host, addr, &ports::BIND, here)?;
                 run.state().reserved = Some(reserved);
                 Ok(())
             }

@@ -75,11 +75,16 @@ impl<T> Sender<T> {
     /// ```
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        let op = |sent: &Result<(), _>| match sent {
-            Ok(()) => (&SEND, Values::None),
-            Err(_) => (&SEND_FAILED, Values::Failed),
-        };
-        self.replace("send", here(), || self.real.send(value), op)
+        let here = here();
+        // Without receivers, tokio does not lock the value.
+        if self.real.receiver_count() == 0 {
+            let failed = || Err(SendError(value));
+            return self.end.wrapped().now(here, failed, |_| (&SEND_FAILED, Values::Failed));
+        }
+        let replaced = || self.real.send_replace(value);
+        // Like in tokio, the old value is dropped after the lock is released: its destructor may use the channel.
+        drop(self.replace("send", here, replaced, |_| (&SEND, Values::None)));
+        Ok(())
     }
 
     /// Changes the value in place and notifies all receivers, if any. Not a point.

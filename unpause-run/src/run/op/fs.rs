@@ -121,17 +121,21 @@ pub mod inode {
     pub const WRITE: Kind =
         Kind::of(WRITES).conflicts_with(READS | WRITES | WATCHES).enables(WATCHES);
 
-    /// Locked the inode exclusively. Guard: no other open file has a lock on it.
+    /// Locked the inode exclusively. Guard: no other open file has a lock on it, or this open file has a shared lock,
+    /// which the step then releases instead.
     pub const LOCK: Kind =
         Kind::of(LOCKS).conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS).disables(LOCKS | SHARES);
 
-    /// Locked the inode in shared mode. Guard: no other open file holds its exclusive lock.
+    /// Locked the inode in shared mode. Guard: no other open file holds its exclusive lock. May enable a conversion to
+    /// an exclusive lock.
     pub const SHARE: Kind =
-        Kind::of(SHARES).conflicts_with(LOCKS | UNLOCKS | FAILS).disables(LOCKS);
+        Kind::of(SHARES).conflicts_with(LOCKS | UNLOCKS | FAILS).enables(LOCKS).disables(LOCKS);
 
-    /// Released a lock on the inode.
-    pub const UNLOCK: Kind =
-        Kind::of(UNLOCKS).conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS).enables(LOCKS | SHARES);
+    /// Released a lock on the inode. May disable a conversion to an exclusive lock.
+    pub const UNLOCK: Kind = Kind::of(UNLOCKS)
+        .conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS)
+        .enables(LOCKS | SHARES)
+        .disables(LOCKS);
 
     /// Tried to lock the inode while it was locked.
     pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(LOCKS | SHARES | UNLOCKS);

@@ -57,8 +57,8 @@ impl<I: Clone + Eq + Hash + Debug> Id for I {}
 /// O(1) amortized for each event, up to a logarithm of the number of pending calls. The checker keeps the last 1024
 /// versions, the versions since the invocation of the oldest pending call, and pending and lost updates. A lost update
 /// is forgotten when another update has replaced the version that it names. If that version is unknown, the lost update
-/// is kept, because a later update may write the version. Older versions are forgotten. A read of a forgotten version is
-/// still a violation. The engine cannot distinguish a forgotten version from a version that was never written, so the
+/// is kept, because a later update may write the version. Older versions are forgotten. A read of a forgotten version
+/// is still a violation. The engine cannot distinguish a forgotten version from a version that was never written, so the
 /// evidence names both possibilities.
 ///
 /// ```

@@ -145,8 +145,8 @@ impl<M: Model> Register<M> {
         let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
         // The time counts only when the event is accepted: after a refusal, the replay describes the moment before it.
         let returned = self.now + 1;
-        // A result can show that a writer wrote nothing, or that a write was a swap. Its cluster is then wrong, so another
-        // engine takes over.
+        // A result can show that a writer wrote nothing, or that a write was a swap. Its cluster is then wrong, so
+        // another engine takes over.
         let is_as_invoked = match action {
             Action::Add(value) => self.blocks.is_written(*cluster, None, value),
             Action::Swap(from, value) => self.blocks.is_written(*cluster, Some(from), value),

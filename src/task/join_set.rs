@@ -13,8 +13,8 @@ use crate::seam::here;
 
 /// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
 ///
-/// Joining the next task is a point. Tasks that end while the set waits are joined in the order in which they end. Tasks
-/// that ended earlier are joined in the order of their spawns (with tokio, in the order of their ends).
+/// Joining the next task is a point. Tasks that end while the set waits are joined in the order in which they end.
+/// Tasks that ended earlier are joined in the order of their spawns (with tokio, in the order of their ends).
 /// Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping the set aborts all of its tasks.
 ///
 /// ```

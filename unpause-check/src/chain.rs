@@ -58,8 +58,8 @@ impl<I: Clone + Eq + Hash + Debug> Id for I {}
 /// versions, the versions since the invocation of the oldest pending call, and pending and lost updates. A lost update
 /// is forgotten when another update has replaced the version that it names. If that version is unknown, the lost update
 /// is kept, because a later update may write the version. Older versions are forgotten. A read of a forgotten version
-/// is still a violation. The engine cannot distinguish a forgotten version from a version that was never written, so the
-/// evidence names both possibilities.
+/// is still a violation. The engine cannot distinguish a forgotten version from a version that was never written, so
+/// the evidence names both possibilities.
 ///
 /// ```
 /// use unpause_check::chain::Chain;

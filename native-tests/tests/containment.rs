@@ -117,6 +117,17 @@ fn an_end_of_the_process_is_a_failure() {
     assert!(place.starts_with("tests/containment.rs:"), "{place}");
 }
 
+#[test]
+fn a_signal_that_ends_a_process_is_a_failure() {
+    // `SIGUSR1` has no handler.
+    let (cause, message, _) = crash(|| racing(|| _ = planted::process::raise_signal(10)));
+    assert_eq!(cause, "user signal 1");
+    assert_eq!(message, "The thread raised the signal of this: number 10.");
+    // `SIGWINCH` has no effect, and std ignores `SIGPIPE`.
+    assert!(found(|| racing(|| _ = planted::process::raise_signal(28))).passed());
+    assert!(found(|| racing(|| _ = planted::process::raise_signal(13))).passed());
+}
+
 /// Panics when it is dropped.
 struct PanicsAtDrop;
 

@@ -185,6 +185,11 @@ pub(crate) fn point() {}
 /// Has no effect: the joiner of a thread receives its panic.
 pub(crate) fn fail_by_panic() {}
 
+/// Returns `false`: no run chooses the store that a load returns.
+pub(crate) fn may_be_old() -> bool {
+    false
+}
+
 /// Returns the command that runs tests.
 pub(crate) fn test_command() -> &'static str {
     "cargo test"

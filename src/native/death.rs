@@ -150,13 +150,20 @@ fn words(execution: &Execution, frames: &[Frame], death: Death) -> (&'static str
 
 fn signal_name(signal: i32) -> &'static str {
     const NAMES: &[(i32, &str)] = &[
+        (1, "hangup"),
+        (2, "interrupt"),
+        (3, "quit"),
         (4, "illegal instruction"),
         (5, "trap"),
         (6, "abort"),
         (7, "bus error"),
         (8, "arithmetic exception"),
         (9, "kill"),
+        (10, "user signal 1"),
         (11, "segmentation fault"),
+        (12, "user signal 2"),
+        (13, "broken pipe"),
+        (14, "alarm"),
         (15, "termination"),
     ];
     NAMES.iter().find(|(number, _)| *number == signal).map_or("signal", |(_, name)| name)

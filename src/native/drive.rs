@@ -47,6 +47,9 @@ pub(super) async fn drive(thread: usize) {
         if site.spawns_in_turn {
             turns::note();
         }
+        if let Some(part) = site.unseen(points) {
+            WORLD.with(|world| world.note_unseen(part));
+        }
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();
         }

@@ -50,7 +50,7 @@ use self::detail::Detail;
 pub(crate) use self::detail::{begin_instructions, step_instructions};
 pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
-pub(crate) use self::orders::{set as set_memory, take_strengthened};
+pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};

@@ -45,6 +45,11 @@ pub(crate) fn set(memory: MemoryModel) {
     WANTED.store(memory == MemoryModel::C11, Ordering::Relaxed);
 }
 
+/// Returns `true` if loads may return older stores in the current run: it uses the memory `c11`.
+pub(crate) fn may_be_old() -> bool {
+    WANTED.load(Ordering::Relaxed)
+}
+
 /// Begins a run.
 pub(super) fn begin(execution: &Execution) {
     RUN.set(None);

@@ -36,6 +36,7 @@ impl Site {
         is_weak: false,
         looped: None,
         names_thread: false,
+        shows: None,
     });
 }
 
@@ -67,6 +68,17 @@ pub(super) struct SiteParts {
     pub(super) looped: Option<&'static str>,
     /// True in the code that [names](super::NAMES_THREAD) the first thread.
     pub(super) names_thread: bool,
+    /// The operation of std whose effect the program sees here, although it is not a point.
+    shows: Option<Shown>,
+}
+
+/// An operation of std that is not a point, but whose effect a function of std shows to other threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shown {
+    /// The last change of an ending thread: `is_finished` reads a reference count of an `Arc`.
+    End,
+    /// The mark that a panic leaves on a lock: `is_poisoned` reads it, and `clear_poison` removes it.
+    Poison,
 }
 
 /// The part of the program to which a place belongs.
@@ -98,12 +110,29 @@ impl SiteParts {
         }
     }
 
+    /// Returns the report text for a part of the program that a search does not see, if the operation reads the effect
+    /// of an operation that is not a point.
+    #[inline]
+    pub(super) fn unseen(&self, points: Points) -> Option<&'static str> {
+        match self.shows? {
+            _ if points.all => None,
+            Shown::End if points.arc == Some(true) => None,
+            Shown::End => Some(END),
+            Shown::Poison => Some(POISON),
+        }
+    }
+
     /// Returns `true` if the operation is part of a lock call that is stepped as a whole.
     #[inline]
     pub(super) fn is_whole_lock(&self, points: Points) -> bool {
         self.lock.is_some_and(|part| part.is_whole(points))
     }
 }
+
+/// The report text for the end of a thread, which is part of the thread's last step.
+const END: &str = "the end of a thread, which `is_finished` returns (not with the setting `arc`)";
+/// The report text for the mark on a lock, which is part of the step in which a thread panics.
+const POISON: &str = "the mark on a poisoned lock, which `is_poisoned` returns";
 
 /// The places seen so far, by [`Execution::caller`]. They are kept from run to run.
 #[derive(Debug, Default)]
@@ -163,7 +192,8 @@ fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
 
 /// Returns `true` for a function at which [`site`] ends its search for the part.
 fn decides(frame: &Frame) -> bool {
-    part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame)
+    // The callers of these functions decide if the program sees the mark.
+    !is_mark(frame) && (part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame))
 }
 
 /// Returns the part of the program that a std function determines. `None` if the function belongs to several parts.
@@ -186,7 +216,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(is_of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
-    let lock = LockStep::of(frames);
+    let (lock, shows) = (LockStep::of(frames), shown(inner));
     // Calls of parking_lot are single operations, like calls of std, so the line of the caller is shown.
     let of_lock = |frame: &&Frame| lock.is_some() && is_of_lock_crate(frame);
     let user = &user[user.iter().take_while(of_lock).count()..];
@@ -203,16 +233,43 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         lock,
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
-        part: match names_thread {
-            true => Part::Internal,
-            false => inner.iter().find_map(part_of).unwrap_or(Part::Visible),
+        part: match (names_thread, shows) {
+            (true, _) => Part::Internal,
+            (false, Some(_)) => Part::Visible,
+            (false, None) => inner.iter().find_map(part_of).unwrap_or(Part::Visible),
         },
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
         names_thread,
+        shows,
     }
+}
+
+/// Returns the operation whose effect these std functions show to the program.
+fn shown(inner: &[Frame]) -> Option<Shown> {
+    let calls = |primitives: &[&str], names: &[&str]| {
+        inner.iter().any(|frame| {
+            primitive(frame).is_some_and(|primitive| primitives.contains(&primitive))
+                && names.contains(&last_name(&frame.function))
+        })
+    };
+    let of_locks = ["is_poisoned", "clear_poison", "fmt"];
+    match () {
+        () if inner.iter().any(is_mark) && calls(&["Mutex", "RwLock"], &of_locks) => {
+            Some(Shown::Poison)
+        }
+        () if calls(&["thread"], &["is_finished"]) => Some(Shown::End),
+        () => None,
+    }
+}
+
+/// Returns `true` for a function that reads or removes the mark of a panic on a lock. Lock calls also read the mark,
+/// while they hold the lock.
+fn is_mark(frame: &Frame) -> bool {
+    frame.file.ends_with("/std/src/sync/poison.rs")
+        && ["get", "clear"].contains(&last_name(&frame.function))
 }
 
 /// Returns `true` for code that [names](super::NAMES_THREAD) the first thread, and for code that calls this naming
@@ -374,6 +431,23 @@ pub(super) mod checks {
         );
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
         assert!(site(&[load.clone(), park, own.clone()]).is_point(Points::default()));
+        let end = frame("<x::JoinInner<()>>::is_finished", &format!("{std}/std/src/thread/x.rs"));
+        let seen = site(&[load.clone(), end, own.clone()]);
+        assert_eq!((seen.is_point(Points::default()), seen.shows), (true, Some(Shown::End)));
+        let flag = |name: &str| frame(name, &format!("{std}/std/src/sync/poison.rs"));
+        let lock = |name: &str| frame(name, &format!("{std}/std/src/sync/poison/mutex.rs"));
+        for (inner, outer, expected) in [
+            (&["get"][..], "<x::Mutex<u8>>::is_poisoned", (true, Some(Shown::Poison))),
+            (&["clear"], "<x::Mutex<u8>>::clear_poison", (true, Some(Shown::Poison))),
+            (&["get"], "<x::Mutex<u8> as core::fmt::Debug>::fmt", (true, Some(Shown::Poison))),
+            (&["get", "guard"], "<x::Mutex<u8>>::lock", (false, None)),
+            (&["done"], "<x::MutexGuard<u8> as core::ops::drop::Drop>::drop", (false, None)),
+        ] {
+            let frames = [load.clone()].into_iter().chain(inner.iter().map(|name| flag(name)));
+            let frames: Vec<_> = frames.chain([lock(outer), own.clone()]).collect();
+            let seen = site(&frames);
+            assert_eq!((seen.is_point(Points::default()), seen.shows), expected, "{outer}");
+        }
         let with = frame("try_with", &format!("{std}/std/src/thread/local.rs"));
         let recv = frame("recv", &format!("{std}/std/src/sync/mpmc/list.rs"));
         let last = frame("drop_slow", "/rustc/0000/library/alloc/src/sync.rs");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Access, Ended, Execution, Request};
+use unpause_native::{Access, Death, Ended, Execution, Request};
 
 use super::beyond::Beyond;
 use super::by_number::ByNumber;
@@ -197,6 +197,9 @@ impl Threads {
             }
             match self.resume(thread, old).0 {
                 Request::Access(next) if next.address == access.address => *access = next,
+                // The access was an error in memory use, or the process of the run has ended. The thread does not go
+                // on, so its next request is this one again.
+                Request::Fault | Request::Died(Death::Process(_)) => return (old, new),
                 other => unreachable!("the loop of {site:?} has requested {other:?}"),
             }
         }

@@ -5,6 +5,9 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+#[path = "network/listeners.rs"]
+mod listeners;
+
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

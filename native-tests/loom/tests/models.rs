@@ -106,6 +106,37 @@ fn a_message_is_not_published_by_relaxed() {
     publishes(Relaxed);
 }
 
+/// The accesses of the cell never overlap.
+fn hands_over(order: loom::sync::atomic::Ordering) {
+    loom::model(move || {
+        let slot = Rc::new((UnsafeCell::new(0), AtomicBool::new(false)));
+        let other = slot.clone();
+        let thread = thread::spawn(move || {
+            // SAFETY: the model must fail if `order` is too weak.
+            other.0.with_mut(|value| unsafe { *value = 1 });
+            other.1.store(true, order);
+        });
+        if slot.1.load(Acquire) {
+            // SAFETY: as above.
+            slot.0.with(|value| assert_eq!(unsafe { *value }, 1));
+        }
+        thread.join().unwrap();
+        // SAFETY: the thread has ended.
+        slot.0.with_mut(|value| unsafe { *value = 2 });
+    });
+}
+
+#[test]
+fn a_cell_is_handed_over_by_release() {
+    hands_over(Release);
+}
+
+#[test]
+#[should_panic(expected = "a read of an UnsafeCell that no memory order puts")]
+fn a_cell_is_not_handed_over_by_relaxed() {
+    hands_over(Relaxed);
+}
+
 #[test]
 #[should_panic(expected = "Arc leaked")]
 fn a_reference_that_is_left_is_found() {

@@ -65,6 +65,19 @@ fn a_search_tells_the_number_of_its_runs() {
     assert_eq!((runs, &*seen.lock().unwrap()), (2, &BTreeSet::from([0, 1])));
 }
 
+#[test]
+#[should_panic(expected = "of a scoped thread")]
+fn a_panic_of_a_scoped_thread_fails_the_test_although_its_joiner_ignores_it() {
+    shuttle::check_random(
+        || {
+            thread::scope(|scope| {
+                drop(scope.spawn(|| assert_eq!(1 + 1, 3, "of a scoped thread")).join());
+            });
+        },
+        10,
+    );
+}
+
 /// The thread is not joined, and the run waits for it.
 #[test]
 #[should_panic(expected = "deadlock! blocked tasks")]

@@ -307,6 +307,34 @@ fn a_timed_wait_is_no_proof() {
     assert!(searched.complete && !searched.is_proof(), "{searched:?}");
 }
 
+/// The end of a thread and the mark on a poisoned lock are no points, but the functions that show them are.
+#[test]
+fn a_thread_that_ends_or_panics_is_seen_before_it_and_after_it() {
+    fn end() {
+        let thread = thread::spawn(|| ());
+        outcome("is_finished", thread.is_finished());
+        thread.join().unwrap();
+    }
+    fn panic() {
+        let lock = Arc::new(Mutex::new(()));
+        let other = lock.clone();
+        let thread = thread::spawn(move || {
+            let _held = other.lock().unwrap();
+            resume_unwind(Box::new(()));
+        });
+        outcome("is_poisoned", lock.is_poisoned());
+        assert!(thread.join().is_err());
+    }
+    fs::create_dir_all(FOLDER).unwrap();
+    for (program, body) in [("is_finished", end as fn()), ("is_poisoned", panic)] {
+        drop(outcomes(program));
+        let report = runner("exhaustive", 10_000).run_native(body);
+        assert!(report.finding.is_none(), "{program}: {}", failure(&report));
+        assert_eq!(outcomes(program), BTreeSet::from(["false", "true"].map(str::to_owned)));
+        assert!(!report.searched.unwrap().is_proof(), "{program}");
+    }
+}
+
 /// The number of the first failing run of `planted` by each strategy; the fixed twin passes them all, with a proof.
 fn finds(name: &str, planted: fn(), fixed: fn()) {
     let mut found = Vec::new();

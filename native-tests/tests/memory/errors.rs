@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize}
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
+use sim::run::{Failure, Outcome};
+
 /// Calls `act` on two threads with `state`, and returns the state.
 fn twice<T: Send + Sync + 'static>(state: T, act: fn(&T)) -> Arc<T> {
     let state = Arc::new(state);
@@ -111,6 +113,34 @@ fn freed_memory_is_written() {
 #[sim::test(native, seeds = 1000)]
 fn memory_is_written_before_it_is_freed() {
     written_after_it_was_freed(true);
+}
+
+/// The compiler turns a `fetch_max` into a loop, which has read the counter before it is freed.
+#[test]
+fn a_loop_of_an_operation_that_uses_freed_memory_is_not_repeated() {
+    let report = sim::Runner::new().hermetic().seeds(0..1000).shrink(false).run_native(|| {
+        let counter = Box::into_raw(Box::new(AtomicU64::new(0)));
+        let address = counter as usize;
+        let begun = Arc::new(AtomicBool::new(false));
+        let begins = begun.clone();
+        let user = thread::spawn(move || {
+            begins.store(true, SeqCst);
+            // SAFETY: none.
+            unsafe { &*(address as *const AtomicU64) }.fetch_max(5, SeqCst);
+        });
+        while !begun.load(SeqCst) {
+            thread::yield_now();
+        }
+        // SAFETY: none.
+        drop(unsafe { Box::from_raw(counter) });
+        user.join().unwrap();
+    });
+    let finding = report.finding.expect("the use of freed memory is found");
+    let Outcome::Failed(Failure::Memory(error)) = &finding.run.outcome else {
+        panic!("{:?}", finding.run.outcome)
+    };
+    // With each access checked, nothing orders the free and the use.
+    assert!(["use after free", "data race"].contains(&error.problem), "{error:?}");
 }
 
 /// Two threads take an index each, and write a byte there.

@@ -269,6 +269,16 @@ fn a_panic_of_a_thread_is_the_result_of_its_join() {
     assert!(thread.join().is_err() && lock.is_poisoned());
 }
 
+/// The end of a thread is no point, but the loop that waits for it has points: a thread that has not begun can go on.
+#[sim::test(native, seeds = 100)]
+fn a_loop_waits_for_the_end_of_a_thread() {
+    let thread = thread::spawn(|| 7);
+    while !thread.is_finished() {
+        std::hint::spin_loop();
+    }
+    assert_eq!(thread.join().unwrap(), 7);
+}
+
 /// The counts of an `Arc` are no points, and threads change them by themselves, without their carrier. Here they are
 /// what a loop looks at: a drop must end the hold of the loop. If it did not, the loop would go on when no other thread
 /// can, and a millisecond would pass.

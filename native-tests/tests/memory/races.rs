@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "the errors that are planted need it")]
 
 use std::cell::UnsafeCell;
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Barrier, Condvar, Mutex, OnceLock, RwLock, mpsc};
@@ -202,7 +202,38 @@ fn a_read_after_the_free() {
     });
 }
 
+/// Copies bytes of an allocation of 40 bytes.
+fn copies(size: usize) {
+    let bytes = black_box(vec![1u8; 40].into_boxed_slice());
+    let mut copy = [0u8; 64];
+    // SAFETY: none for more than 40 bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), copy.as_mut_ptr(), black_box(size)) };
+    black_box(copy);
+}
+
+#[sim::test(native, races, seeds = 10, must_fail)]
+fn a_copy_that_begins_in_an_allocation_ends_behind_it() {
+    copies(48);
+}
+
 // ---- Right programs: a report would be a false alarm.
+
+#[sim::test(native, races, seeds = 10)]
+fn a_copy_ends_with_its_allocation() {
+    copies(40);
+}
+
+/// No byte is copied, so the address need not be valid.
+#[sim::test(native, races, seeds = 10)]
+fn a_copy_of_nothing_from_freed_memory() {
+    let bytes = black_box(vec![1u8; 40]);
+    let freed = bytes.as_ptr().wrapping_add(7);
+    drop(bytes);
+    let mut copy = [0u8; 8];
+    // SAFETY: the size is 0.
+    unsafe { std::ptr::copy_nonoverlapping(freed, copy.as_mut_ptr(), black_box(0)) };
+    black_box(copy);
+}
 
 #[sim::test(native, races, leaks, seeds = 1000)]
 fn mutex_and_rw_lock() {

@@ -238,6 +238,26 @@ fn limits_of_time_end_waits() {
     assert_eq!((checked.lock(), checked.lock(), checked.unlock()), (0, EDEADLK, 0));
 }
 
+/// Fails if a thread sees this value of a semaphore while another thread makes it 1.
+fn value_is_not<const VALUE: i32>() {
+    let semaphore = Arc::new(Semaphore::new(0));
+    let other = semaphore.clone();
+    let thread = thread::spawn(move || assert_eq!(other.post(), 0));
+    assert_ne!(semaphore.value(), VALUE);
+    thread.join().unwrap();
+}
+
+#[test]
+fn the_value_of_a_semaphore_is_read_before_a_change_and_after_it() {
+    for runner in [runner().seeds(0..300), search()] {
+        for program in [value_is_not::<0> as fn(), value_is_not::<1>] {
+            assert!(runner.run_native(program).finding.is_some());
+        }
+        let other = runner.run_native(value_is_not::<2>);
+        assert!(other.finding.is_none(), "{}", failure(&other));
+    }
+}
+
 #[test]
 fn a_mutex_that_is_locked_twice_is_a_deadlock() {
     let found = runner().seeds(0..3).run_native(|| {

@@ -40,6 +40,7 @@ unsafe extern "C" {
     fn sem_trywait(semaphore: *mut c_void) -> c_int;
     fn sem_timedwait(semaphore: *mut c_void, time: *const Time) -> c_int;
     fn sem_post(semaphore: *mut c_void) -> c_int;
+    fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
     fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: u32) -> c_int;
     fn pthread_barrier_wait(barrier: *mut c_void) -> c_int;
     fn pthread_barrier_destroy(barrier: *mut c_void) -> c_int;
@@ -198,6 +199,14 @@ impl Semaphore {
         // SAFETY: the memory has the size of a semaphore. It has no address in itself.
         unsafe { sem_init(new.0.at(), 0, value) };
         new
+    }
+
+    /// `sem_getvalue`.
+    pub fn value(&self) -> i32 {
+        let mut value = -1;
+        // SAFETY: the memory is a semaphore, and there is room for its value.
+        unsafe { sem_getvalue(self.0.at(), &mut value) };
+        value
     }
 
     methods! {

@@ -1,6 +1,8 @@
 //! What a process cannot undo: for runs in a process of their own.
 
 use std::arch::asm;
+use std::ptr::null_mut;
+use std::time::Duration;
 
 /// Ends the process, by a system call without libc.
 pub fn exit_without_libc(code: i32) {
@@ -90,6 +92,56 @@ pub fn wait_without_signals() {
             pause();
         }
     }
+}
+
+/// The ways in which a program of C sleeps, with their times.
+pub const SLEEPS: [(&str, fn(), Duration); 5] = [
+    ("sleep", sleep_for_a_second, Duration::from_secs(1)),
+    ("usleep", sleep_for_microseconds, Duration::from_millis(5)),
+    ("poll, of nothing", poll_nothing, Duration::from_millis(5)),
+    ("poll, of no descriptor", poll_no_descriptor, Duration::from_millis(5)),
+    ("select", select_nothing, Duration::from_millis(5)),
+];
+
+unsafe extern "C" {
+    fn sleep(seconds: u32) -> u32;
+    fn usleep(microseconds: u32) -> i32;
+    fn poll(polled: *mut [i32; 2], count: u64, timeout: i32) -> i32;
+    fn select(
+        count: i32,
+        reads: *mut u8,
+        writes: *mut u8,
+        errors: *mut u8,
+        timeout: *mut [i64; 2],
+    ) -> i32;
+}
+
+fn sleep_for_a_second() {
+    // SAFETY: a number.
+    unsafe { sleep(1) };
+}
+
+fn sleep_for_microseconds() {
+    // SAFETY: a number.
+    unsafe { usleep(5_000) };
+}
+
+fn poll_nothing() {
+    // SAFETY: there is no descriptor.
+    unsafe { poll(null_mut(), 0, 5) };
+}
+
+fn poll_no_descriptor() {
+    // A negative descriptor is skipped.
+    let mut polled = [-1, 0];
+    // SAFETY: there is one descriptor.
+    unsafe { poll(&mut polled, 1, 5) };
+}
+
+fn select_nothing() {
+    let mut time = [0, 5_000];
+    // SAFETY: the time is valid.
+    unsafe { select(0, null_mut(), null_mut(), null_mut(), &mut time) };
 }
 
 /// The kernel's number of this thread.

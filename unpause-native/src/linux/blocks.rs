@@ -363,14 +363,31 @@ pub(crate) fn sweep() -> Option<Fault> {
 /// Returns `true` if `size` bytes at an address are neither freed nor in a red zone.
 #[inline]
 pub(crate) fn may_access(address: usize, size: usize) -> bool {
+    invalid(address, size).is_none()
+}
+
+/// Returns the address of the first of `size` bytes at an address that is freed or in a red zone.
+#[inline]
+pub(crate) fn invalid(address: usize, size: usize) -> Option<usize> {
     // SAFETY: see `heap::Shared`.
     let heap = unsafe { &*heap::heap() };
     if heap.memory == Memory::Plain || !heap::has(address) || heap.blocks.count == 0 {
-        return true;
+        return None;
     }
-    let offset = address - heap.base;
-    let unit = heap.blocks.unit(offset);
-    unit != FREE && offset % UNIT + size.min(UNIT - offset % UNIT) <= usize::from(unit)
+    let mut at = address - heap.base;
+    let end = at.saturating_add(size).min(SIZE);
+    while at < end {
+        let (unit, stop) = (at - at % UNIT, end.min(at - at % UNIT + UNIT));
+        let valid = match heap.blocks.unit(at) {
+            FREE => 0,
+            valid => usize::from(valid),
+        };
+        if stop > unit + valid {
+            return Some(heap.base + at.max(unit + valid));
+        }
+        at = stop;
+    }
+    None
 }
 
 /// Returns the error for an access to freed memory or to a red zone.

@@ -6,7 +6,7 @@
 //! does not depend on the number of earlier readings, so equal waits end at the same time and in any order. A search
 //! does not try the orders of readings, so in a search, two readings at the same time are equal.
 
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::time::Duration;
 
 use super::heap;
@@ -280,6 +280,36 @@ unsafe extern "C" fn nanosleep(time: *const libc::timespec, left: *mut libc::tim
     type Sleep = unsafe extern "C" fn(*const libc::timespec, *mut libc::timespec) -> c_int;
     // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"nanosleep", Sleep)(time, left) }
+}
+
+/// Lets the current simulated thread sleep for some nanoseconds, in a function with this frame pointer. Returns `false`
+/// outside of runs.
+pub(crate) fn sleep_for(time: u64, frame: usize) -> bool {
+    let Some(thread) = current() else { return false };
+    let until = thread.run().in_nanoseconds(time);
+    thread.readings = Readings::default();
+    thread.stop(Request::Sleep { until }, (0, frame));
+    true
+}
+
+// libc's own functions sleep by an internal call.
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+    if sleep_for(u64::from(seconds) * SECOND, frame_pointer()) {
+        return 0;
+    }
+    // SAFETY: the argument is a number.
+    unsafe { real!(c"sleep", unsafe extern "C" fn(c_uint) -> c_uint)(seconds) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn usleep(microseconds: c_uint) -> c_int {
+    if sleep_for(u64::from(microseconds) * 1_000, frame_pointer()) {
+        return 0;
+    }
+    // SAFETY: the argument is a number.
+    unsafe { real!(c"usleep", unsafe extern "C" fn(c_uint) -> c_int)(microseconds) }
 }
 
 /// Sets `errno` and returns -1.

@@ -13,6 +13,7 @@ use super::handlers;
 use super::polled;
 use super::real::real;
 use super::request::Request;
+use super::signals;
 use super::thread::{Thread, current, outside};
 
 /// The reason why a thread cannot continue.
@@ -234,21 +235,25 @@ exits! {
     quick_exit c"quick_exit"
 }
 
-/// Signals that end a process by default.
-const DEADLY: &[c_int] = &[
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGABRT,
-    libc::SIGTRAP,
-    libc::SIGKILL,
-    libc::SIGTERM,
+/// Signals that by default have no effect, or stop or continue a process. All other signals end it.
+const HARMLESS: [c_int; 8] = [
+    libc::SIGCHLD,
+    libc::SIGURG,
+    libc::SIGWINCH,
+    libc::SIGCONT,
+    libc::SIGSTOP,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
 ];
 
 /// Returns `true` if the signal would end the process of a simulated thread.
 fn is_deadly(signal: c_int) -> bool {
-    DEADLY.contains(&signal) && !handlers::is_handled(signal)
+    match signals::FAULTS.contains(&signal) {
+        // The process has a handler of this crate for the signal.
+        true => !handlers::is_handled(signal),
+        false => !HARMLESS.contains(&signal) && handlers::ends_process(signal),
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -78,6 +78,19 @@ pub(crate) fn is_handled(signal: c_int) -> bool {
     })
 }
 
+/// Returns `true` if the process has no handler for the signal, and neither ignores nor blocks it. Returns `false` for
+/// a number that is not a signal. Called for a simulated thread.
+pub(crate) fn ends_process(signal: c_int) -> bool {
+    // SAFETY: the types allow all bytes to be zero. The calls only read the handler and the blocked signals.
+    outside(|| unsafe {
+        let (mut action, mut blocked): (libc::sigaction, libc::sigset_t) = std::mem::zeroed();
+        real!(c"sigaction", SetAction)(signal, null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_DFL
+            && libc::pthread_sigmask(libc::SIG_BLOCK, null(), &mut blocked) == 0
+            && libc::sigismember(&blocked, signal) == 0
+    })
+}
+
 /// Restores the handlers. Called by the carrier when a run ends.
 ///
 /// The run may end within a handler, for example because the handler writes to a pipe. Its signal is then blocked, and

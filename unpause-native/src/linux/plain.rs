@@ -26,9 +26,11 @@ fn access(address: usize, size: usize, is_write: bool, frame: usize) {
     let by = (&*thread, frame);
     let run = thread.run_of();
     let owner = run.owner(address, by);
-    if !blocks::may_access(address, size) || owner.has_returned() {
+    let invalid = blocks::invalid(address, size);
+    if invalid.is_some() || owner.has_returned() {
         let label = if is_write { "write" } else { "read" };
-        let fault = outside(|| run.misuse(address, by, Step::new(label, thread.number, trace)));
+        let at = invalid.unwrap_or(address);
+        let fault = outside(|| run.misuse(at, by, Step::new(label, thread.number, trace)));
         thread.fail(fault);
         return;
     }

@@ -13,7 +13,7 @@ use super::death::{self, Death, SAMPLES};
 use super::{handlers, thread, unseen};
 
 /// The signals of processor faults, and the signal of `abort`.
-const FAULTS: [c_int; 6] =
+pub(crate) const FAULTS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP];
 
 /// The size of the handler stack. The frame of a signal contains all registers, up to 11 KiB.

@@ -1,6 +1,7 @@
 //! Socket addresses, and their conversion from and to the memory of a call.
 
 use std::ffi::c_int;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr::copy_nonoverlapping;
 
 /// The address of a socket.
@@ -128,11 +129,34 @@ impl Address {
 
     /// Returns `true` for an address of this computer: a loopback address, an unspecified address, or a path.
     pub(crate) fn is_local(&self) -> bool {
-        let loopback = std::net::Ipv6Addr::LOCALHOST.octets();
-        match self {
-            Address::V4(address, _) => address[0] == 127 || self.is_unspecified(),
-            Address::V6(address, _) => *address == loopback || self.is_unspecified(),
+        let loopback = Ipv6Addr::LOCALHOST.octets();
+        match self.unmapped() {
+            Address::V4(address, _) => address[0] == 127 || address == [0; 4],
+            Address::V6(address, _) => address == loopback || address == [0; 16],
             Address::Path(_) => true,
+        }
+    }
+
+    /// Returns the IPv4 address to which an IPv6 address is mapped, for example `127.0.0.1` for `::ffff:127.0.0.1`.
+    /// Returns any other address unchanged.
+    pub(crate) fn unmapped(&self) -> Address {
+        let mapped_to = match self {
+            Address::V6(address, port) => {
+                Ipv6Addr::from(*address).to_ipv4_mapped().map(|to| Address::V4(to.octets(), *port))
+            }
+            _ => None,
+        };
+        mapped_to.unwrap_or_else(|| self.clone())
+    }
+
+    /// Returns the address in the form that a socket with the address `own` sees. An IPv6 socket sees an IPv4 address
+    /// as the IPv6 address that is mapped to it.
+    pub(crate) fn seen_by(&self, own: &Address) -> Address {
+        match (self.unmapped(), own) {
+            (Address::V4(address, port), Address::V6(..)) => {
+                Address::V6(Ipv4Addr::from(address).to_ipv6_mapped().octets(), port)
+            }
+            (address, _) => address,
         }
     }
 
@@ -141,18 +165,17 @@ impl Address {
         match self {
             Address::V4([0, 0, 0, 0], port) => Address::V4([127, 0, 0, 1], *port),
             Address::V6(address, port) if *address == [0; 16] => {
-                Address::V6(std::net::Ipv6Addr::LOCALHOST.octets(), *port)
+                Address::V6(Ipv6Addr::LOCALHOST.octets(), *port)
             }
             other => other.clone(),
         }
     }
 
     /// Returns a number for the object of an address. It is equal for all addresses with the same port or the same
-    /// path, and the same in all processes.
+    /// path, and the same in all processes. An IPv6 socket may receive packets for an IPv4 address.
     pub(crate) fn hash(&self) -> u64 {
         let (kind, bytes): (u64, &[u8]) = match self {
-            Address::V4(..) => (4, &[]),
-            Address::V6(..) => (6, &[]),
+            Address::V4(..) | Address::V6(..) => (4, &[]),
             Address::Path(path) => (1, path),
         };
         let start = kind << 32 | u64::from(self.port()) | 1 << 63;

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
 use super::super::children;
-use super::super::clock::{fail, nanoseconds};
+use super::super::clock::{fail, nanoseconds, sleep_for};
 use super::super::compiled::note_entered;
 use super::super::real::real;
 use super::super::switch::frame_pointer;
@@ -343,8 +343,15 @@ pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_
     unsafe { real!(c"timerfd_create", Create)(clock, flags) }
 }
 
-/// Waits until one of the descriptors is ready. Returns `None` if they do not belong to the run.
+/// Waits until one of the descriptors is ready. Returns `None` if they do not belong to the run. Programs also call
+/// `poll` without descriptors, as a sleep.
 fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>) -> Option<c_int> {
+    if polled.iter().all(|one| one.fd < 0)
+        && let Some(time) = timeout
+    {
+        polled.iter_mut().for_each(|one| one.revents = 0);
+        return (time == 0 || sleep_for(time, frame)).then_some(0);
+    }
     let thread = polled.iter().find_map(|one| caller(one.fd))?;
     note_entered("poll");
     let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
@@ -380,11 +387,23 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
     Some(result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer }))
 }
 
+/// Returns the descriptors of a call.
+///
+/// # Safety
+/// The pointer must be valid for `count` descriptors, or `count` must be 0.
+unsafe fn polled_by<'a>(polled: *mut libc::pollfd, count: libc::nfds_t) -> &'a mut [libc::pollfd] {
+    match count {
+        0 => &mut [],
+        // SAFETY: the caller guarantees the descriptors.
+        _ => unsafe { std::slice::from_raw_parts_mut(polled, count as usize) },
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
-    if count > 0 && current().is_some() {
+    if current().is_some() {
         // SAFETY: the caller guarantees the descriptors.
-        let polled = unsafe { std::slice::from_raw_parts_mut(polled, count as usize) };
+        let polled = unsafe { polled_by(polled, count) };
         if let Some(found) = wait_for_one(frame_pointer(), polled, milliseconds(timeout)) {
             return found;
         }
@@ -401,11 +420,9 @@ unsafe extern "C" fn ppoll(
     timeout: *const libc::timespec,
     mask: *const libc::sigset_t,
 ) -> c_int {
-    if count > 0 && current().is_some() {
+    if current().is_some() {
         // SAFETY: the caller guarantees the descriptors and the time.
-        let (polled, time) = unsafe {
-            (std::slice::from_raw_parts_mut(polled, count as usize), nanoseconds(timeout))
-        };
+        let (polled, time) = unsafe { (polled_by(polled, count), nanoseconds(timeout)) };
         if let Some(found) = wait_for_one(frame_pointer(), polled, time) {
             return found;
         }
@@ -429,6 +446,22 @@ unsafe extern "C" fn select(
     timeout: *mut c_void,
 ) -> c_int {
     if current().is_some() {
+        let is_sleep = count == 0 || [reads, writes, errors].iter().all(|set| set.is_null());
+        // SAFETY: the pointer is null, or points to the caller's time.
+        let time = unsafe { timeout.cast::<libc::timeval>().as_mut() }.filter(|_| is_sleep);
+        if let Some(time) = time
+            && let (Ok(seconds), Ok(micros)) =
+                (u64::try_from(time.tv_sec), u64::try_from(time.tv_usec))
+        {
+            let nanoseconds = seconds.saturating_mul(1_000_000_000);
+            let nanoseconds = nanoseconds.saturating_add(micros.saturating_mul(1_000));
+            if nanoseconds > 0 {
+                sleep_for(nanoseconds, frame_pointer());
+            }
+            // As in the kernel, no time is left.
+            *time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+            return 0;
+        }
         note_entered("select, which waits in real time");
     }
     type Select =

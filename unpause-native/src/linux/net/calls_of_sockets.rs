@@ -229,7 +229,7 @@ unsafe extern "C" fn shutdown(descriptor: c_int, how: c_int) -> c_int {
         let call = Call { frame: frame_pointer(), name: "shutdown", limit: None, waits: false };
         return result(on(thread, descriptor, call, |net, file| match &mut net.file(file).kind {
             Kind::Stream(_) => net.shut_down(file, ends),
-            Kind::Listener(_) => Ok(0),
+            Kind::Listener(_) => net.shut_listener(file, ends),
             Kind::Datagram(socket) if socket.is_unix() => net.shut_packets(file, ends),
             _ => Err(libc::ENOTCONN),
         }));

@@ -122,6 +122,7 @@ impl Net {
             return Ok(from.len());
         };
         let socket = self.datagram(receiver)?;
+        let sender = sender.seen_by(&socket.local);
         let is_for_it = socket.remote.as_ref().is_none_or(|remote| *remote == sender);
         if is_for_it && socket.packets.len() < PACKETS {
             socket.packets.push_back((sender, from.to_vec()));

@@ -295,15 +295,7 @@ impl Net {
         let is_reset = linger.is_some_and(|linger| linger[..8] == [1, 0, 0, 0, 0, 0, 0, 0]);
         match kind {
             Kind::Stream(stream) => self.end_stream(stream, is_reset),
-            Kind::Listener(listener) => {
-                // The listener resets connections that were not accepted.
-                for waiting in listener.waiting {
-                    let kind = self.files[waiting].take().map(|file| file.kind);
-                    if let Some(Kind::Stream(stream)) = kind {
-                        self.end_stream(stream, true);
-                    }
-                }
-            }
+            Kind::Listener(listener) => self.reset_waiting(listener.waiting),
             Kind::Epoll(epoll) => {
                 for (_, member) in epoll.members.into_keys() {
                     if let Some(member) = &mut self.files[member] {

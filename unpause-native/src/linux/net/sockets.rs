@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::address::Address;
 use super::stream::{Stream, Wire};
 use super::unix::is_file;
-use super::{Answer, Events, HUP, IN, Kind, Net, OUT};
+use super::{Answer, Events, HUP, IN, Kind, Net, OUT, RDHUP};
 
 /// The first port for a socket without a requested port, and the number of such ports.
 const PORTS: (u16, u16) = (32_768, 28_232);
@@ -28,24 +28,46 @@ pub(super) struct Listener {
     pub(super) local: Address,
     /// The local ends of connections that were not accepted.
     pub(super) waiting: VecDeque<usize>,
+    /// True if a Unix socket was shut down for reading, or for writing.
+    pub(super) shut: [bool; 2],
 }
 
 impl Listener {
     pub(super) fn readiness(&self) -> Events {
-        if self.waiting.is_empty() { 0 } else { IN }
+        let waiting = if self.waiting.is_empty() { 0 } else { IN };
+        let shut = match self.shut {
+            [true, true] => IN | RDHUP | HUP,
+            [true, false] => IN | RDHUP,
+            _ => 0,
+        };
+        waiting | shut
     }
 }
 
 impl Net {
-    /// Returns the socket that receives packets for an address.
+    /// Returns the socket that receives packets for an address. A socket for all IPv6 addresses also receives packets
+    /// for all IPv4 addresses, unless an option forbids this.
     pub(super) fn named(&self, is_stream: bool, address: &Address) -> Option<usize> {
-        let unspecified = match address {
-            Address::V4(_, port) => Address::V4([0; 4], *port),
-            Address::V6(_, port) => Address::V6([0; 16], *port),
-            Address::Path(_) => address.clone(),
-        };
-        let exact = self.names.get(&(is_stream, address.clone()));
-        exact.or_else(|| self.names.get(&(is_stream, unspecified))).copied()
+        let address = address.unmapped();
+        let port = address.port();
+        let find = |address: Address| self.names.get(&(is_stream, address)).copied();
+        let all_v6 = || find(Address::V6([0; 16], port));
+        let exact = find(address.clone());
+        match address {
+            Address::V4(..) => {
+                let both = || all_v6().filter(|file| !self.is_only_v6(*file));
+                exact.or_else(|| find(Address::V4([0; 4], port))).or_else(both)
+            }
+            Address::V6(..) => exact.or_else(all_v6),
+            Address::Path(_) => exact,
+        }
+    }
+
+    /// Returns `true` if a socket has the option that forbids IPv4 addresses.
+    fn is_only_v6(&self, file: usize) -> bool {
+        let option = (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY);
+        let value = self.files[file].as_ref().and_then(|file| file.options.get(&option));
+        value.is_some_and(|value| value.iter().any(|byte| *byte != 0))
     }
 
     /// Returns a free port. It depends on the earlier objects of the thread, and on other threads only if they use the
@@ -79,18 +101,29 @@ impl Net {
         if address.port() == 0 && !matches!(address, Address::Path(_)) {
             address = address.with_port(self.free_port(is_stream)?);
         }
-        let taken = |(stream, name): &(bool, Address)| {
-            let overlaps = name.with_port(0) == address.with_port(0)
-                || name.is_unspecified()
-                || address.is_unspecified();
-            let is_path = matches!(address, Address::Path(_));
-            let same = if is_path { *name == address } else { overlaps };
-            *stream == is_stream
-                && name.port() == address.port()
-                && std::mem::discriminant(name) == std::mem::discriminant(&address)
-                && same
+        let key = address.unmapped();
+        if key != address && self.is_only_v6(file) {
+            return Err(libc::EINVAL);
+        }
+        let taken = |((stream, name), other): (&(bool, Address), &usize)| {
+            let overlaps = match (name, &key) {
+                (Address::V4(..), Address::V4(..)) | (Address::V6(..), Address::V6(..)) => {
+                    name.with_port(0) == key.with_port(0)
+                        || name.is_unspecified()
+                        || key.is_unspecified()
+                }
+                // A socket for all IPv6 addresses also has all IPv4 addresses.
+                (Address::V6(..), Address::V4(..)) => {
+                    name.is_unspecified() && !self.is_only_v6(*other)
+                }
+                (Address::V4(..), Address::V6(..)) => {
+                    key.is_unspecified() && !self.is_only_v6(file)
+                }
+                _ => *name == key,
+            };
+            *stream == is_stream && name.port() == key.port() && overlaps
         };
-        if self.names.keys().any(taken) {
+        if self.names.iter().any(taken) {
             return Err(libc::EADDRINUSE);
         }
         if let Address::Path(path) = &address
@@ -98,7 +131,7 @@ impl Net {
         {
             self.name_files.add(path)?;
         }
-        self.names.insert((is_stream, address.clone()), file);
+        self.names.insert((is_stream, key), file);
         let object = Net::object_of(&address, is_stream);
         let entry = self.file(file);
         entry.object = object;
@@ -124,7 +157,8 @@ impl Net {
             self.bind(file, local)?;
             return self.listen(file);
         }
-        self.file(file).kind = Kind::Listener(Listener { local, waiting: VecDeque::new() });
+        let (waiting, shut) = (VecDeque::new(), [false; 2]);
+        self.file(file).kind = Kind::Listener(Listener { local, waiting, shut });
         self.notify(file, 0);
         Ok(0)
     }
@@ -160,9 +194,10 @@ impl Net {
             libc::AF_UNIX => self.at_path(true, &to)?,
             _ => self.named(true, &to).ok_or(libc::ECONNREFUSED)?,
         };
-        if !matches!(self.file(listener).kind, Kind::Listener(_)) {
-            return Err(libc::ECONNREFUSED);
-        }
+        let listens = match &self.file(listener).kind {
+            Kind::Listener(listener) if !listener.shut[0] => listener.local.clone(),
+            _ => return Err(libc::ECONNREFUSED),
+        };
         let local = match (&local, is_unnamed(&local)) {
             (Address::Path(_), _) => local,
             (_, true) => to.with_port(self.free_port(true)?),
@@ -173,14 +208,14 @@ impl Net {
         };
         let wire = if domain == libc::AF_UNIX { Wire::Unix } else { Wire::Tcp };
         let object = self.new_object();
-        let accepted = Stream::new(wire, to.clone(), local.clone());
+        let accepted = Stream::new(wire, to.seen_by(&listens), local.seen_by(&listens));
         let mut own = Stream::new(wire, local.clone(), to);
         let accepted = self.add(Kind::Stream(accepted), object);
         own.peer = Some(accepted);
         self.stream(accepted).peer = Some(file);
         if !matches!(local, Address::Path(_)) {
             // The port stays in use while the socket is open.
-            self.names.entry((true, local)).or_insert(file);
+            self.names.entry((true, local.unmapped())).or_insert(file);
         }
         let entry = self.file(file);
         (entry.kind, entry.object) = (Kind::Stream(own), object);
@@ -199,13 +234,51 @@ impl Net {
         file: usize,
         nonblocking: bool,
     ) -> Result<(c_int, Address), c_int> {
+        let is_blocking = !self.file(file).nonblocking;
         let Kind::Listener(listener) = &mut self.file(file).kind else {
             return Err(libc::EINVAL);
         };
-        let accepted = listener.waiting.pop_front().ok_or(libc::EAGAIN)?;
+        let none = if listener.shut[0] && is_blocking { libc::EINVAL } else { libc::EAGAIN };
+        let accepted = listener.waiting.pop_front().ok_or(none)?;
         self.notify(file, 0);
         let remote = self.stream(accepted).remote.clone();
         Ok((self.open(accepted, nonblocking), remote))
+    }
+
+    /// Shuts down a listener for reading, writing or both. If a TCP socket is shut down for reading, it stops
+    /// listening, and resets the connections that were not accepted. A Unix socket gets no more connections.
+    pub(super) fn shut_listener(&mut self, file: usize, [reads, writes]: [bool; 2]) -> Answer {
+        let Kind::Listener(listener) = &mut self.file(file).kind else {
+            return Err(libc::ENOTCONN);
+        };
+        let domain = match &listener.local {
+            Address::V4(..) => libc::AF_INET,
+            Address::V6(..) => libc::AF_INET6,
+            Address::Path(_) => {
+                listener.shut[0] |= reads;
+                listener.shut[1] |= writes;
+                self.notify(file, IN | RDHUP | HUP);
+                return Ok(0);
+            }
+        };
+        if reads {
+            let local = listener.local.clone();
+            let waiting = std::mem::take(&mut listener.waiting);
+            self.file(file).kind = Kind::Unbound(Unbound { domain, local });
+            self.reset_waiting(waiting);
+            self.notify(file, OUT | HUP);
+        }
+        Ok(0)
+    }
+
+    /// Resets connections that were not accepted.
+    pub(super) fn reset_waiting(&mut self, waiting: VecDeque<usize>) {
+        for waiting in waiting {
+            let kind = self.files[waiting].take().map(|file| file.kind);
+            if let Some(Kind::Stream(stream)) = kind {
+                self.end_stream(stream, true);
+            }
+        }
     }
 
     /// Returns the address of a socket, or of the other end.

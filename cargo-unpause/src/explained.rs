@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::document::{Document, Event, Object, PlaceIndex, Region, Run};
+use crate::document::{Document, Event, Object, PlaceIndex, Region, Remedy, Run};
 
 /// Returns a place in the source, with its line.
 pub(crate) fn place(report: &Document, place: PlaceIndex) -> Json {
@@ -57,6 +57,30 @@ fn shown(run: &Run, task: u64) -> Option<&str> {
     run.tasks.get(at).map(|task| &task.shown[..])
 }
 
+/// Returns the runs that tested a remedy. None of these runs failed. If they were sampled, the result also has the runs
+/// `without` the remedy.
+fn tested(remedy: &Remedy) -> Json {
+    let Remedy { kind, interleavings, preemptions, runs, of, failed, .. } = remedy;
+    let (tested, without) = match &kind[..] {
+        "all" => (
+            "proved: all interleavings of the program with these lines as one step pass",
+            Json::Null,
+        ),
+        "within" => ("all interleavings with at most so many preemptions pass", Json::Null),
+        _ => (
+            "sampled: so many runs of the program with these lines as one step pass",
+            json!({"runs": of, "failed": failed}),
+        ),
+    };
+    json!({
+        "tested": tested,
+        "interleavings": interleavings,
+        "preemptions": preemptions,
+        "runs": runs,
+        "without": without,
+    })
+}
+
 /// Returns the failure of a report, with the cause and remedy if known.
 pub(crate) fn explained(report: &Document) -> Json {
     let Some(finding) = &report.finding else {
@@ -83,18 +107,9 @@ pub(crate) fn explained(report: &Document) -> Json {
         })
     });
     let remedy = why.and_then(|why| why.remedy.as_ref()).map(|remedy| {
-        json!({
-            "as_one_step": remedy.regions.iter().map(region).collect::<Vec<_>>(),
-            "tested": match &remedy.kind[..] {
-                "all" => "proved: all interleavings of the program with these lines as one step pass",
-                "within" => "all interleavings with at most so many preemptions pass",
-                _ => "sampled: so many runs, of which so many failed",
-            },
-            "interleavings": remedy.interleavings,
-            "preemptions": remedy.preemptions,
-            "runs": remedy.runs,
-            "failed": remedy.failed,
-        })
+        let mut value = tested(remedy);
+        value["as_one_step"] = remedy.regions.iter().map(region).collect();
+        value
     });
     let no_return = why.and_then(|why| why.no_return.as_ref());
     let waits = failure.and_then(|failure| failure.deadlock.0.as_ref());
@@ -126,4 +141,30 @@ pub(crate) fn explained(report: &Document) -> Json {
             why.chances.iter().map(|c| json!({"after": c.after, "share": c.share})).collect::<Vec<_>>()
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_fail_without_a_remedy_are_no_runs_with_it() {
+        let remedy = Remedy {
+            regions: Vec::new(),
+            waits: false,
+            kind: "counted".to_owned(),
+            interleavings: None,
+            of: Some(60),
+            left_out: None,
+            preemptions: None,
+            runs: Some(230),
+            failed: Some(10),
+        };
+        let sampled = tested(&remedy);
+        assert_eq!((&sampled["runs"], &sampled["failed"]), (&json!(230), &Json::Null));
+        assert_eq!(sampled["without"], json!({"runs": 60, "failed": 10}));
+        let proved = Remedy { kind: "all".to_owned(), interleavings: Some(6), ..remedy };
+        assert_eq!(tested(&proved)["interleavings"], 6);
+        assert_eq!(tested(&proved)["without"], Json::Null);
+    }
 }

@@ -224,7 +224,7 @@ fn tests_over_smol_are_stepped() {
 fn models_of_loom_are_searched() {
     let (exit, output, errors) = run(&in_native_tests("loom"), &["--no-fail-fast"], &[]);
     let failing = ["a_test_without_a_model_is_stepped", "an_increment_in_two_steps_is_lost"];
-    let summary = "test result: FAILED. 17 passed; 2 failed; 0 ignored";
+    let summary = "test result: FAILED. 19 passed; 2 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     assert!(output.contains("test a_run_begins_with_the_first_values_and_not"), "{output}{errors}");
     assert!(!output.contains("FAILED  statics::"), "{output}{errors}");
@@ -262,7 +262,7 @@ fn models_of_loom_are_searched() {
 #[ignore = "builds the runtime: run by .ci/run"]
 fn tests_of_shuttle_are_run() {
     let (exit, output, errors) = run(&in_native_tests("shuttle"), &[], &[]);
-    let summary = "test result: FAILED. 13 passed; 1 failed; 0 ignored";
+    let summary = "test result: FAILED. 14 passed; 1 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     let screen = "FAILED  checks::an_increment_in_two_steps_is_lost";
     assert!(output.contains(screen) && output.contains("tests/checks.rs:16:"), "{output}{errors}");

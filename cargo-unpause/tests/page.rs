@@ -20,6 +20,8 @@ mod files;
 mod histories;
 #[path = "page/reports.rs"]
 mod reports;
+#[path = "page/states.rs"]
+mod states;
 
 use browser::Browser;
 

@@ -1,19 +1,26 @@
 //! Cells with monitored accesses: a write concurrent with another access fails the model.
 //!
 //! Each access begins and ends with an operation on a word of the cell. So the engine may switch to another thread
-//! between them, and a search tries each such switch. `--races` also finds unordered accesses that did not overlap.
+//! between them, and a search tries each such switch.
+//!
+//! In runs with the memory `c11`, an access also finds unordered accesses that did not overlap. It loads and then
+//! increases a second word, which counts all accesses. The load may return an older value only if no memory order puts
+//! the missed accesses before it.
 
 use std::cell;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The amount by which a write increases the word of a cell. A read increases the word by 1.
+/// The amount by which a write increases a word of a cell. A read increases the word by 1.
 const WRITE: usize = 1 << 32;
 
 /// A `std::cell::UnsafeCell` with monitored accesses.
 pub struct UnsafeCell<T: ?Sized> {
+    /// The accesses in progress.
     accesses: AtomicUsize,
+    /// All accesses so far, counted only in runs whose loads may return older stores.
+    history: AtomicUsize,
     value: cell::UnsafeCell<T>,
 }
 
@@ -26,17 +33,27 @@ struct Access {
 
 impl Access {
     #[track_caller]
-    fn begin(accesses: &AtomicUsize, number: usize) -> Access {
-        let others = accesses.fetch_add(number, Relaxed);
-        let is_allowed = others == 0 || (number == 1 && others < WRITE);
-        if !is_allowed {
-            let other = if others >= WRITE { "write" } else { "read" };
-            let own = if number == WRITE { "write" } else { "read" };
-            panic!(
-                "Causality violation: a {own} of an UnsafeCell beside a {other} of another thread"
-            );
+    fn begin(accesses: &AtomicUsize, history: &AtomicUsize, number: usize) -> Access {
+        if unpause_model::may_be_old() {
+            let seen = history.load(Relaxed);
+            let missed = history.fetch_add(number, Relaxed).wrapping_sub(seen);
+            check(number, missed, "that no memory order puts before or after");
         }
+        check(number, accesses.fetch_add(number, Relaxed), "beside");
         Access { accesses, number }
+    }
+}
+
+/// Panics if an access with this number races with other accesses.
+#[track_caller]
+fn check(number: usize, others: usize, relation: &str) {
+    let is_allowed = others == 0 || (number == 1 && others < WRITE);
+    if !is_allowed {
+        let other = if others >= WRITE { "write" } else { "read" };
+        let own = if number == WRITE { "write" } else { "read" };
+        panic!(
+            "Causality violation: a {own} of an UnsafeCell {relation} a {other} of another thread"
+        );
     }
 }
 
@@ -50,7 +67,11 @@ impl Drop for Access {
 impl<T> UnsafeCell<T> {
     /// Creates a cell with this value.
     pub const fn new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { accesses: AtomicUsize::new(0), value: cell::UnsafeCell::new(value) }
+        UnsafeCell {
+            accesses: AtomicUsize::new(0),
+            history: AtomicUsize::new(0),
+            value: cell::UnsafeCell::new(value),
+        }
     }
 
     /// Returns the value.
@@ -60,6 +81,11 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
+    #[track_caller]
+    fn begin(&self, number: usize) -> Access {
+        Access::begin(&self.accesses, &self.history, number)
+    }
+
     /// Calls `act` with a pointer for reading.
     ///
     /// # Panics
@@ -69,7 +95,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*const T) -> R,
     {
-        let _access = Access::begin(&self.accesses, 1);
+        let _access = self.begin(1);
         act(self.value.get())
     }
 
@@ -82,7 +108,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*mut T) -> R,
     {
-        let _access = Access::begin(&self.accesses, WRITE);
+        let _access = self.begin(WRITE);
         act(self.value.get())
     }
 
@@ -92,7 +118,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// If another thread writes at the same time.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        ConstPtr { _access: Access::begin(&self.accesses, 1), pointer: self.value.get() }
+        ConstPtr { _access: self.begin(1), pointer: self.value.get() }
     }
 
     /// Returns a pointer for writing. The access lasts until the pointer is dropped.
@@ -101,7 +127,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// If another thread reads or writes at the same time.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        MutPtr { _access: Access::begin(&self.accesses, WRITE), pointer: self.value.get() }
+        MutPtr { _access: self.begin(WRITE), pointer: self.value.get() }
     }
 }
 
@@ -273,8 +299,8 @@ impl<T: Ord + Copy> Ord for Cell<T> {
     }
 }
 
-impl<T: fmt::Debug + Copy> fmt::Debug for Cell<T> {
+impl<T> fmt::Debug for Cell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cell").field("value", &self.get()).finish()
+        f.debug_struct("Cell").finish_non_exhaustive()
     }
 }

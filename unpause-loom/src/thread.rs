@@ -41,7 +41,7 @@ impl<T> JoinHandle<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken only once, because `self` is not dropped.
         let thread = unsafe { ManuallyDrop::take(&mut this.0) };
-        thread.join().map(Moved::take)
+        joined(thread)
     }
 
     /// Returns the thread.
@@ -54,11 +54,16 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // SAFETY: taken only once, because `self` is dropped now.
         let thread = Moved(unsafe { ManuallyDrop::take(&mut self.0) });
-        let join = move || drop(thread.take().join());
+        let join = move || drop(joined(thread.take()));
         // SAFETY: the run waits for the thread before it ends. The result of the thread lives as long as the captured
         // values of its closure, which is `'static`.
         unpause_model::detach(unsafe { outliving(join) });
     }
+}
+
+/// Waits for the end of a thread. A panic of the thread fails the model.
+fn joined<T>(thread: thread::JoinHandle<Moved<T>>) -> thread::Result<T> {
+    thread.join().map(Moved::take).inspect_err(|payload| unpause_model::joined_panic(&**payload))
 }
 
 /// Returns the same closure without the lifetime of its captures.

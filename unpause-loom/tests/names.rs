@@ -1,4 +1,4 @@
-//! The public names of loom 0.7.2. A name that is missing here does not compile.
+//! The public names of loom 0.7.3. A name that is missing here does not compile.
 
 #![cfg(feature = "futures")]
 #![allow(unused_imports, reason = "the table is the test")]
@@ -72,11 +72,19 @@ macro_rules! numbers {
         #[test]
         #[allow(deprecated)]
         fn each_function_of_numbers_exists() {
-            AtomicPtr::<u8>::new(std::ptr::null_mut()).with_mut(|pointer| assert!(pointer.is_null()));
+            let mut pointer = AtomicPtr::<u8>::new(std::ptr::null_mut());
+            pointer.with_mut(|pointer| assert!(pointer.is_null()));
+            let none = pointer.try_update(Ordering::SeqCst, Ordering::SeqCst, |_| None);
+            assert_eq!(none, Err(pointer.update(Ordering::SeqCst, Ordering::SeqCst, |pointer| pointer)));
+            let flag = AtomicBool::new(false);
+            assert!(!flag.update(Ordering::SeqCst, Ordering::SeqCst, |flag| !flag));
+            assert_eq!(flag.try_update(Ordering::SeqCst, Ordering::SeqCst, |_| None), Err(true));
             $(
                 let mut number = $type::new(1);
                 number.with_mut(|value| *value += 1);
                 assert_eq!(number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |_| None), Err(2));
+                assert_eq!(number.try_update(Ordering::SeqCst, Ordering::SeqCst, |_| Some(3)), Ok(2));
+                assert_eq!(number.update(Ordering::SeqCst, Ordering::SeqCst, |value| value + 1), 3);
                 let _ = ($type::load, $type::store, $type::swap, $type::compare_and_swap, $type::into_inner);
                 let _ = ($type::compare_exchange, $type::compare_exchange_weak, $type::unsync_load);
                 let _ = ($type::fetch_add, $type::fetch_sub, $type::fetch_and, $type::fetch_nand);
@@ -87,3 +95,13 @@ macro_rules! numbers {
 }
 
 numbers! { AtomicI8 AtomicI16 AtomicI32 AtomicI64 AtomicIsize AtomicU8 AtomicU16 AtomicU32 AtomicU64 AtomicUsize }
+
+/// As in loom, the text needs no `Copy`.
+#[test]
+fn a_cell_of_any_type_has_a_text() {
+    #[derive(Debug)]
+    struct Owner {
+        _name: Cell<String>,
+    }
+    assert!(format!("{:?}", Owner { _name: Cell::new(String::new()) }).contains("Cell"));
+}

@@ -30,6 +30,31 @@ fn a_panic_fails_the_model_with_its_message() {
 }
 
 #[test]
+#[should_panic(expected = "of a thread")]
+fn a_panic_of_a_thread_fails_the_model_although_nobody_asks() {
+    loom::model(|| drop(thread::spawn(|| assert_eq!(1 + 1, 3, "of a thread"))));
+}
+
+#[test]
+#[should_panic(expected = "of a thread")]
+fn a_panic_of_a_joined_thread_has_the_message_of_the_thread() {
+    loom::model(|| thread::spawn(|| assert_eq!(1 + 1, 3, "of a thread")).join().unwrap());
+}
+
+#[test]
+#[should_panic(expected = "of a thread")]
+fn a_panic_that_the_joiner_ignores_fails_the_model() {
+    loom::model(|| drop(thread::spawn(|| assert_eq!(1 + 1, 3, "of a thread")).join()));
+}
+
+#[test]
+#[should_panic(expected = "unreachable_unchecked was reached")]
+fn code_that_claims_to_be_unreachable_fails_the_model() {
+    // SAFETY: loom's function panics.
+    loom::model(|| unsafe { loom::hint::unreachable_unchecked() });
+}
+
+#[test]
 #[should_panic(expected = "Arc leaked")]
 fn a_reference_that_is_left_fails_the_model() {
     loom::model(|| std::mem::forget(loom::sync::Arc::new(1)));

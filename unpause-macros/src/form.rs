@@ -15,6 +15,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "coverage" => "`coverage`",
         "closure" => "`closure`",
         "prove" => "`prove = 100000`",
+        "why" => "`why = 1000`",
         "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
         "statistics" => "`statistics`",
         "native" => "`native`",

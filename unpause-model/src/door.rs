@@ -14,6 +14,7 @@ pub(crate) static unpause_model_door: AtomicPtr<Door> = AtomicPtr::new(null_mut(
 pub(crate) struct Door {
     model: extern "C" fn(*const Asked),
     fail: unsafe extern "C" fn(),
+    may_be_old: unsafe extern "C" fn() -> bool,
 }
 
 /// A text in the memory of the side that created it.
@@ -56,6 +57,13 @@ pub fn fail() {
         // SAFETY: this is a function of the engine that any thread of a run may call.
         unsafe { (door.fail)() }
     }
+}
+
+/// Returns `true` if loads of atomics may return older stores in the current run. The engine then runs the model with
+/// the memory `c11`.
+pub fn may_be_old() -> bool {
+    // SAFETY: this is a function of the engine that any thread may call.
+    open().is_some_and(|door| unsafe { (door.may_be_old)() })
 }
 
 impl Door {

@@ -1,6 +1,7 @@
 //! Records of a run: threads that are never joined, actions at the end of the run, and the number of objects that must
 //! not outlive the run.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +26,8 @@ struct Kept {
     counts: [isize; KINDS.len()],
     numbers: usize,
     first_has_local: bool,
+    /// The message of the first joined thread that has panicked.
+    panic: Option<String>,
     detached: Vec<Action>,
     at_end: Vec<Action>,
 }
@@ -34,6 +37,7 @@ static KEPT: Mutex<Kept> = Mutex::new(Kept {
     counts: [0; KINDS.len()],
     numbers: 0,
     first_has_local: false,
+    panic: None,
     detached: Vec::new(),
     at_end: Vec::new(),
 });
@@ -68,6 +72,19 @@ pub fn local() {
     }
 }
 
+/// Records that a joined thread of the run has panicked. The run then fails on real threads, even if its body ignores
+/// the panic. If the engine steps the threads, [`fail`](crate::fail) has already failed the run.
+pub fn joined_panic(payload: &(dyn Any + Send)) {
+    if !crate::is_stepped() {
+        kept().panic.get_or_insert_with(|| crate::message(payload));
+    }
+}
+
+/// Takes the message of the first joined thread that has panicked.
+pub(crate) fn take_panic() -> Option<String> {
+    kept().panic.take()
+}
+
 /// Registers a thread that is never joined. The end of the run calls `join` to wait for the thread.
 pub fn detach(join: impl FnOnce() + Send + 'static) {
     kept().detached.push(Box::new(join));
@@ -83,7 +100,7 @@ pub(crate) fn begin() {
     FIRST.set(true);
     let mut kept = kept();
     kept.counts = [0; KINDS.len()];
-    (kept.numbers, kept.first_has_local) = (0, false);
+    (kept.numbers, kept.first_has_local, kept.panic) = (0, false, None);
     let actions = (std::mem::take(&mut kept.detached), std::mem::take(&mut kept.at_end));
     drop(kept);
     drop(actions);
@@ -92,11 +109,14 @@ pub(crate) fn begin() {
 /// Ends a run whose body has returned.
 ///
 /// # Errors
-/// Returns a message if an object has outlived the run.
+/// Returns a message if a thread has panicked on real threads, or if an object has outlived the run.
 pub(crate) fn end() -> Result<(), String> {
     // Each action may register further actions.
     while let Some(act) = next() {
         act();
+    }
+    if let Some(message) = take_panic() {
+        return Err(message);
     }
     let kept = kept();
     if kept.first_has_local {

@@ -27,8 +27,8 @@ mod real;
 
 use std::panic::{self, AssertUnwindSafe};
 
-pub use self::door::{fail, is_stepped};
-pub use self::kept::{Kind, at_end, count, detach, local, number};
+pub use self::door::{fail, is_stepped, may_be_old};
+pub use self::kept::{Kind, at_end, count, detach, joined_panic, local, number};
 
 /// The settings for the runs of a model.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,8 @@ fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
             std::mem::forget(payload);
             Err(match is_stepped() {
                 true => None,
-                false => Some(message),
+                // The panic of the body often only says that a thread has panicked.
+                false => Some(kept::take_panic().unwrap_or(message)),
             })
         }
     }

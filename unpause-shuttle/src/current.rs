@@ -86,7 +86,7 @@ pub fn set_name_for_task(task: TaskId, name: impl Into<TaskName>) -> Option<Task
 
 /// shuttle's vector clock as without the feature `vector-clocks`: it has no entries. unpause's screens show the
 /// happens-before order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
 pub struct VectorClock(());
 
 impl VectorClock {

@@ -1,4 +1,4 @@
-//! Task labels: one value per type. A new task inherits the labels of the spawning task.
+//! Task labels: one value per type. A new task inherits the labels of the spawning task when it is spawned.
 //!
 //! A program without labels takes no additional steps, because a thread-local of each task records if it has labels.
 
@@ -160,7 +160,7 @@ impl fmt::Debug for ChildLabelFn {
 }
 
 /// Labels of any types that move to other threads.
-pub(crate) struct Moved(Labels);
+struct Moved(Labels);
 
 // SAFETY: shuttle's labels need not be `Send`, because shuttle runs all tasks of a test on one OS thread, one at a
 // time. The engine does the same. On real threads, the test must guarantee that this is sound.
@@ -200,16 +200,20 @@ pub(crate) fn with<R>(task: TaskId, act: impl FnOnce(&mut Labels) -> R) -> R {
     act(&mut all[at].1.0)
 }
 
-/// Returns the labels that a spawned task inherits from the current task. `None` if the current task has no labels.
-pub(crate) fn inherited() -> Option<Moved> {
-    HAS.get().then(|| Moved(with(me(), |labels| labels.clone())))
+/// Gives a new task the labels of the current task. Returns `false` if the current task has no labels.
+pub(crate) fn inherit(child: TaskId) -> bool {
+    if !HAS.get() {
+        return false;
+    }
+    let mut labels = with(me(), |labels| labels.clone());
+    if let Some(ChildLabelFn(change)) = labels.get().cloned() {
+        change(child, &mut labels);
+    }
+    with(child, |own| *own = labels);
+    true
 }
 
-/// Sets the initial labels of the current task.
-pub(crate) fn begin(labels: Option<Moved>) {
-    let Some(Moved(mut labels)) = labels else { return };
-    if let Some(ChildLabelFn(change)) = labels.get().cloned() {
-        change(me(), &mut labels);
-    }
-    with(me(), |own| *own = labels);
+/// Begins the current task, which has inherited labels.
+pub(crate) fn begin() {
+    HAS.set(true);
 }

@@ -1,10 +1,16 @@
 //! The values behind [`lazy_static!`](crate::lazy_static!).
 
+use std::fmt;
 use std::sync::OnceLock;
+
+#[doc(hidden)]
+pub use std::ops::Deref as __Deref;
+
+// As in the crate `lazy_static`, the macro has this path, too.
+pub use crate::lazy_static;
 
 /// A static with a value that is created at its first use in a run. The engine resets statics to their initial values
 /// when a run begins. On real threads, the value is kept.
-#[derive(Debug)]
 pub struct Lazy<T: Sync> {
     value: OnceLock<T>,
     make: fn() -> T,
@@ -19,6 +25,12 @@ impl<T: Sync> Lazy<T> {
     /// Returns the value.
     pub fn get(&'static self) -> &'static T {
         self.value.get_or_init(self.make)
+    }
+}
+
+impl<T: Sync> fmt::Debug for Lazy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lazy").finish_non_exhaustive()
     }
 }
 

@@ -39,6 +39,15 @@ pub mod scheduler;
 pub mod sync;
 pub mod thread;
 
+/// The name of shuttle's variable for the backtraces of tasks. The variable has no effect here.
+pub const CAPTURE_BACKTRACE: &str = "SHUTTLE_CAPTURE_BACKTRACE";
+
+/// The name of shuttle's variable for the file of the annotation scheduler. The variable has no effect here.
+pub const ANNOTATION_FILE: &str = "SHUTTLE_ANNOTATION_FILE";
+
+/// The name of shuttle's variable that silences warnings. The variable has no effect here, because there are none.
+pub const SILENCE_WARNINGS: &str = "SHUTTLE_SILENCE_WARNINGS";
+
 pub use self::check::{
     check, check_dfs, check_pct, check_random, check_random_with_seed,
     check_uncontrolled_nondeterminism, check_urw, replay, replay_from_file,

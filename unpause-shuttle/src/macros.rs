@@ -8,8 +8,8 @@ macro_rules! thread_local {
     };
 }
 
-/// The `lazy_static!` of the crate `lazy_static`. The value is created once in each run, and dropped at the end of the
-/// run.
+/// The `lazy_static!` of the crate `lazy_static`. The value is created once in each run. Unlike in shuttle, it is not
+/// dropped at the end of the run.
 #[macro_export]
 macro_rules! lazy_static {
     ($(#[$attribute:meta])* static ref $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {

@@ -40,8 +40,11 @@ pub struct UngracefulShutdownConfig {
 
 impl UngracefulShutdownConfig {
     /// Returns the default settings.
-    pub fn new() -> UngracefulShutdownConfig {
-        UngracefulShutdownConfig::default()
+    pub const fn new() -> UngracefulShutdownConfig {
+        UngracefulShutdownConfig {
+            immediately_return_on_panic: false,
+            continuation_function_behavior: ContinuationFunctionBehavior::new(),
+        }
     }
 }
 
@@ -54,6 +57,13 @@ pub enum ContinuationFunctionBehavior {
     /// The functions are leaked.
     #[default]
     Leak,
+}
+
+impl ContinuationFunctionBehavior {
+    /// Returns the default setting.
+    pub const fn new() -> ContinuationFunctionBehavior {
+        ContinuationFunctionBehavior::Leak
+    }
 }
 
 /// The place where shuttle stores a failing schedule.

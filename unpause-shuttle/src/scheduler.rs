@@ -19,9 +19,11 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
 }
 
-/// Returns the setting for this number of runs, starting at a seed.
+/// Returns the setting for this number of runs, starting at a seed, or at the last seed that leaves room for the runs.
 fn seeds(first: u64, runs: usize) -> String {
-    format!("SIM_SEEDS={first}..{}", first.saturating_add(runs.max(1) as u64))
+    let runs = runs.max(1) as u64;
+    let first = first.min(u64::MAX - runs);
+    format!("SIM_SEEDS={first}..{}", first + runs)
 }
 
 /// Runs of unpause's default strategy.
@@ -127,6 +129,13 @@ impl RoundRobinScheduler {
     /// Creates a scheduler for this number of runs.
     pub fn new(max_iterations: usize) -> Self {
         RoundRobinScheduler(seeds(0, max_iterations))
+    }
+}
+
+impl Default for RoundRobinScheduler {
+    /// Creates a scheduler for one run.
+    fn default() -> Self {
+        RoundRobinScheduler::new(1)
     }
 }
 

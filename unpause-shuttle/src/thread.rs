@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
 pub use std::thread::{
-    AccessError, LocalKey, Result, Scope, ScopedJoinHandle, panicking, park, park_timeout, scope,
-    sleep, yield_now,
+    AccessError, LocalKey, Result, panicking, park, park_timeout, sleep, yield_now,
 };
 
+use crate::current::TaskId;
 use crate::labels;
 
 thread_local! {
@@ -72,13 +72,16 @@ pub fn current() -> Thread {
     Thread { thread: thread::current(), id: ThreadId(number()) }
 }
 
-/// Returns the number of a new thread, and a function for the new thread to call first. The function sets the thread's
-/// number and the labels inherited from the spawning thread.
+/// Returns the number of a new thread, and a function for the new thread to call first. The new thread inherits the
+/// labels of the current thread.
 pub(crate) fn child() -> (usize, impl FnOnce() + Send + 'static) {
-    let (number, labels) = (unpause_model::number(), labels::inherited());
+    let number = unpause_model::number();
+    let has_labels = labels::inherit(TaskId::from(number));
     (number, move || {
         NUMBER.set(Some(number));
-        labels::begin(labels);
+        if has_labels {
+            labels::begin();
+        }
     })
 }
 
@@ -110,12 +113,12 @@ where
 
 /// The handle of a thread. The run waits for the end of the thread, even if the handle is dropped.
 #[derive(Debug)]
-pub struct JoinHandle<T: Send + 'static> {
+pub struct JoinHandle<T> {
     handle: ManuallyDrop<thread::JoinHandle<T>>,
     thread: Thread,
 }
 
-impl<T: Send + 'static> JoinHandle<T> {
+impl<T> JoinHandle<T> {
     /// Waits for the end of the thread, and returns its result.
     ///
     /// # Errors
@@ -123,7 +126,7 @@ impl<T: Send + 'static> JoinHandle<T> {
     pub fn join(self) -> Result<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken only once, because `self` is not dropped.
-        unsafe { ManuallyDrop::take(&mut this.handle) }.join()
+        joined(unsafe { ManuallyDrop::take(&mut this.handle) }.join())
     }
 
     /// Returns the thread.
@@ -137,11 +140,94 @@ impl<T: Send + 'static> JoinHandle<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for JoinHandle<T> {
+impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // SAFETY: taken only once, because `self` is dropped now.
         let thread = unsafe { ManuallyDrop::take(&mut self.handle) };
-        unpause_model::detach(move || drop(thread.join()));
+        // SAFETY: the result of the thread is `'static`, because `Builder::spawn` requires it.
+        unpause_model::detach(unsafe { outliving(move || drop(joined(thread.join()))) });
+    }
+}
+
+/// Records the panic of a joined thread. It fails the run.
+fn joined<T>(result: Result<T>) -> Result<T> {
+    result.inspect_err(|payload| unpause_model::joined_panic(&**payload))
+}
+
+/// Returns the same closure without the lifetime of its captures.
+///
+/// # Safety
+/// The captured values must live until the closure is called.
+unsafe fn outliving<'a>(act: impl FnOnce() + Send + 'a) -> impl FnOnce() + Send + 'static {
+    let boxed: Box<dyn FnOnce() + Send + 'a> = Box::new(act);
+    // SAFETY: guaranteed by the caller.
+    let boxed: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(boxed) };
+    boxed
+}
+
+/// Calls `body` with a scope for threads that may borrow values. All threads of the scope end before the call returns.
+///
+/// # Panics
+/// If a thread has panicked whose handle was not joined.
+pub fn scope<'env, F, T>(body: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    thread::scope(|scope| body(Scope::of_std(scope)))
+}
+
+/// std's scope of threads, whose threads have shuttle's numbers and labels.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Scope<'scope, 'env: 'scope>(thread::Scope<'scope, 'env>);
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    fn of_std(scope: &'scope thread::Scope<'scope, 'env>) -> &'scope Scope<'scope, 'env> {
+        let scope: *const thread::Scope<'scope, 'env> = scope;
+        // SAFETY: both types have the same layout.
+        unsafe { &*scope.cast::<Scope<'scope, 'env>>() }
+    }
+
+    /// Spawns a thread. Its panic fails the run, even if the handle is joined.
+    pub fn spawn<F, T>(&'scope self, body: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let (number, begin) = child();
+        let handle = self.0.spawn(move || {
+            begin();
+            failing(body)
+        });
+        let thread = Thread { thread: handle.thread().clone(), id: ThreadId(number) };
+        ScopedJoinHandle { handle, thread }
+    }
+}
+
+/// The handle of a thread of a [`Scope`].
+#[derive(Debug)]
+pub struct ScopedJoinHandle<'scope, T> {
+    handle: thread::ScopedJoinHandle<'scope, T>,
+    thread: Thread,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the end of the thread, and returns its result.
+    ///
+    /// # Errors
+    /// Returns the panic payload if the thread has panicked.
+    pub fn join(self) -> Result<T> {
+        joined(self.handle.join())
+    }
+
+    /// Returns the thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Returns `true` if the thread has ended.
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
     }
 }
 

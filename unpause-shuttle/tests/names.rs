@@ -17,7 +17,7 @@ mod items {
         AbortHandle, JoinError, JoinHandle, block_on, spawn, spawn_local, yield_now,
     };
     pub(super) use shuttle::hint::{black_box, spin_loop, unreachable_unchecked};
-    pub(super) use shuttle::lazy_static::{Lazy, LazyStatic, initialize};
+    pub(super) use shuttle::lazy_static::{Lazy, LazyStatic, initialize, lazy_static as again};
     pub(super) use shuttle::rand::rngs::ThreadRng;
     pub(super) use shuttle::rand::{Rng, RngCore, thread_rng};
     pub(super) use shuttle::scheduler::{
@@ -43,8 +43,9 @@ mod items {
         park_timeout, scope, sleep,
     };
     pub(super) use shuttle::{
-        Config, ContinuationFunctionBehavior, FailurePersistence, MaxSteps, PortfolioRunner,
-        Runner, UngracefulShutdownConfig,
+        ANNOTATION_FILE, CAPTURE_BACKTRACE, Config, ContinuationFunctionBehavior,
+        FailurePersistence, MaxSteps, PortfolioRunner, Runner, SILENCE_WARNINGS,
+        UngracefulShutdownConfig,
     };
     pub(super) use shuttle::{
         check, check_dfs, check_pct, check_random, check_random_with_seed,
@@ -103,4 +104,41 @@ fn labels_have_a_value_for_each_type() {
     assert_eq!((labels.remove::<u8>(), labels.len()), (Some(3), 3));
     labels.clear();
     assert!(labels.is_empty());
+}
+
+/// As in shuttle, the type of the result needs no bounds.
+#[derive(Debug)]
+#[allow(dead_code, reason = "the declaration is the test")]
+struct Worker<T> {
+    handle: thread::JoinHandle<T>,
+    scoped: Option<ScopedJoinHandle<'static, T>>,
+}
+
+mod statics {
+    use shuttle::lazy_static::lazy_static;
+
+    lazy_static! {
+        pub(super) static ref NUMBER: usize = 7;
+    }
+}
+
+#[test]
+fn values_of_shuttle_have_its_traits_and_constants() {
+    const SETTINGS: UngracefulShutdownConfig = UngracefulShutdownConfig::new();
+    const BEHAVIOR: ContinuationFunctionBehavior = ContinuationFunctionBehavior::new();
+    fn is_send_and_sync<T: Send + Sync + Clone + Default>() {}
+    is_send_and_sync::<ThreadRng>();
+    assert_eq!(SETTINGS.continuation_function_behavior, BEHAVIOR);
+    assert_eq!(clock().partial_cmp(&clock()), Some(std::cmp::Ordering::Equal));
+    assert_eq!(*statics::NUMBER, 7);
+    assert_eq!(SILENCE_WARNINGS, "SHUTTLE_SILENCE_WARNINGS");
+    assert!(thread_rng().gen_range(0..3) < 3);
+}
+
+#[test]
+fn a_scheduler_has_seeds_for_all_its_runs() {
+    assert_eq!(RoundRobinScheduler::default().settings(), "SIM_SEEDS=0..1");
+    assert_eq!(RandomScheduler::new_from_seed(7, 2).settings(), "SIM_SEEDS=7..9");
+    let last = RandomScheduler::new_from_seed(u64::MAX, 2).settings();
+    assert_eq!(last, "SIM_SEEDS=18446744073709551613..18446744073709551615");
 }

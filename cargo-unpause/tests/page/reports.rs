@@ -177,6 +177,20 @@ pub(crate) fn deadlock() -> Report {
     report
 }
 
+/// A task has two guards of one lock, and another task drops the guard of a mutex.
+pub(crate) fn guards() -> Report {
+    let tasks = [("main", None), ("0.0", None)];
+    let mut report = Report::new("demo::guards", panic("the end"), &tasks);
+    let (table, log) = (report.object("table", "rwlock"), report.object("log", "mutex"));
+    report.step(0, false).does("LockShared", "read table", Some(table), 0, Json::Null);
+    report.step(0, false).does("LockShared", "read table", Some(table), 0, Json::Null);
+    report.step(0, false).does("Lock", "lock log", Some(log), 0, Json::Null);
+    report.step(1, true).does("Unlock", "unlock log", Some(log), 0, Json::Null);
+    report.step(0, true).does("UnlockShared", "unlock table", Some(table), 0, Json::Null);
+    report.step(0, false).does("UnlockShared", "unlock table", Some(table), 0, Json::Null);
+    report
+}
+
 /// A node sends two messages to another one, and one arrives. A history has a read that fits nowhere.
 pub(crate) fn cluster() -> Report {
     let verdict = json!({"kind": "violated", "engine": "linear", "anomaly": null, "partial": [], "misfit": 1,

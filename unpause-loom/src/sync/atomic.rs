@@ -119,6 +119,33 @@ macro_rules! atomic {
                 self.0.fetch_update(set, fetch, act)
             }
 
+            /// Does the same as [`fetch_update`](Self::fetch_update).
+            ///
+            /// # Errors
+            /// Returns the value if `act` returns `None`.
+            #[inline]
+            pub fn try_update(
+                &self,
+                set: Ordering,
+                fetch: Ordering,
+                act: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                self.0.fetch_update(set, fetch, act)
+            }
+
+            /// Stores the result of `act` for the value. Returns the previous value.
+            #[inline]
+            pub fn update(
+                &self,
+                set: Ordering,
+                fetch: Ordering,
+                mut act: impl FnMut($value) -> $value,
+            ) -> $value {
+                match self.0.fetch_update(set, fetch, |value| Some(act(value))) {
+                    Ok(previous) | Err(previous) => previous,
+                }
+            }
+
             $(
                 /// Performs std's operation with the same name. Returns the previous value.
                 #[inline]

@@ -33,6 +33,7 @@ fn nothing_is_said_about_arguments_that_are_right() {
 fn every_argument_can_stand_alone_as_its_form_says() {
     for name in NAMES {
         let example: TokenStream = form(name).trim_matches('`').parse().unwrap();
+        assert!(example.to_string().split([' ', ',']).any(|word| word == name), "{name}");
         assert_eq!(errors(example), Vec::<String>::new(), "{name}");
     }
 }

@@ -2,9 +2,11 @@
 
 pub mod batch_semaphore;
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,6 +84,8 @@ impl Error for JoinError {}
 /// The result of a task, and the waker of the joining task.
 struct Ended<T> {
     result: Option<Result<T, JoinError>>,
+    /// The panic of the task. On real threads, the joining task must get it, or it would wait forever.
+    panic: Option<Box<dyn Any + Send>>,
     is_finished: bool,
     waker: Option<Waker>,
 }
@@ -163,6 +167,10 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut ended = self.0.ended();
+        if let Some(payload) = ended.panic.take() {
+            drop(ended);
+            resume_unwind(payload);
+        }
         match ended.result.take() {
             Some(result) => Poll::Ready(result),
             None if ended.is_finished => panic!("a handle is polled after it was ready"),
@@ -216,18 +224,21 @@ where
         is_finished: AtomicBool::new(false),
         thread: Mutex::new(None),
     });
-    let ended = Mutex::new(Ended { result: None, is_finished: false, waker: None });
+    let ended = Mutex::new(Ended { result: None, panic: None, is_finished: false, waker: None });
     let shared = Arc::new(Shared { control: control.clone(), ended });
     let moved = Moved((future, shared.clone()));
     let (_, begin) = child();
     let task = thread::spawn(move || {
         begin();
         let (future, shared) = moved.take();
-        let result =
-            failing(|| run(future, &shared.control.is_aborted)).ok_or(JoinError::Cancelled);
+        let run = || failing(|| run(future, &shared.control.is_aborted));
+        let (result, panic) = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(output) => (Some(output.ok_or(JoinError::Cancelled)), None),
+            Err(payload) => (None, Some(payload)),
+        };
         let waker = {
             let mut ended = shared.ended();
-            (ended.result, ended.is_finished) = (Some(result), true);
+            (ended.result, ended.panic, ended.is_finished) = (result, panic, true);
             ended.waker.take()
         };
         shared.control.is_finished.store(true, SeqCst);

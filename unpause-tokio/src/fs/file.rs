@@ -190,6 +190,13 @@ impl From<std::fs::File> for File {
 }
 
 #[cfg(unix)]
+impl From<std::os::fd::OwnedFd> for File {
+    fn from(fd: std::os::fd::OwnedFd) -> File {
+        File(Of::Real(fd.into()))
+    }
+}
+
+#[cfg(unix)]
 impl std::os::fd::AsRawFd for File {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         match &self.0 {
@@ -258,6 +265,15 @@ impl AsyncSeek for File {
 pub struct OpenOptions {
     sim: sim::fs::OpenOptions,
     real: real::fs::OpenOptions,
+    /// True for converted options of std, which cannot be read.
+    is_of_std: bool,
+}
+
+/// Converts options of std. Opening a file with them in a run fails the run, because they cannot be read.
+impl From<std::fs::OpenOptions> for OpenOptions {
+    fn from(options: std::fs::OpenOptions) -> OpenOptions {
+        OpenOptions { real: options.into(), is_of_std: true, ..OpenOptions::new() }
+    }
 }
 
 impl Default for OpenOptions {
@@ -297,7 +313,11 @@ options! {
 impl OpenOptions {
     /// Creates options of which no option is set.
     pub fn new() -> OpenOptions {
-        OpenOptions { sim: sim::fs::OpenOptions::new(), real: real::fs::OpenOptions::new() }
+        OpenOptions {
+            sim: sim::fs::OpenOptions::new(),
+            real: real::fs::OpenOptions::new(),
+            is_of_std: false,
+        }
     }
 
     /// Sets the mode of a new file. Used outside of runs only.
@@ -320,6 +340,9 @@ impl OpenOptions {
     /// The errors of tokio's function.
     #[track_caller]
     pub fn open<P: AsRef<Path>>(&self, path: P) -> impl Future<Output = io::Result<File>> + Send {
+        if self.is_of_std {
+            refuse("options of std cannot be read: use tokio's OpenOptions", Location::caller());
+        }
         let path = path.as_ref().to_owned();
         let (in_run, sim, real) = (in_run(), self.sim.open(path.clone()), self.real.clone());
         let real = async move { real.open(path).await };

@@ -1,6 +1,7 @@
 //! Handles that end a task but do not return its result.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Id;
 use crate::kinds::{Of, each};
@@ -49,6 +50,10 @@ impl AbortHandle {
         each!(&self.0, handle => handle.is_finished())
     }
 }
+
+// As in tokio.
+impl UnwindSafe for AbortHandle {}
+impl RefUnwindSafe for AbortHandle {}
 
 impl fmt::Debug for AbortHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -68,15 +68,28 @@ impl JoinError {
     }
 }
 
+// The texts of aborted tasks are tokio's. The text of a panic in a run has the place of the panic.
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(&self.0, error => error.fmt(f))
+        match &self.0 {
+            Of::Run(error) if error.is_cancelled() => {
+                write!(f, "task {} was cancelled", error.id())
+            }
+            Of::Run(error) => error.fmt(f),
+            Of::Real(error) => error.fmt(f),
+        }
     }
 }
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(&self.0, error => error.fmt(f))
+        match &self.0 {
+            Of::Run(error) if error.is_cancelled() => {
+                write!(f, "JoinError::Cancelled({:?})", error.id())
+            }
+            Of::Run(error) => error.fmt(f),
+            Of::Real(error) => error.fmt(f),
+        }
     }
 }
 
@@ -86,6 +99,7 @@ impl From<JoinError> for io::Error {
     fn from(error: JoinError) -> io::Error {
         match error.0 {
             Of::Real(error) => error.into(),
+            Of::Run(error) if error.is_cancelled() => io::Error::other("task was cancelled"),
             Of::Run(error) => io::Error::other(error.to_string()),
         }
     }

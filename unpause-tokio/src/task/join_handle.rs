@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -91,6 +92,10 @@ impl<T> Future for JoinHandle<T> {
 
 // Both kinds of handles are `Unpin`.
 impl<T> Unpin for JoinHandle<T> {}
+
+// As in tokio: a handle has no state that a panic of its owner could leave half changed.
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

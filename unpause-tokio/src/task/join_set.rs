@@ -259,9 +259,21 @@ where
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = F>>(iter: I) -> JoinSet<T> {
         let mut set = JoinSet::new();
-        for task in iter {
-            set.spawn(task);
-        }
+        set.extend(iter);
         set
+    }
+}
+
+/// Spawns a task for each item.
+impl<T, F> Extend<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = F>>(&mut self, iter: I) {
+        for task in iter {
+            self.spawn(task);
+        }
     }
 }

@@ -122,3 +122,23 @@ async fn last_number(path: &Path) -> u32 {
     file.seek(SeekFrom::End(-4)).await.unwrap();
     file.read_u32().await.unwrap()
 }
+
+/// Options and descriptors of std, on tokio.
+#[cfg(unix)]
+#[test]
+fn options_and_descriptors_of_std_are_converted() {
+    let path = std::env::temp_dir().join(format!("unpause-tokio-std-{}", std::process::id()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let mut file = OpenOptions::from(options).open(&path).await.unwrap();
+        file.write_all(b"text").await.unwrap();
+        file.flush().await.unwrap();
+        let descriptor = std::os::fd::OwnedFd::from(std::fs::File::open(&path).unwrap());
+        let mut text = String::new();
+        File::from(descriptor).read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "text");
+    });
+    std::fs::remove_file(&path).unwrap();
+}

@@ -1,5 +1,8 @@
 //! Outside of runs the crate is tokio: programs are compiled with both, and print the same.
 
+use std::cell::Cell;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
 use real::runtime::Builder;
 
 mod ours;
@@ -50,6 +53,15 @@ fn the_runtime_is_tokios() {
         assert_eq!(tokio::runtime::Handle::current().id().to_string(), here);
         tokio::time::sleep(tokio::time::Duration::from_millis(1)).await;
     });
+}
+
+#[test]
+fn handles_are_unwind_safe() {
+    fn is_unwind_safe<T: UnwindSafe + RefUnwindSafe>() {}
+    is_unwind_safe::<tokio::task::JoinHandle<Cell<u8>>>();
+    is_unwind_safe::<tokio::task::AbortHandle>();
+    is_unwind_safe::<tokio::runtime::Handle>();
+    is_unwind_safe::<tokio::runtime::Runtime>();
 }
 
 #[test]

@@ -301,6 +301,14 @@ fn pipes_are_tokios_and_need_no_reactor() {
 }
 
 #[test]
+fn options_of_std_are_refused_in_a_run() {
+    refused("options of std cannot be read", async || {
+        let options = tokio::fs::OpenOptions::from(std::fs::OpenOptions::new());
+        drop(options.open("/file").await);
+    });
+}
+
+#[test]
 fn a_pipe_that_nobody_writes_to_is_a_deadlock() {
     let run = sim::Runner::new().hermetic().run_seed(0, async || {
         let (_one, mut two) = tokio::io::duplex(2);

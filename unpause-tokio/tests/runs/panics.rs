@@ -43,6 +43,18 @@ fn a_handle_gets_the_panic_of_its_task() {
 }
 
 #[test]
+fn the_error_of_an_aborted_task_has_the_texts_of_tokio() {
+    holds(async || {
+        let task = tokio::spawn(std::future::pending::<()>());
+        task.abort();
+        let error = task.await.unwrap_err();
+        assert_eq!(error.to_string(), format!("task {} was cancelled", error.id()));
+        assert_eq!(format!("{error:?}"), format!("JoinError::Cancelled({:?})", error.id()));
+        assert_eq!(std::io::Error::from(error).to_string(), "task was cancelled");
+    });
+}
+
+#[test]
 fn a_set_gets_the_panics_of_its_tasks() {
     holds(async || {
         let mut tasks = JoinSet::new();

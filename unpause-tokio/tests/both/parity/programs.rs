@@ -105,6 +105,10 @@ pub(crate) async fn sets_of_tasks() -> Lines {
     say!(lines, "{:?}", set.join_all().await);
 
     let mut set: JoinSet<_> = (0..2).map(|n| async move { n }).collect();
+    set.extend((2..4).map(|n| async move { n }));
+    say!(lines, "{}", set.len());
+    say!(lines, "{:?}", set.join_next().await.unwrap().unwrap());
+    say!(lines, "{:?}", set.join_next().await.unwrap().unwrap());
     set.spawn(pending());
     say!(lines, "{:?}", set.join_next().await.unwrap().unwrap());
     say!(lines, "{:?}", std::future::poll_fn(|cx| set.poll_join_next(cx)).await.unwrap().unwrap());

@@ -27,6 +27,9 @@ pub trait Source {
     /// Consumes the next byte.
     fn skip(&mut self) -> Result<(), Self::Error>;
 
+    /// Returns a buffer for the digits of a number, so that a number needs no allocation.
+    fn spare(&mut self) -> &mut Vec<u8>;
+
     /// Checks the limits at the beginning of a value that is nested inside `depth - 1` other values.
     fn begin(&mut self, depth: usize) -> Result<(), Self::Error>;
 
@@ -186,7 +189,8 @@ fn object<S: Source>(source: &mut S, depth: usize) -> Result<S::Value, S::Error>
 
 fn number<S: Source>(source: &mut S) -> Result<S::Value, S::Error> {
     let at = source.place();
-    let mut bytes = Vec::new();
+    let mut bytes = std::mem::take(source.spare());
+    bytes.clear();
     if takes(source, b'-')? {
         bytes.push(b'-');
     }
@@ -208,7 +212,9 @@ fn number<S: Source>(source: &mut S) -> Result<S::Value, S::Error> {
         }
         digits(source, &mut bytes)?;
     }
-    source.number(at, &String::from_utf8_lossy(&bytes))
+    let number = source.number(at, std::str::from_utf8(&bytes).unwrap_or_default());
+    *source.spare() = bytes;
+    number
 }
 
 /// Consumes one or more digits.
@@ -318,10 +324,10 @@ mod tests {
     use crate::datum::Datum;
 
     /// A source that holds all bytes in memory; the place is the index of the next byte.
-    struct Bytes<'a>(&'a [u8], usize);
+    struct Bytes<'a>(&'a [u8], usize, Vec<u8>);
 
     fn read(bytes: &[u8]) -> Result<Datum, String> {
-        let mut source = Bytes(bytes, 0);
+        let mut source = Bytes(bytes, 0, Vec::new());
         let read = value(&mut source, 1)?;
         match blank(&mut source)? {
             None => Ok(read),
@@ -346,6 +352,10 @@ mod tests {
         fn skip(&mut self) -> Result<(), String> {
             self.1 += 1;
             Ok(())
+        }
+
+        fn spare(&mut self) -> &mut Vec<u8> {
+            &mut self.2
         }
 
         fn begin(&mut self, depth: usize) -> Result<(), String> {

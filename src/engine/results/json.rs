@@ -29,7 +29,7 @@ impl Json {
     /// # Errors
     /// The message contains the column in bytes, counted from 1, and the expected text.
     pub(crate) fn parse(line: &[u8]) -> Result<Json, String> {
-        let mut line = Line { bytes: line, at: 0 };
+        let mut line = Line { bytes: line, at: 0, spare: Vec::new() };
         let value = json::value(&mut line, 1)?;
         // Only blanks may follow: two lines that were written into each other are not accepted.
         match json::blank(&mut line)? {
@@ -97,6 +97,7 @@ impl Json {
 struct Line<'a> {
     bytes: &'a [u8],
     at: usize,
+    spare: Vec<u8>,
 }
 
 impl Source for Line<'_> {
@@ -116,6 +117,10 @@ impl Source for Line<'_> {
     fn skip(&mut self) -> Result<(), String> {
         self.at += 1;
         Ok(())
+    }
+
+    fn spare(&mut self) -> &mut Vec<u8> {
+        &mut self.spare
     }
 
     fn begin(&mut self, depth: usize) -> Result<(), String> {

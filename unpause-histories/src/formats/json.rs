@@ -18,6 +18,8 @@ pub(super) struct Json<'a> {
     source: FileReader<'a>,
     names: NameTable,
     array: Array,
+    /// The digits of a number.
+    digits: Vec<u8>,
 }
 
 /// The position of the reader in an outer array.
@@ -32,7 +34,7 @@ enum Array {
 
 impl<'a> Json<'a> {
     pub(super) fn new(source: FileReader<'a>) -> Json<'a> {
-        Json { source, names: NameTable::default(), array: Array::Unknown }
+        Json { source, names: NameTable::default(), array: Array::Unknown, digits: Vec::new() }
     }
 }
 
@@ -52,6 +54,10 @@ impl Source for Json<'_> {
 
     fn skip(&mut self) -> Result<(), Problem> {
         self.source.next().map(|_| ())
+    }
+
+    fn spare(&mut self) -> &mut Vec<u8> {
+        &mut self.digits
     }
 
     fn begin(&mut self, depth: usize) -> Result<(), Problem> {

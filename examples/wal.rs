@@ -417,7 +417,7 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  wal_sync_retried_fixed: 1000 runs, 24863 steps
+// passed  wal_sync_retried_fixed: 1000 runs, 24861 steps
 //
 // passed  wal_proved: explored all 13 interleavings, 358 steps
 //         (assumes that tasks share memory through sim only)

@@ -355,6 +355,11 @@ pub mod __private {
         crate::native::fail_by_panic();
     }
 
+    /// Returns `true` if loads of plain threads may return older stores in the current run.
+    pub fn may_be_old() -> bool {
+        crate::native::may_be_old()
+    }
+
     /// Returns `true` if the thread polls a task of a simulated run. Always `false` in the real build.
     pub fn in_run() -> bool {
         crate::seam::in_run()

@@ -228,19 +228,33 @@ pub(crate) fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<Path
     Ok(path)
 }
 
-/// Removes drafts of processes that were killed while writing.
+/// Removes drafts of processes that were killed while writing. The folder may be a folder of the user, for example with
+/// `SIM_JSON=report.json`, so all other files stay.
 fn remove_old_drafts(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let is_draft = Path::new(&entry.file_name()).extension() == Some(OsStr::new("tmp"));
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-        if is_draft && age.is_some_and(|age| age > OLD) {
+    for entry in entries.flatten().filter(|entry| is_draft(&entry.file_name())) {
+        let metadata = entry.metadata().ok().filter(|metadata| metadata.is_file());
+        let modified = metadata.and_then(|metadata| metadata.modified().ok());
+        let age = modified.and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age > OLD) {
             // An error is ignored, because another process may have removed the draft.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
+
+/// Returns `true` for the name of a draft: the name of a written file, two numbers and `tmp`.
+fn is_draft(name: &OsStr) -> bool {
+    let Some(rest) = name.to_str().and_then(|name| name.strip_suffix(".tmp")) else { return false };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = rest.rsplitn(3, '.');
+    let numbers = parts.next().is_some_and(number) && parts.next().is_some_and(number);
+    let written = parts.next().and_then(|written| Path::new(written).extension());
+    numbers && written.is_some_and(|ending| WRITTEN.iter().any(|own| ending == *own))
+}
+
+/// The extensions of the files that [`write_in`] writes.
+const WRITTEN: [&str; 6] = [ENDING, "json", "jsonl", "html", "rs", "certificate"];
 
 /// The age from which a draft is considered abandoned by its process.
 const OLD: Duration = Duration::from_secs(600);
@@ -380,9 +394,17 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sim-drafts-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let old = std::time::SystemTime::now() - 2 * OLD;
-        for (name, left) in
-            [("1.simtrace.7.0.tmp", false), ("1.simtrace", true), ("2.simtrace.7.1.tmp", true)]
-        {
+        for (name, left) in [
+            ("1.simtrace.7.0.tmp", false),
+            ("report.json.7.2.tmp", false),
+            ("1.simtrace", true),
+            ("2.simtrace.7.1.tmp", true),
+            // Files of other programs.
+            ("notes.tmp", true),
+            ("report.json.tmp", true),
+            ("data.bin.7.1.tmp", true),
+            ("1.simtrace.7.x.tmp", true),
+        ] {
             let file = fs::File::create(folder.join(name)).unwrap();
             if name != "2.simtrace.7.1.tmp" {
                 file.set_modified(old).unwrap();

@@ -312,6 +312,11 @@ impl Faults {
         seam::suffers(kind, (outcomes + 1, budget), why)
     }
 
+    /// Returns `true` if a sync may fail.
+    pub(super) fn befall_syncs(&self) -> bool {
+        self.sync_errors > 0 || self.full_at_sync > 0
+    }
+
     /// Returns `true` if a read may suffer a fault.
     pub(super) fn befall_reads(&self) -> bool {
         self.read_errors > 0 || self.short > 0 || self.rot > 0

@@ -292,6 +292,7 @@ impl Machine {
             losses.into_iter().map(|l| (l.clone(), marks.inode(l.location.ino))).collect();
         let Accesses { objects, contents, is_by_map, .. } = &effects.accesses;
         for (object, updates) in objects {
+            let either = |see: &'static Op, touch| if *updates { touch } else { see };
             let mark_and_op = match object {
                 Object::Inode(ino) => {
                     // After a crash, the first read determines the state that the crash left; later reads do not.
@@ -304,12 +305,13 @@ impl Machine {
                 }
                 Object::Sector(..) if self.number == 0 => continue,
                 Object::Sector(ino, index) => {
-                    let op = if *updates { &TOUCH_WORD } else { &SEE_WORD };
-                    (marks.part(*ino, PartOf::Sector(*index), here), op)
+                    (marks.part(*ino, PartOf::Sector(*index), here), either(&SEE_WORD, &TOUCH_WORD))
                 }
                 Object::Word(ino, unit) => {
-                    let op = if *updates { &TOUCH_WORD } else { &SEE_WORD };
-                    (marks.part(*ino, PartOf::Word(*unit), here), op)
+                    (marks.part(*ino, PartOf::Word(*unit), here), either(&SEE_WORD, &TOUCH_WORD))
+                }
+                Object::Errors(ino) if befalls.befall_syncs() => {
+                    (marks.part(*ino, PartOf::Errors, here), either(&SEE, &TOUCH))
                 }
                 _ => continue,
             };
@@ -467,7 +469,7 @@ impl Effects {
         }
         for (object, _) in &self.accesses.objects {
             match object {
-                Object::Inode(_) | Object::Sector(..) | Object::Word(..) => {}
+                Object::Inode(_) | Object::Sector(..) | Object::Word(..) | Object::Errors(_) => {}
                 Object::Position(_) => {
                     self.position.iter().for_each(|position| record(position, &TOUCH));
                 }

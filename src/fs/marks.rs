@@ -1,4 +1,4 @@
-//! The disk objects that searches and screens use: inodes, paths, and parts of mapped files.
+//! The disk objects that searches and screens use: inodes, paths, and parts of files.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,13 @@ struct InodeMark {
     made: (PathBuf, u32),
 }
 
-/// A part of a mapped file.
+/// A part of a file. Words, sectors and contents are parts of mapped files only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum PartOf {
     /// All contents of the file.
     Contents,
+    /// The failed syncs.
+    Errors,
     Word(u64),
     Sector(u64),
 }
@@ -114,6 +116,7 @@ impl Marks {
         let path = made.0.display();
         let (kind, name) = match part {
             PartOf::Contents => ("contents", format!("contents of {path}")),
+            PartOf::Errors => ("errors", format!("failed syncs of {path}")),
             PartOf::Word(unit) => {
                 let name = || format!("{path}+{}", unit * UNIT);
                 return self.word(ino, unit, (&name, ValueKind::Unsigned), here);

@@ -190,6 +190,11 @@ impl Befalls<'_> {
         Some((from, if to < from { to } else { to + 1 }))
     }
 
+    /// Returns `true` if syncs may fail.
+    pub(super) fn befall_syncs(&self) -> bool {
+        self.faults.befall_syncs() || self.has(DiskFault::SyncErrors)
+    }
+
     /// Returns `true` if reads may suffer a fault.
     pub(super) fn befall_reads(&self) -> bool {
         let reads = [DiskFault::ReadErrors, DiskFault::Short, DiskFault::Rot];

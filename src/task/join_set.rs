@@ -342,6 +342,34 @@ impl<T> Default for JoinSet<T> {
     }
 }
 
+impl<T, F> Extend<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    /// Spawns a task for each item.
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = F>>(&mut self, tasks: I) {
+        for task in tasks {
+            self.spawn(task);
+        }
+    }
+}
+
+impl<T, F> FromIterator<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    /// Creates a set with a task for each item.
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = F>>(tasks: I) -> JoinSet<T> {
+        let mut set = JoinSet::new();
+        set.extend(tasks);
+        set
+    }
+}
+
 impl<T> fmt::Debug for JoinSet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinSet").field("len", &self.len).finish()

@@ -119,7 +119,8 @@ pub struct Interval {
 impl Interval {
     #[track_caller]
     fn new(start: Instant, period: Duration, here: Here) -> Interval {
-        assert!(period > Duration::ZERO, "the period of an interval is not zero");
+        // The message of tokio.
+        assert!(period > Duration::ZERO, "`period` must be non-zero.");
         let delay = Box::pin(Sleep::until(start, here));
         Interval { delay, period, missed: MissedTickBehavior::default(), here }
     }

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use sim::Ordering::SeqCst;
 use sim::report::Report;
 use sim::run::Failure;
+use sim::time::{Duration, Instant, sleep};
 use sim::{Atomic, Cell, Runner, net, node};
 
 use super::{failure, misuse, passes, proves, screen, search};
@@ -244,6 +245,22 @@ fn memory_that_no_run_sees_is_read_after_each_step_and_proves_nothing() {
     let (shown, searched) = (screen(&report), report.searched.as_ref().unwrap());
     assert!(report.passed() && !searched.is_proof(), "{shown}");
     assert!(shown.contains("the search does not see the state that an invariant reads"), "{shown}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_condition_that_reads_the_time_is_evaluated_after_each_step() {
+    let sleeps = |seconds: u64| {
+        search().run(async move || {
+            let start = Instant::now();
+            let _soon =
+                sim::invariant("soon", move || Instant::now() - start < Duration::from_secs(3));
+            // The time advances between two steps, and nothing else changes.
+            sleep(Duration::from_secs(seconds)).await;
+            sim::task::yield_now().await;
+        })
+    };
+    assert_eq!(failure(&sleeps(3)).kind(), "invariant");
+    proves(&sleeps(2));
 }
 
 #[cfg_attr(feature = "sim", test)]

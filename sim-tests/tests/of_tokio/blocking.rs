@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
-use sim::tokio::sync::Semaphore;
+use sim::tokio::sync::{Semaphore, oneshot};
 use sim::tokio::task::{self, JoinSet, coop};
 use sim::{Atomic, spawn};
 
@@ -51,6 +51,17 @@ fn a_blocking_call_has_a_thread_of_its_own_outside_of_runs() {
         let panics = task::spawn_blocking(|| std::panic::resume_unwind(Box::new(3)));
         let payload = panics.await.map(|()| 0).unwrap_err().into_panic();
         assert_eq!(payload.downcast_ref::<i32>(), Some(&3));
+    });
+}
+
+#[test]
+#[should_panic(expected = "Cannot block the current thread from within a runtime")]
+fn a_receiver_that_blocks_a_thread_of_a_runtime_panics_as_in_tokio() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (sender, receiver) = oneshot::channel();
+        sender.send(7).unwrap();
+        assert_eq!(receiver.blocking_recv(), Ok(7));
     });
 }
 

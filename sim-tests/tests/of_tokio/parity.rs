@@ -188,6 +188,7 @@ fn cells() {
         assert!(once.get().is_none());
         once.set(4).unwrap();
         assert!(once.set(5).is_err() && once.initialized());
+        assert_eq!(format!("{once:?}"), "SetOnce { value: Some(4) }");
         assert_eq!((*once.wait().await, once.into_inner()), (4, Some(4)));
     });
 }
@@ -206,6 +207,17 @@ fn a_channel_for_one_value() {
         assert!(sender.is_closed());
         assert_eq!(sender.send(2), Err(2));
         assert!(receiver.await.is_err());
+    });
+}
+
+/// As in tokio, the value need not be `Send`.
+#[test]
+fn a_channel_for_one_value_of_one_thread() {
+    everywhere(async || {
+        let (mut sender, receiver) = oneshot::channel::<std::rc::Rc<u8>>();
+        drop(receiver);
+        sender.closed().await;
+        assert!(sender.send(std::rc::Rc::new(7)).is_err());
     });
 }
 

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use futures::future::{Either, select};
+use sim::run::{Failure, Outcome};
 use sim::spawn;
 use sim::task::yield_now;
 use sim::tokio::sync::mpsc::error::TryRecvError;
@@ -127,4 +128,28 @@ fn two_senders_are_received_in_either_order() {
     let all = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     orders.are(all.map(Vec::from));
     assert!(!sim::SIMULATED || report.runs < 200, "{}", report.runs);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_tries_a_drop_of_a_sender_before_the_end_of_an_invariant_that_counts_senders() {
+    for ends_in_task in [false, true] {
+        let report = crate::all(async || {
+            let (sender, _receiver) = mpsc::unbounded_channel::<()>();
+            let (other, weak) = (sender.clone(), sender.downgrade());
+            let two = sim::invariant("two senders", move || weak.strong_count() == 2);
+            // Nothing but the channel orders the end of the invariant and the drop of the sender.
+            let (first, second) = match ends_in_task {
+                true => ((Some(two), None), (None, Some(other))),
+                false => ((None, Some(other)), (Some(two), None)),
+            };
+            let task = spawn(async move { drop(first) });
+            yield_now().await;
+            drop(second);
+            task.await.unwrap();
+        });
+        // The search meets it itself, and not the runs that check the search.
+        let finding = report.finding.as_ref().expect("it passed");
+        assert!(matches!(finding.run.outcome, Outcome::Failed(Failure::Invariant { .. })));
+        assert!(report.searched.as_ref().unwrap().audit.is_none());
+    }
 }

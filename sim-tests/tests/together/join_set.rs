@@ -128,3 +128,13 @@ fn tasks_that_are_detached_go_on() {
     });
     assert!(report.passed(), "{report:?}");
 }
+
+#[test]
+fn a_set_is_collected_and_extended() {
+    sim::block_on(async {
+        let mut tasks: JoinSet<_> = (0..2).map(|n| async move { n }).collect();
+        tasks.extend((2..4).map(|n| async move { n }));
+        let joined: BTreeSet<u32> = tasks.join_all().await.into_iter().collect();
+        assert_eq!(joined, BTreeSet::from([0, 1, 2, 3]));
+    });
+}

@@ -7,7 +7,7 @@ use sim::Ordering::SeqCst;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
 use sim::strategy::STRATEGIES;
-use sim::{Atomic, Cell, Mutex, Runner, spin_until};
+use sim::{Atomic, Cell, Mutex, OnceLock, Runner, counted, spin_until};
 use sim_tests::seeds::{failure, passes};
 
 fn search(name: &str) -> Runner {
@@ -155,6 +155,39 @@ fn a_change_between_two_looks_is_not_slept_through() {
         writer.await.unwrap();
     });
     assert!(report.passed() && report.searched.unwrap().is_proof());
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_proves_waits_for_a_value_and_for_the_last_owner() {
+    let report = search("exhaustive").run(async || {
+        let cell = Arc::new(OnceLock::new());
+        let other = cell.clone();
+        let making = sim::spawn(async move {
+            let made = other.get_or_init(|| async {
+                sim::task::yield_now().await;
+                7
+            });
+            assert_eq!(*made.await, 7);
+        });
+        // An initialization that only begins is no reason to look again.
+        spin_until(async || cell.get().await.is_some()).await;
+        making.await.unwrap();
+    });
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+    let report = search("exhaustive").run(async || {
+        let value = counted::Arc::new(7);
+        let tasks = [value.clone(), value.clone()].map(|owner| {
+            sim::spawn(async move {
+                sim::task::yield_now().await;
+                drop(owner);
+            })
+        });
+        spin_until(async || counted::Arc::strong_count(&value).await == 1).await;
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::census::Census;
 use crate::report::{Closure, one_line};
 use crate::run::coverage::Coverage;
 use crate::run::ids::{Seed, Spot};
+use crate::run::program::Omitted;
 use crate::run::statistics::{Count, Statistics};
 use crate::run::{Condition, Failure, FaultCount, Run};
 
@@ -250,23 +251,54 @@ fn read_fault(count: &Json) -> Result<FaultCount, String> {
 }
 
 fn statistics_entries(statistics: &Statistics) -> String {
-    let Statistics { labels, operations, overlapped, at_once, histories, .. } = statistics;
+    let Statistics { labels, omitted, operations, overlapped, at_once, histories, .. } = statistics;
     let labels = labels.iter().map(|(label, count)| {
         list([quoted(label), count.all.to_string(), count.beside.to_string()])
     });
     format!(
         "{{\"labels\":{},\"operations\":{operations},\"overlapped\":{overlapped},\"at_once\":{},\
-         \"histories\":{}}}",
+         \"histories\":{}{}}}",
         list(labels),
         list(at_once.iter().map(u64::to_string)),
         list(histories.iter().map(u64::to_string)),
+        omitted_entry(omitted),
     )
+}
+
+/// Returns the entry about commands that were left out, with the comma before it. Empty if there are no such commands.
+fn omitted_entry(omitted: &Omitted) -> String {
+    if *omitted == Omitted::default() {
+        return String::new();
+    }
+    // All fields are listed, so that a new field cannot be forgotten.
+    let Omitted { refused, precondition, reference, waiting, unchecked, faults, trusted } =
+        *omitted;
+    let numbers =
+        [refused, precondition, reference, waiting, unchecked, faults, u32::from(trusted)];
+    format!(",\"omitted\":{}", list(numbers.map(|number| number.to_string())))
+}
+
+fn read_omitted(from: &Json) -> Result<Omitted, String> {
+    if from.get("omitted").is_none() {
+        return Ok(Omitted::default());
+    }
+    let wrong = || "`omitted` is not six numbers and a flag".to_owned();
+    let small = |number: &u64| u32::try_from(*number).ok();
+    let all = numbers(from.list("omitted")?)?.iter().map(small).collect::<Option<Vec<_>>>();
+    let [refused, precondition, reference, waiting, unchecked, faults, trusted @ 0..=1] =
+        all.ok_or_else(wrong)?[..]
+    else {
+        return Err(wrong());
+    };
+    let trusted = trusted == 1;
+    Ok(Omitted { refused, precondition, reference, waiting, unchecked, faults, trusted })
 }
 
 fn read_statistics(from: &Json, tally: &Tally) -> Result<Statistics, String> {
     let mut statistics = Statistics {
         runs: tally.runs,
         conditions: tally.conditions(),
+        omitted: read_omitted(from)?,
         operations: from.number("operations")?,
         overlapped: from.number("overlapped")?,
         at_once: numbers(from.list("at_once")?)?,

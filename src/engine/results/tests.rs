@@ -3,6 +3,8 @@
 use super::*;
 use crate::run::Condition;
 use crate::run::ids::Spot;
+use crate::run::program::Omitted;
+use crate::run::statistics::Statistics;
 
 fn header() -> ResultsHeader {
     let subject = Subject {
@@ -182,6 +184,26 @@ fn two_processes_with_other_limits_may_begin_one_search() {
     };
     let text = format!("{}\n{}\n", with(10).line(), with(20).line());
     assert_eq!(ResultsFile::read(text.as_bytes()).unwrap().header, with(10));
+}
+
+#[test]
+fn commands_that_were_left_out_are_counted_in_a_file() {
+    let omitted = Omitted { refused: 3, precondition: 2, trusted: true, ..Omitted::default() };
+    let of = |omitted| Statistics { runs: 2, omitted, at_once: vec![2], ..Statistics::new() };
+    let text = |omitted| {
+        let tally = Tally { runs: 2, statistics: Some(of(omitted)), ..Tally::default() };
+        format!("{}\n{}", header().line(), Segment { from: 0, to: 2, tally }.line())
+    };
+    for omitted in [omitted, Omitted::default()] {
+        let file = ResultsFile::read(text(omitted).as_bytes()).unwrap();
+        assert_eq!(file.segments[0].tally.statistics(), Some(&of(omitted)));
+    }
+    for wrong in ["[3,2]", "[3,2,0,0,0,0,2]", "[3,2,0,0,0,4294967296,1]", "7"] {
+        let text = text(omitted).replace("[3,2,0,0,0,0,1]", wrong);
+        let read = ResultsFile::read(text.as_bytes());
+        let is_refused = matches!(&read, Err(Unread::Line(2, why)) if why.contains("`omitted`"));
+        assert!(is_refused, "{read:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! A condition is evaluated at the end of a step that changed an object that the condition has read in this run. The
 //! condition of a waiting loop ([`watch`](super::watch)) works in the same way. A condition that reads no object is
-//! evaluated after each step, and then no search is a proof.
+//! evaluated after each step, and then no search is a proof. A condition that has read the time is evaluated after each
+//! step, too, because the time also advances between steps, without an event.
 //!
 //! # In a search
 //!
@@ -11,11 +12,13 @@
 //! evaluation in both orders or in none, with the same values. The reason is that the set of objects that trigger an
 //! evaluation never shrinks. Suppose that the set only contained the objects of the last evaluation. Then a step could
 //! remove an object that the next step changes. In the other order, the change would trigger an evaluation, and no
-//! event would show that the orders differ. For the same reason, the end of a condition reads all of these objects.
+//! event would show that the orders differ. For the same reason, the end of a condition reads all of these objects, by
+//! the same operations as the condition.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::watch::changes;
+use super::timers::CLOCK;
+use super::watch::changed_object;
 use crate::rt::now;
 use crate::rt::panics::{self, Panicked};
 use crate::rt::part::Part;
@@ -48,11 +51,17 @@ struct InvariantRow {
     place: Place,
     /// The condition; `None` while it is evaluated.
     condition: Option<Condition>,
-    /// The objects that the condition has read. The list only grows; it is empty before the first evaluation.
-    objects: Vec<ObjectId>,
+    /// The operations by which the condition has read objects. The list only grows; it is empty before the first
+    /// evaluation.
+    reads: Vec<Read>,
+    /// True if the condition has read the time.
+    reads_time: bool,
     /// The number of events of the run that were considered.
     seen: usize,
 }
+
+/// An object that a condition has read, and the operation. Each object has one row for each kind of operation.
+type Read = (ObjectId, &'static Op);
 
 /// The state of the run just before an evaluation.
 struct Before {
@@ -94,8 +103,8 @@ impl World {
         let Invariants { next, rows } = state.parts.get_mut();
         let number = *next;
         *next += 1;
-        let (condition, objects) = (Some(condition), Vec::new());
-        rows.push(InvariantRow { number, name, place, condition, objects, seen });
+        let (condition, reads, reads_time) = (Some(condition), Vec::new(), false);
+        rows.push(InvariantRow { number, name, place, condition, reads, reads_time, seen });
         state.needs_work();
         number
     }
@@ -114,9 +123,8 @@ impl World {
             let state = &mut *self.state();
             let row = state.parts.get_mut::<Invariants>().rows.remove(at);
             if !state.over {
-                for object in &row.objects {
-                    let op = &Op::PEEK_OF_INVARIANT;
-                    state.happened(op, Some(*object), row.place, Values::None);
+                for &(object, op) in &row.reads {
+                    state.happened(op, Some(object), row.place, Values::None);
                 }
             }
             row
@@ -144,33 +152,40 @@ impl World {
         }
     }
 
-    /// Returns the objects that were read since `before`; `None` if the condition did anything else.
-    fn looked_at(&self, before: &Before) -> Option<Vec<ObjectId>> {
+    /// Returns the reads since `before`; `None` if the condition did anything else.
+    fn looked_at(&self, before: &Before) -> Option<Vec<Read>> {
         let Before { events, draws, contacts, announcements, by_hand } = *before;
         let state = self.state();
-        let mut objects = Vec::new();
+        let mut all = Vec::new();
         for event in &state.board.events[events..] {
             let object = event.object.filter(|_| event.op.access == Access::Peek);
             let reads = event.is_look() || event.op.kind == Some(word::READ);
-            let object = object.filter(|_| reads)?;
-            if !objects.contains(&object) {
-                objects.push(object);
-            }
+            let op = if *event.op == Op::PEEK { &Op::PEEK_OF_INVARIANT } else { event.op };
+            add_read(&mut all, (object.filter(|_| reads)?, op));
         }
         let is_all = draws == state.record.draws.len()
             && contacts == state.board.contacts.len()
             && announcements == (state.announcements(), now::has_announced())
             && by_hand == state.polls.by_hand;
-        is_all.then_some(objects)
+        is_all.then_some(all)
+    }
+}
+
+/// Adds a read, unless there is a read of the same object by an operation of the same kind.
+fn add_read(reads: &mut Vec<Read>, (object, op): Read) {
+    if !reads.iter().any(|(on, by)| *on == object && by.kind == op.kind) {
+        reads.push((object, op));
     }
 }
 
 impl InvariantRow {
     /// Returns `true` if the value of the condition may have changed.
     fn is_due(&mut self, events: &[Event]) -> bool {
-        let mut news = events[self.seen..].iter();
+        let mut changed = events[self.seen..].iter().filter_map(changed_object);
         self.seen = events.len();
-        self.objects.is_empty() || news.any(|event| changes(event, &self.objects))
+        self.reads.is_empty()
+            || self.reads_time
+            || changed.any(|object| self.reads.iter().any(|(read, _)| *read == object))
     }
 }
 
@@ -202,15 +217,16 @@ impl World {
         let before = self.before();
         // The condition must not read the statics of the node that took the step.
         let holds = catch_unwind(AssertUnwindSafe(|| self.in_life(Life::OUTSIDE, &mut condition)));
-        let objects = self.looked_at(&before);
+        let reads = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());
+        let clock = state.objects.find(&CLOCK, Life::OUTSIDE);
         let Invariants { rows, .. } = state.parts.get_mut();
         let Some(row) = rows.iter_mut().find(|row| row.number == number) else { return true };
         row.condition = Some(condition);
         row.seen = events;
         let (name, place) = (row.name.clone(), row.place);
-        let failure = match (holds, objects) {
+        let failure = match (holds, reads) {
             (Err(payload), _) => match panics::take(&*payload) {
                 Some(Panicked { message, place }) => Failure::Panic { task, message, place },
                 // An action of the condition has failed the run.
@@ -220,18 +236,17 @@ impl World {
                 Failure::Misuse { message: does_more(&name), place: place.to_string() }
             }
             (Ok(false), _) => Failure::Invariant { name, task, place: place.to_string() },
-            (Ok(true), Some(objects)) => {
-                for object in objects {
-                    if !row.objects.contains(&object) {
-                        row.objects.push(object);
-                    }
+            (Ok(true), Some(reads)) => {
+                for read in reads {
+                    row.reads_time |= Some(read.0) == clock;
+                    add_read(&mut row.reads, read);
                 }
                 for event in &mut state.board.events[before.events..] {
                     if *event.op == Op::PEEK {
                         event.op = &Op::PEEK_OF_INVARIANT;
                     }
                 }
-                if row.objects.is_empty() {
+                if row.reads.is_empty() {
                     state.leave_untried(Untried::Unseen(UNSEEN));
                 }
                 return true;

@@ -20,7 +20,7 @@ use crate::rt::world::{WORLD, World};
 use crate::run::board::Board;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::kind::Kind;
+use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::{Access, Op};
 use crate::run::watches::Watch;
 
@@ -87,8 +87,8 @@ impl World {
     /// Updates `reads` before each poll of the condition.
     pub(crate) fn before_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
-        let mut events = state.board.events[reads.events..].iter();
-        reads.changed |= events.any(|event| changes(event, &reads.objects));
+        let mut waking = state.board.events[reads.events..].iter().filter_map(waking_object);
+        reads.changed |= waking.any(|object| reads.objects.contains(&object));
         reads.events = state.board.events.len();
         reads.draws = state.record.draws.len();
         reads.contacts = state.board.contacts.len();
@@ -222,7 +222,7 @@ impl RunState {
     /// the step began to hold.
     fn update_watches(&mut self) {
         let Board { events, watches, .. } = &mut self.board;
-        watches.settle(events, changed_object);
+        watches.settle(events, waking_object);
         while let Some(watch) = self.board.watches.next_settled() {
             let (id, changed) = (AnnouncementId::new(watch.task, watch.key), watch.changed);
             self.set_enabled(id, changed);
@@ -234,13 +234,17 @@ fn is_beside_a_point(event: &Event) -> bool {
     event.op.kind.is_some_and(Kind::is_beside_a_point)
 }
 
-/// Returns `true` if an event changed one of the objects.
-pub(super) fn changes(event: &Event, objects: &[ObjectId]) -> bool {
-    changed_object(event).is_some_and(|object| objects.contains(&object))
+/// Returns the object that an event changed, if the change may wake a held operation.
+//
+// Searches know only the relation between kinds. A wake that the relation does not declare is an order that they do not
+// try.
+fn waking_object(event: &Event) -> Option<ObjectId> {
+    let may_wake = event.op.kind.is_none_or(|kind| kind.may_enable(WATCH));
+    changed_object(event).filter(|_| may_wake)
 }
 
 /// Returns the object that an event changed, if any.
-fn changed_object(event: &Event) -> Option<ObjectId> {
+pub(super) fn changed_object(event: &Event) -> Option<ObjectId> {
     // A change is an unlock, or a write that is not known to write the same value.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,

@@ -116,10 +116,7 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     #[track_caller]
-    pub fn closed(&mut self) -> impl Future<Output = ()> + Send + use<'_, T>
-    where
-        T: Send,
-    {
+    pub fn closed(&mut self) -> impl Future<Output = ()> + use<'_, T> {
         self.closed.renew(here());
         let closed = Closed(self);
         std::future::poll_fn(move |cx| closed.0.poll_closed(cx))
@@ -247,9 +244,11 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiver.blocking_recv(), Ok(7));
     /// ```
     #[track_caller]
-    pub fn blocking_recv(self) -> Result<T, RecvError> {
+    pub fn blocking_recv(mut self) -> Result<T, RecvError> {
         self.wrapped.blocks("blocking_recv", "receiver.await", here());
-        futures::executor::block_on(self)
+        // The receiver of another channel takes its place, because `self` has a destructor.
+        let (_, other) = real::channel();
+        std::mem::replace(&mut self.real, other).blocking_recv()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The cell that is written once, and for whose value tasks wait.
 
+use std::fmt;
 use std::future::Future;
 
 use ::tokio::sync::{SetOnce as Real, SetOnceError};
@@ -29,7 +30,6 @@ const GET: Op = Op::of_kind("get", Access::Peek, whole::LOOK);
 /// assert_eq!(*once.wait().await, 7);
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct SetOnce<T> {
     wrapped: Wrapped,
     real: Real<T>,
@@ -114,6 +114,12 @@ impl<T> SetOnce<T> {
     /// Returns the value, if any. Ownership proves that no task uses the cell.
     pub fn into_inner(self) -> Option<T> {
         self.real.into_inner()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for SetOnce<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.fmt(f)
     }
 }
 

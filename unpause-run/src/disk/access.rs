@@ -19,6 +19,8 @@ pub enum Object {
     Journal,
     /// Free space, if the disk has a limit.
     Room,
+    /// The failed syncs of an inode, which each handle that was open at that time returns.
+    Errors(Ino),
 }
 
 /// An access to the contents of a mapped file. It conflicts with accesses of the other variant.

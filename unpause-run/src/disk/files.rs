@@ -129,6 +129,8 @@ impl Call<'_> {
                 if truncate {
                     self.truncate(ino, 0);
                 }
+                // The handle returns the errors of syncs that fail from now on.
+                self.accesses.read(Object::Errors(ino));
                 ino
             }
             (None, Some(name)) if create || create_new => self.make(target.dir(), name, Kind::File),
@@ -374,6 +376,7 @@ impl Call<'_> {
             SyncFate::FindsNoRoom => Error::FULL,
             SyncFate::FailsAndKeeps | SyncFate::FailsAndReverts => Error::BROKEN,
         };
+        self.accesses.update(Object::Errors(ino));
         let others = self.disk.open.iter_mut().filter(|(other, _)| **other != handle);
         for (_, file) in others.filter(|(_, file)| file.ino == ino) {
             file.error = Some(error);

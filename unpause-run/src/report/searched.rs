@@ -4,11 +4,16 @@ use super::proven::ORDERS_UNTRIED;
 use super::{Audit, Bound, Cause, Clash, OrdersTaken, RunsEstimate, Searched, Share};
 use unpause_check::picture::screen::{Paint, Screen, clean, plural};
 
+/// Returns the completed part of a search that is not complete, in percent. It is below 100 even if it is rounded to
+/// two digits.
+fn percent(part: f64) -> f64 {
+    (100.0 * part.clamp(0.0, 1.0)).min(99.99)
+}
+
 /// Returns the completed percentage of the runs at the next bound, as text.
 fn within(bound: &Bound, part: f64) -> String {
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
-    let part = 100.0 * part.clamp(0.0, 1.0);
-    format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
+    format!("{:.2} % of those with {}", percent(part), plural(next, &clean(&bound.what)))
 }
 
 /// Returns an estimate of the number of runs within the next bound, such as
@@ -167,7 +172,7 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let text = format!(
             "not all interleavings were run ({:.2} % of the search{given_up}, {estimate}); allow more \
              with {MORE_RUNS}",
-            100.0 * part,
+            percent(part),
         );
         say("NOT A PROOF: ", &text);
         say("", SAMPLE);

@@ -302,3 +302,31 @@ fn every_preemption_of_a_long_schedule_is_shown() {
     }
     assert!(screen.lines().count() < 90, "{screen}");
 }
+
+#[test]
+fn a_search_with_runs_left_has_not_made_all_of_them() {
+    for bound in [None, Some(Bound { what: "preemption".to_owned(), through: Some(1) })] {
+        let searched = Searched {
+            blocked: 0,
+            repeated: 0,
+            complete: false,
+            part: 0.999_999,
+            blind: false,
+            by_step: false,
+            cause: None,
+            assumes: false,
+            beyond: Vec::new(),
+            ignored: Vec::new(),
+            unseen: Vec::new(),
+            orders: OrdersTaken::AsAsked,
+            bound,
+            share: None,
+            estimate: None,
+            audit: None,
+            fallback: None,
+        };
+        let report = Report { runs: 10, searched: Some(searched), ..Report::default() };
+        let screen = text(&report, &Style { width: 200, ..Style::default() });
+        assert!(screen.contains("99.99 % of") && !screen.contains("100.00 %"), "{screen}");
+    }
+}

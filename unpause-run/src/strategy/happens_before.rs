@@ -397,7 +397,7 @@ impl HappensBefore {
     }
 }
 
-/// Returns `true` if every operation that conflicts with an operation of this kind also conflicts with `item`.
+/// Returns `true` if every earlier item that conflicts with an operation of this kind also conflicts with `item`.
 fn covers(item: &StepItem, kind: Kind) -> bool {
     // If both kinds have numbers, one item may conflict with a step that does not conflict with the other item.
     let numbered = |other: Kind| other.is_numbered() && kind.is_numbered();
@@ -425,4 +425,38 @@ pub fn join(into: &mut [u32], other: &[u32]) {
 /// [`rng::mix`](crate::run::rng::mix).
 pub fn name_of(a: u64, b: u64) -> u64 {
     finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::ids::ObjectId;
+    use crate::run::op::kind::Span;
+    use crate::run::op::net::window;
+
+    /// Adds a step of a new task with one operation on the only object.
+    fn push(order: &mut HappensBefore, kind: Kind, done: bool) {
+        let object = ObjectId::new(0);
+        let items = [StepItem::Object { object, key: 0, kind, span: Span::NONE, done }];
+        order.push(NewStep {
+            task: TaskId(order.steps()),
+            after_all: false,
+            items: &items,
+            guarded: &[],
+            born: &[],
+            drawn: 0,
+            life: Life::OUTSIDE,
+        });
+    }
+
+    #[test]
+    fn a_step_that_depends_on_a_guard_is_before_the_operation_that_may_change_the_guard() {
+        let mut order = HappensBefore::default();
+        // A task was polled while its guard was closed. The second step does not change the guard; the third may.
+        push(&mut order, window::GO_ON, false);
+        push(&mut order, window::WRITE_TIGHT, true);
+        push(&mut order, window::MAKE_ROOM, true);
+        assert!(!order.is_before(0, 1) && order.is_before(1, 2));
+        assert!(order.is_before(0, 2));
+    }
 }

@@ -1,5 +1,8 @@
 //! Faults of disks: each is found by code that forgets it, and not by code that does not.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
 use sim::fs::{Faults, Rules};
 
 use super::*;
@@ -108,6 +111,45 @@ fn a_sync_after_one_that_failed_covers_nothing() {
         let found = db.spawn(async { fs::read("/a").await.unwrap_or_default() }).await.unwrap();
         assert!(found == b"new" || !is_saved);
     });
+}
+
+/// A sync that fails is an error of the files that are open, and of no file that is opened later.
+#[cfg_attr(feature = "sim", test)]
+fn a_search_opens_a_file_before_and_after_a_sync_that_fails() {
+    let orders = Mutex::new(BTreeSet::new());
+    let report = search().run(async || {
+        fs::faults(Faults::none().sync_errors(1));
+        fs::write("/a", "new").await.unwrap();
+        let file = File::open("/a").await.unwrap();
+        // The order in which the calls took effect. The search does not see it.
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let [own, other] = [order.clone(), order.clone()];
+        let syncing = spawn(async move {
+            let has_failed = file.sync_all().await.is_err();
+            own.lock().unwrap().push("sync");
+            has_failed
+        });
+        let opening = spawn(async move {
+            let file = File::open("/a").await.unwrap();
+            other.lock().unwrap().push("open");
+            let has_failed = file.sync_all().await.is_err();
+            other.lock().unwrap().push("other sync");
+            has_failed
+        });
+        let (has_failed, is_told) = (syncing.await.unwrap(), opening.await.unwrap());
+        if has_failed {
+            let order = order.lock().unwrap().clone();
+            orders.lock().unwrap().insert((order, is_told));
+        }
+    });
+    proves(&report);
+    assert!(!report.searched.as_ref().unwrap().by_step, "{}", screen(&report));
+    let orders = orders.into_inner().unwrap();
+    let has = |order: [&'static str; 3], told| orders.contains(&(order.to_vec(), told));
+    assert!(has(["sync", "open", "other sync"], false), "{orders:?}");
+    assert!(has(["open", "sync", "other sync"], true), "{orders:?}");
+    assert!(!has(["open", "sync", "other sync"], false), "{orders:?}");
+    assert!(has(["open", "other sync", "sync"], false), "{orders:?}");
 }
 
 /// A sync that finds the disk full is as one that fails: a second one writes nothing.

@@ -88,6 +88,31 @@ fn different_files_conflict_only_through_a_journal() {
 }
 
 #[test]
+fn a_sync_that_fails_conflicts_with_opening_its_file() {
+    let mut disk = disk(Rules::POSIX);
+    let (a, _) = (open(&mut disk, "/a"), open(&mut disk, "/b"));
+    let opens = |disk: &mut Disk, path: &'static str| {
+        accesses(disk, |call| {
+            call.open(Path::new(path), READ).unwrap();
+        })
+    };
+    let syncs = |disk: &mut Disk, fate| {
+        accesses(disk, |call| {
+            let _ = call.sync(a, fate);
+        })
+    };
+    let (own, other) = (opens(&mut disk, "/a"), opens(&mut disk, "/b"));
+    assert!(!syncs(&mut disk, SyncFate::Succeeds).conflicts_with(&own));
+    let fails = syncs(&mut disk, SyncFate::FailsAndKeeps);
+    assert!(fails.conflicts_with(&own) && !fails.conflicts_with(&other));
+    assert!(!own.conflicts_with(&own));
+    let writes = accesses(&mut disk, |call| {
+        call.write_at(a, 0, b"ab").unwrap();
+    });
+    assert!(!writes.conflicts_with(&own), "an open file reads nothing yet");
+}
+
+#[test]
 fn free_space_is_shared_by_all_files() {
     let limit = Settings { sector: 2, capacity: Some(8), ..Settings::default() };
     let mut disk = Disk::new(limit);

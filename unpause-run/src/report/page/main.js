@@ -2,8 +2,9 @@
 // The state of the page, its buttons and keys. The address after `#` has the state: step, task, object, crate, q, all,
 // lanes and arrows.
 
-const report = JSON.parse(byId("report").textContent);
-const model = modelOf(report);
+let report = null;
+let model = null;
+let initialMode = "tasks";
 const state = {
   at: 0,
   q: "",
@@ -250,47 +251,59 @@ function head() {
   replace(byId("failure"), failure ? long(failure.text, 600) : "the test passed, so there is no run to show");
 }
 
-const initialMode = model && model.run.tasks.some((task) => task.node) ? "nodes" : "tasks";
+// Draws the whole page.
+function drawPage() {
+  report = JSON.parse(byId("report").textContent);
+  model = modelOf(report);
+  initialMode = model && model.run.tasks.some((task) => task.node) ? "nodes" : "tasks";
 
-head();
-about();
-byId("skip").addEventListener("click", (event) => {
-  event.preventDefault();
-  byId("lanes").focus();
-});
-byId("help").addEventListener("click", () => {
-  const legend = byId("legend");
-  legend.hidden = !legend.hidden;
-  byId("help").setAttribute("aria-expanded", String(!legend.hidden));
-});
-if (model) {
-  lanes = new Lanes(model, state, actions.choose, open);
-  state.at = model.steps.length - 1;
-  fields();
-  drawWhy(model, actions);
-  drawHistory(model);
-  drawPrograms(model, actions);
-  fromAddress();
-  document.addEventListener("keydown", keys);
-  addEventListener("hashchange", fromAddress);
-  let timer = 0;
-  addEventListener("resize", () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      lanes.draw();
-      lanes.reveal();
-      lanes.mark();
-    }, 100);
+  head();
+  about();
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("lanes").focus();
   });
-} else {
-  // Runs on real threads have no steps, but they may have a history.
-  const { finding } = report;
-  if (finding) drawHistory({ finding, run: finding.run });
-  const panes = ["bar", "run", "d-programs", "d-locks", "d-chance", ...(finding ? [] : ["d-history"])];
-  for (const id of panes) byId(id).hidden = true;
-  document.querySelector("main").classList.add("alone");
-  document.querySelectorAll("#side > section, #side > details:not([id])").forEach((one, index, all) => {
-    one.hidden = index < all.length - 2;
-    if (index === all.length - 1) one.open = true;
+  byId("help").addEventListener("click", () => {
+    const legend = byId("legend");
+    legend.hidden = !legend.hidden;
+    byId("help").setAttribute("aria-expanded", String(!legend.hidden));
   });
+  if (model) {
+    lanes = new Lanes(model, state, actions.choose, open);
+    state.at = model.steps.length - 1;
+    fields();
+    drawWhy(model, actions);
+    drawHistory(model);
+    drawPrograms(model, actions);
+    fromAddress();
+    document.addEventListener("keydown", keys);
+    addEventListener("hashchange", fromAddress);
+    let timer = 0;
+    addEventListener("resize", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        lanes.draw();
+        lanes.reveal();
+        lanes.mark();
+      }, 100);
+    });
+  } else {
+    // Runs on real threads have no steps, but they may have a history.
+    const { finding } = report;
+    if (finding) drawHistory({ finding, run: finding.run });
+    const panes = ["bar", "run", "d-programs", "d-locks", "d-chance", ...(finding ? [] : ["d-history"])];
+    for (const id of panes) byId(id).hidden = true;
+    document.querySelector("main").classList.add("alone");
+    document.querySelectorAll("#side > section, #side > details:not([id])").forEach((one, index, all) => {
+      one.hidden = index < all.length - 2;
+      if (index === all.length - 1) one.open = true;
+    });
+  }
+}
+
+try {
+  drawPage();
+} catch (error) {
+  byId("title").textContent = "This page has no report";
+  byId("failure").textContent = visible(`The report in this page cannot be read: ${error.message}`);
 }

@@ -232,7 +232,10 @@ function valuesOf(model) {
       const { saw, left } = event.values || {};
       if (saw && !own.length) own.push({ at: -1, text: saw.text, bits: saw.bits, task: null });
       if (left) own.push({ at: step.at, text: left.text, bits: left.bits, task: event.task });
-      else if (event.changes) own.push({ at: step.at, text: event.op, bits: null, task: event.task });
+      // A store that took effect before the newest store: the object keeps the newest value.
+      else if (saw && event.op === "precedes_the_newest_value_of") {
+        own.push({ at: step.at, text: saw.text, bits: saw.bits, task: event.task });
+      } else if (event.changes) own.push({ at: step.at, text: event.op, bits: null, task: event.task });
     }
   }
   return values;
@@ -266,15 +269,18 @@ function holdsOf(model) {
         (event.access === "TryLock" && event.changes) ||
         (isLock && event.changes && !failed && /^(try_)?(lock|read|write)(_owned)?$/.test(event.op));
       const frees = ["Unlock", "UnlockShared"].includes(event.access) || (isLock && /^unlock/.test(event.op));
-      const key = `${event.task} ${event.object}`;
+      if (!open.has(event.object)) open.set(event.object, []);
+      const own = open.get(event.object);
       if (takes) {
         const shared = event.access === "LockShared" || event.op.includes("read");
         const hold = { task: event.task, object: event.object, from: step.at, to: Infinity, shared, event };
-        open.set(key, hold);
+        own.push(hold);
         holds.push(hold);
-      } else if (frees && open.has(key)) {
-        open.get(key).to = step.at;
-        open.delete(key);
+      } else if (frees && own.length) {
+        // A task may share a lock with itself, and another task may free it, to which the guard was moved.
+        const last = own.map((hold) => hold.task).lastIndexOf(event.task);
+        const [freed] = own.splice(last < 0 ? 0 : last, 1);
+        freed.to = step.at;
       }
     }
   }

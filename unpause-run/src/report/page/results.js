@@ -56,10 +56,13 @@ function drawWhy(model, actions) {
   }
   if (why.remedy) {
     const { remedy } = why;
+    // The runs that failed are runs without the remedy: with the remedy none failed.
     const passed =
-      remedy.kind === "counted" || remedy.interleavings === null
-        ? `${remedy.failed || 0} of ${plural(remedy.runs || 0, "run")} fail`
-        : `all ${plural(remedy.interleavings, "interleaving")} pass`;
+      remedy.kind === "counted"
+        ? `0 of ${plural(remedy.runs || 0, "run")} fail (now ${remedy.failed || 0} of ${remedy.of || 0})`
+        : remedy.interleavings === null
+          ? `all ${plural(remedy.runs || 0, "run")} with at most ${plural(remedy.preemptions || 0, "preemption")} pass`
+          : `all ${plural(remedy.interleavings, "interleaving")} pass`;
     pairs.push([
       "remedy",
       `as one step, ${remedy.regions.map((region) => regionText(model, region)).join("; ")}: ${passed}`,

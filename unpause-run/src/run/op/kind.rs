@@ -80,7 +80,8 @@ enum Side {
 /// The bit of [`WATCH`].
 pub const WATCHES: Bits = 1 << 15;
 
-/// Waits for a change of the object. Guard: the object has changed. This kind is the same for all machines.
+/// Waits for a change of the object. Guard: the object has changed. This kind is the same for all machines. Only an
+/// operation of a kind that enables it ends the wait.
 pub const WATCH: Kind = Kind::of(WATCHES);
 
 impl Kind {
@@ -249,10 +250,13 @@ impl Kind {
         (0..Bits::BITS as usize).filter(move |number| conflicts >> number & 1 == 1)
     }
 
-    /// Returns `true` if every kind that conflicts with `other` also conflicts with this kind.
+    /// Returns `true` if this kind conflicts with every kind that conflicts with `other`, and may change every guard
+    /// that `other` may change.
     #[inline]
     pub fn covers(self, other: Kind) -> bool {
-        other.bit != WATCHES && other.conflicts & !self.conflicts == 0
+        let turns = |kind: Kind| kind.enables | kind.disables;
+        let all_guards = turns(other) & !turns(self) == 0;
+        other.bit != WATCHES && other.conflicts & !self.conflicts == 0 && all_guards
     }
 }
 

@@ -4,7 +4,7 @@
 //! empty. Any waiting or later task may then begin the next initialization. Once initialized, the
 //! value stays.
 
-use super::kind::{Bits, Kind};
+use super::kind::{Bits, Kind, WATCHES};
 
 const BEGINS: Bits = 1 << 0;
 const QUEUES: Bits = 1 << 1;
@@ -35,8 +35,9 @@ pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SETTLES).looks();
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(SETTLES).looks();
 
 /// Initialized the value.
-pub const SETTLE: Kind =
-    Kind::of(SETTLES).conflicts_with(TURNS | LOOKS | SEES).enables(HEARS | SEES);
+pub const SETTLE: Kind = Kind::of(SETTLES)
+    .conflicts_with(TURNS | LOOKS | SEES | WATCHES)
+    .enables(HEARS | SEES | WATCHES);
 
 /// Abandoned the initialization.
 pub const GIVE_UP: Kind = Kind::of(GIVES_UP).conflicts_with(TURNS).enables(HEARS);

@@ -24,6 +24,8 @@ pub(super) enum OnCount {
     GetMut,
     TryUnwrap,
     IntoInner,
+    /// Waits in a loop until it is the only owner.
+    AwaitAlone,
 }
 
 /// A value whose destructor shows the task that calls it.
@@ -108,6 +110,11 @@ impl<T> Owned<T> {
                     drop(Arc::into_inner(owner).await);
                 }
             }
+            OnCount::AwaitAlone => {
+                if let Some(owner) = self.owners.first() {
+                    crate::spin_until(async || Arc::strong_count(owner).await == 1).await;
+                }
+            }
         }
     }
 }
@@ -151,6 +158,19 @@ impl Act {
         ];
         Act::OnCount(rng.below(2) == 0, acts[rng.below(acts.len() as u64) as usize])
     }
+}
+
+#[test]
+fn a_loop_that_waits_to_be_the_only_owner_goes_on_when_it_is() {
+    crate::engine::simulate::hook::install();
+    // The end of the wait comes before the other notification, or after it. Once not found.
+    let waits = vec![Act::OnCount(false, OnCount::AwaitAlone), Act::Notify(true)];
+    let drop = Act::OnCount(false, OnCount::Drop);
+    let notifies = vec![drop.clone(), Act::Pause, Act::Notify(false)];
+    let drops = vec![Act::Pause, drop];
+    let mut tally = super::Tally::default();
+    tally.compare(&Program::new(vec![vec![], waits, notifies, drops], 3, 3), 20_000);
+    assert_eq!(tally.programs, 1);
 }
 
 fn diamonds(programs: Range<u64>) -> super::diamond::Found {

@@ -203,3 +203,25 @@ fn a_relation_of_channels_that_is_not_declared_is_found() {
         found.assert_broken(name);
     }
 }
+
+#[test]
+fn whoever_is_woken_by_the_last_receiver_may_come_before_a_new_receiver() {
+    crate::engine::simulate::hook::install();
+    let families = [
+        (Act::DropSubscriber, Act::Subscribe, Act::Silence),
+        (Act::DropWatcher, Act::Watch, Act::Unwatched),
+    ];
+    let mut tally = super::Tally::default();
+    for (leave, come, wait) in families {
+        // The first task has a receiver and no sender. Once not found: that the last receiver is dropped, the waiting
+        // task goes on, and only then there is a new receiver.
+        let waits = vec![AnyAct::Channel(leave), AnyAct::Channel(wait)];
+        let mut comes = vec![AnyAct::Channel(leave), AnyAct::Pause, AnyAct::Channel(come)];
+        comes.extend([AnyAct::Pause, AnyAct::Channel(leave)]);
+        for [second, third] in [[&waits, &comes], [&comes, &waits]] {
+            let acts = vec![vec![], vec![], second.clone(), third.clone()];
+            tally.compare(&Program::new(acts, 3, 3), 20_000);
+        }
+    }
+    assert_eq!(tally.programs, 4);
+}

@@ -20,6 +20,8 @@ pub(super) enum OnCell {
     Set,
     Get,
     Wait,
+    /// Waits in a loop until it has a value.
+    Await,
 }
 
 impl OnCell {
@@ -42,6 +44,7 @@ pub(super) async fn perform(cell: &OnceLock<usize>, act: &OnCell, task: usize) {
         OnCell::Set => drop(cell.set(task).await),
         OnCell::Get => drop(cell.get().await),
         OnCell::Wait => drop(cell.wait().await),
+        OnCell::Await => crate::spin_until(async || cell.get().await.is_some()).await,
     }
 }
 
@@ -62,6 +65,20 @@ impl Act {
         let acts = [OnCell::InitOrNot, OnCell::InitOrNot, OnCell::Init(true), OnCell::Get];
         Act::OnCell(acts[rng.below(acts.len() as u64) as usize].clone())
     }
+}
+
+#[test]
+fn a_loop_that_waits_for_a_value_goes_on_when_there_is_one() {
+    crate::engine::simulate::hook::install();
+    // The end of the wait comes before the other notification, or after it. Once not found. An initialization that
+    // only begins wakes nobody.
+    let mut tally = super::Tally::default();
+    for make in [OnCell::Set, OnCell::Init(true)] {
+        let waits = vec![Act::OnCell(OnCell::Await), Act::Notify(true)];
+        let acts = vec![vec![], waits, vec![Act::Notify(false)], vec![Act::OnCell(make)]];
+        tally.compare(&Program::new(acts, 3, 3), 20_000);
+    }
+    assert_eq!(tally.programs, 2);
 }
 
 fn diamonds(programs: Range<u64>) -> super::diamond::Found {

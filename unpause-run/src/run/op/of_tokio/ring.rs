@@ -38,9 +38,10 @@ pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS).tak
 /// Found no message, or found the end.
 pub const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS).looks();
 
-/// Created a receiver.
-pub const SUBSCRIBE: Kind =
-    Kind::of(SUBSCRIBES).conflicts_with(SENDS | DROPS_RECEIVER | LOOKS | SEES_CLOSED);
+/// Created a receiver. A task that waits for the last receiver to be dropped, and was woken, then waits again.
+pub const SUBSCRIBE: Kind = Kind::of(SUBSCRIBES)
+    .conflicts_with(SENDS | DROPS_RECEIVER | LOOKS | SEES_CLOSED)
+    .disables(SEES_CLOSED);
 
 /// Dropped a receiver, which may be the last one.
 pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
@@ -62,7 +63,7 @@ pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Checked if there is a receiver, or continued because there is no receiver. Guard: there was no receiver.
+/// Checked if there is a receiver, or continued because there is no receiver. Guard: there is no receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

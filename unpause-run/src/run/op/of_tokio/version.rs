@@ -2,7 +2,7 @@
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
-use crate::run::op::kind::{Bits, Kind};
+use crate::run::op::kind::{Bits, Kind, WATCHES};
 
 const SENDS: Bits = 1 << 0;
 const DROPS: Bits = 1 << 1;
@@ -16,11 +16,12 @@ const SEES_CLOSED: Bits = 1 << 8;
 
 /// Wrote a new version, if there was a receiver.
 pub const SEND: Kind = Kind::of(SENDS)
-    .conflicts_with(SENDS | LOOKS | HEARS | SUBSCRIBES | DROPS_RECEIVER)
-    .enables(HEARS);
+    .conflicts_with(SENDS | LOOKS | HEARS | SUBSCRIBES | DROPS_RECEIVER | WATCHES)
+    .enables(HEARS | WATCHES);
 
 /// Dropped a sender. If it was the last sender, there will be no new version.
-pub const DROP: Kind = Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES).enables(HEARS);
+pub const DROP: Kind =
+    Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES | WATCHES).enables(HEARS | WATCHES);
 
 /// Read the value or its version.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
@@ -28,9 +29,11 @@ pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
 /// Continued. Guard: there is a new version, or there can be no new version.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS).looks();
 
-/// Created a receiver when there may have been no receiver.
-pub const SUBSCRIBE: Kind =
-    Kind::of(SUBSCRIBES).conflicts_with(SENDS | DROPS_RECEIVER | TALLIES | SEES_CLOSED);
+/// Created a receiver when there may have been no receiver. A task that waits for the last receiver to be dropped, and
+/// was woken, then waits again.
+pub const SUBSCRIBE: Kind = Kind::of(SUBSCRIBES)
+    .conflicts_with(SENDS | DROPS_RECEIVER | TALLIES | SEES_CLOSED)
+    .disables(SEES_CLOSED);
 
 /// Dropped a receiver, which may be the last one.
 pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
@@ -44,7 +47,7 @@ pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
 pub const TALLY: Kind =
     Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS).looks();
 
-/// Checked if there is a receiver, or continued because there is no receiver. Guard: there was no
+/// Checked if there is a receiver, or continued because there is no receiver. Guard: there is no
 /// receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();

@@ -176,18 +176,19 @@ fn shuts_down(domain: c_int, how: c_int) -> Results {
     // SAFETY: the calls get valid memory, and the types allow all bytes to be zero.
     unsafe {
         let listener = libc::socket(domain, libc::SOCK_STREAM, 0);
-        // There is room for the other kind of address, too.
-        let mut name: libc::sockaddr_un = std::mem::zeroed();
+        // There is room for both kinds of address.
+        let mut name: libc::sockaddr_storage = std::mem::zeroed();
         let mut size = size_of::<libc::sockaddr_in>() as u32;
+        name.ss_family = domain as u16;
+        let pointer = (&raw mut name).cast::<libc::sockaddr>();
         if domain == libc::AF_UNIX {
             // An abstract name, which is not a file.
             let text = format!("\0unpause-{}-{how}", std::process::id());
-            let bytes = name.sun_path.iter_mut().zip(text.bytes());
+            let path = &mut (*pointer.cast::<libc::sockaddr_un>()).sun_path;
+            let bytes = path.iter_mut().zip(text.bytes());
             bytes.for_each(|(to, from)| *to = from as libc::c_char);
             size = 2 + text.len() as u32;
         }
-        name.sun_family = domain as u16;
-        let pointer = (&raw mut name).cast::<libc::sockaddr>();
         if domain == libc::AF_INET {
             let loopback = u32::from_ne_bytes([127, 0, 0, 1]);
             (*pointer.cast::<libc::sockaddr_in>()).sin_addr.s_addr = loopback;

@@ -107,7 +107,7 @@ impl Lists {
         self.push(list, node).await;
     }
 
-    /// Runs the rounds of a task. Returns the values that it stored, and those that it took.
+    /// Runs the rounds of a task. Returns the stored values and the taken values.
     async fn run(&self, task: u64) -> (Vec<u64>, Vec<u64>) {
         let (mut stored, mut taken) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {

@@ -1,5 +1,5 @@
 //! A lock service with leases and fencing tokens: clients acquire, read, write, renew and release, and sometimes sleep
-//! for longer than their lease. The storage refuses a token that is older than one that it has seen.
+//! for longer than their lease. The storage refuses a token that is older than the newest token so far.
 //! Planted bug: a token has room for one renewal too few. After two renewals it equals the first token of the next
 //! holder, so the storage accepts a late write of the old holder.
 

@@ -53,7 +53,7 @@ struct Wal {
     checkpoint: (Table, usize),
     /// The number of the next segment.
     segment: u64,
-    /// What a crash loses: the records that are not on disk yet, the table, and the length of the log.
+    /// A crash loses the records that are not on disk yet, the table, and the length of the log.
     cache: Vec<Record>,
     table: Table,
     written: usize,

@@ -42,7 +42,7 @@ struct Bucket {
     used: usize,
 }
 
-/// Tokens that a call has taken, and the state of the bucket at that moment.
+/// The tokens of a call, and the state of the bucket when they were taken.
 struct Reservation {
     tokens: usize,
     period: u64,

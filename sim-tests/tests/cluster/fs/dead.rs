@@ -137,7 +137,7 @@ fn a_task_of_the_test_runs_on() {
     assert!(!search().run(async || outlives(false).await).passed());
 }
 
-/// The lock is looked up in the disk of the current life, where the file may not exist.
+/// The disk of the current life has no such file, so a lock of it is an error.
 #[cfg_attr(feature = "sim", test)]
 fn a_file_of_an_earlier_life_has_no_lock() {
     passes(&Runner::new().hermetic().seeds(0..5).run(async || {

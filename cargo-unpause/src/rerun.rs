@@ -3,7 +3,6 @@
 pub(crate) mod steps;
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,8 +29,8 @@ pub(crate) struct Stop(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The process id of the running command.
-    process: Option<u32>,
+    /// The process group of the running command.
+    group: Option<u32>,
     is_stopped: bool,
 }
 
@@ -40,8 +39,8 @@ impl Stop {
     pub(crate) fn stop(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_stopped = true;
-        if let Some(process) = state.process {
-            end_group(process);
+        if let Some(group) = state.group {
+            end_group(group);
         }
     }
 
@@ -49,7 +48,13 @@ impl Stop {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_stopped
     }
 
-    fn start(&self, command: &mut Command) -> Result<Child, Usage> {
+    /// Starts a command in a group; in a group of its own if there is none.
+    fn start(&self, command: &mut Command, group: Option<u32>) -> Result<Child, Usage> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(
+            command,
+            group.and_then(|group| i32::try_from(group).ok()).unwrap_or(0),
+        );
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_stopped {
             return Err(Usage("it was cancelled".to_owned()));
@@ -57,30 +62,32 @@ impl Stop {
         let started = command.spawn().map_err(|error| {
             Usage(format!("{} cannot be started: {error}", command.get_program().to_string_lossy()))
         })?;
-        state.process = Some(started.id());
+        state.group = Some(group.unwrap_or(started.id()));
         Ok(started)
     }
 
     fn ended(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).process = None;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).group = None;
     }
 }
 
 /// Kills cargo and the processes that it has started. They share a process group.
-fn end_group(process: u32) {
-    let group = format!("-{process}");
+fn end_group(group: u32) {
+    let group = format!("-{group}");
     let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
 }
 
-/// A process that kills the group of a command if this program ends before the command does. Ctrl-C on a terminal does
-/// not reach another group, so the tests would continue.
+/// A process that kills a command if this program ends before the command does. Ctrl-C on a terminal does not reach
+/// another group, so the tests would continue.
+///
+/// The command joins the group of the guard, so there is no moment at which the guard does not know the command.
 struct Guard(Option<Child>);
 
 impl Guard {
-    /// Reads the group, waits for the end of its input, which this program keeps open, and kills the group.
-    const SCRIPT: &str = "read -r group && { read -r _; kill -s KILL -- \"-$group\"; }";
+    /// Waits for the end of its input, which this program keeps open, and kills its group.
+    const SCRIPT: &str = "read -r _; kill -s KILL 0";
 
-    /// Starts a guard without a group. Without a shell there is no guard.
+    /// Starts a guard, which has a new group. Without a shell there is no guard.
     fn start() -> Guard {
         // Only Unix has groups.
         if !cfg!(unix) {
@@ -89,17 +96,13 @@ impl Guard {
         let mut command = Command::new("sh");
         command.args(["-c", Guard::SCRIPT]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C must not end the guard before it has killed the group.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Guard(command.spawn().ok())
     }
 
-    /// Sets the group to the group of this process.
-    fn watch(&mut self, process: u32) {
-        let input = self.0.as_mut().and_then(|guard| guard.stdin.as_mut());
-        // If the guard is gone, the command is not watched.
-        let _ = input.map(|input| writeln!(input, "{process}"));
+    fn group(&self) -> Option<u32> {
+        self.0.as_ref().map(Child::id)
     }
 }
 
@@ -130,11 +133,8 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
         command.env("PWD", here);
     }
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(cannot)?).stderr(file);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut guard = Guard::start();
-    let mut started = stop.start(&mut command)?;
-    guard.watch(started.id());
+    let guard = Guard::start();
+    let mut started = stop.start(&mut command, guard.group())?;
     let status = started.wait();
     drop(guard);
     stop.ended();

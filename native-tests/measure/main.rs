@@ -7,9 +7,9 @@
 //! FAILED RUNS STEPS NANOS              true 31 1822 910400
 //! ```
 //!
-//! `TWIN` is `buggy`, `fixed`, or `size` for a program of [`native_tests::sizes`]. `STRATEGY` may have a memory behind
-//! it: `random/c11`. The seeds `FROM..TO` run until one
-//! fails. `NANOS` is the processor time of all of it, rehearsals included.
+//! `TWIN` is `buggy`, `fixed`, or `size` for a program of [`native_tests::sizes`]. `STRATEGY` may be followed by a
+//! memory model: `random/c11`. The seeds `FROM..TO` run until one fails. `NANOS` is the processor time of all of it,
+//! rehearsals included.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-/// The answer to a request; none if it does not fit the grammar.
+/// The answer to a request; `None` if the request does not fit the grammar.
 fn answer(request: &str) -> Option<String> {
     let words: Vec<&str> = request.split_whitespace().collect();
     let [twin, strategy, program, from, to] = words[..] else { return None };

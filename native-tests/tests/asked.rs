@@ -1,6 +1,6 @@
-//! The table of what a program may ask of the world: each answer is the same when the run is repeated, and is the expected
-//! one under every seed, or follows from the seed alone. A program of its own with one test, because libtest starts a thread
-//! for each other test, and a thread that begins beside a run takes an id of std's counter.
+//! The table of questions that a program may ask the system. Each answer is the same when the run is repeated. It is
+//! the expected answer under every seed, or depends only on the seed. A program of its own with one test, because
+//! libtest starts a thread for each other test, and a thread that begins beside a run takes an id of std's counter.
 
 use std::collections::HashMap;
 use std::env;
@@ -17,11 +17,11 @@ use sim::run::{Failure, Outcome};
 enum Expected {
     /// This one, in each run.
     Is(&'static str),
-    /// One that begins so, and the same in each run.
+    /// An answer that begins like this, and is the same in each run.
     BeginsWith(&'static str),
     /// The answer of the process, as without a run.
     OfProcess,
-    /// Another one for other seeds.
+    /// Another answer for other seeds.
     OfSeed,
 }
 use Expected::{BeginsWith, Is, OfProcess, OfSeed};
@@ -64,7 +64,7 @@ const ASKED: &[(&str, Expected, fn() -> String)] = &[
     ("the order of a map", OfSeed, || {
         text((0..50).map(|n| (n, ())).collect::<HashMap<_, _>>().keys().collect::<Vec<_>>())
     }),
-    // As fastrand and others make their seeds.
+    // In the way in which fastrand and other crates create their seeds.
     ("a seed from the thread and the time", BeginsWith("1"), || {
         let id = text(thread::current().id());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -18,7 +18,7 @@ fn backtraces_of_threads_of_the_system_are_whole_beside_runs() {
                 assert!(text.contains("backtraces_of_threads_of_the_system"), "{text}");
             }
         });
-        // Each run has a value of its own for what std has read of the program.
+        // Each run has its own copy of the data that std has read about the program.
         let runner = Runner::new().hermetic().seeds(0..1_000_000).time(Duration::from_secs(2));
         let report = runner.run_native(|| thread::spawn(|| ()).join().unwrap());
         ended.store(true, SeqCst);

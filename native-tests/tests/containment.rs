@@ -1,5 +1,5 @@
-//! What ends a process, or keeps it for ever, is a failure of a seed: planted deaths, which must be found, and the same
-//! programs without them. All in one process, in which the next tests go on.
+//! Code that ends its process, or blocks it for ever, is a failure of a seed: planted deaths, which must be found, and
+//! the same programs without them. All deaths occur in one process, in which the next tests continue.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn found(body: fn()) -> Report {
     found_within(body, Duration::from_secs(60))
 }
 
-/// The same with this limit of a step.
+/// The same with this time limit for a step.
 fn found_within(body: fn(), hang: Duration) -> Report {
     let runner = Runner::new().hermetic().seeds(0..200).hang(hang);
     let out = std::env::temp_dir().join(format!("unpause-containment-{}", std::process::id()));
@@ -37,7 +37,7 @@ fn crash(body: fn()) -> (String, String, String) {
     (cause.clone(), message.clone(), place.clone())
 }
 
-/// Runs `first` on one thread and `second` on another one, on the same state.
+/// Runs `first` on one thread and `second` on another thread, with the same state.
 fn both<T: Send + Sync + 'static>(state: T, first: fn(&T), second: fn(&T)) {
     let state = Arc::new(state);
     let threads = [first, second].map(|work| {
@@ -269,7 +269,7 @@ fn a_hook_that_is_installed_once_leaves_nothing() {
 
 #[test]
 fn a_backtrace_in_a_run_leaves_nothing() {
-    // std keeps what it has read of the program for the next backtrace: in memory of the run.
+    // For the next backtrace, std keeps the data that it has read about the program, in memory of the run.
     let report = found(|| {
         let text = std::backtrace::Backtrace::force_capture().to_string();
         assert!(text.contains("containment"), "{text}");
@@ -332,7 +332,7 @@ fn resources() -> [usize; 2] {
 
 #[test]
 fn a_thousand_deaths_leave_nothing() {
-    /// The processor time of so many deaths.
+    /// The processor time of `count` deaths.
     fn deaths(count: u64) -> Duration {
         let begun = planted::process::processor_time();
         for seed in 0..count {

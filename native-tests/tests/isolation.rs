@@ -1,5 +1,5 @@
-//! Runs in a process of their own: what no process can undo is a failure of a seed, and the next run begins with the
-//! process as it was before the first.
+//! Runs in a process of their own. An action that no process can undo is a failure of a seed. The next run begins
+//! with the process in its state before the first run.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -68,7 +68,7 @@ fn racing(act: fn()) {
     [first, second].into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// A program without a bug passes: the process and its tests go on.
+/// A program without a bug passes: the process and its tests continue.
 fn goes_on() {
     let report = found(|| racing(|| _ = std::hint::black_box(1)));
     assert!(report.passed() && report.runs == 200);
@@ -349,7 +349,7 @@ fn a_stack_overflow_of_the_carrier_is_a_failure_of_its_seed() {
     goes_on();
 }
 
-/// Calls of which each may take effect in any order, and takes its time in the model.
+/// Calls that may take effect in any order, and that are slow in the model.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Slow(Vec<u32>);
 

@@ -1,4 +1,4 @@
-//! Tests that are not repeatable in one process: each run gets a process of its own, by itself.
+//! Tests that are not repeatable in one process: each run automatically gets its own process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -20,7 +20,7 @@ fn adds(count: &AtomicU32) {
     count.fetch_add(1, SeqCst);
 }
 
-/// The number after two threads have added one, with so many steps before.
+/// The number after two threads have added one, with `steps` steps before.
 fn after(steps: u32, add: fn(&AtomicU32)) -> u32 {
     let count = Arc::new(AtomicU32::new(0));
     let other = count.clone();
@@ -31,7 +31,7 @@ fn after(steps: u32, add: fn(&AtomicU32)) -> u32 {
     count.load(SeqCst)
 }
 
-/// The same with as many steps as a static of C says, which no run puts back.
+/// The same with a number of steps from a static of C, which no run restores.
 fn after_calls(add: fn(&AtomicU32)) {
     assert_eq!(after(process::number_of_calls() % 7, add), 2);
 }
@@ -54,7 +54,7 @@ fn a_test_passes_whose_runs_pass_alone() {
 #[sim::test(native, seeds = 2000)]
 fn loses_an_update_and_fails_after_others() {
     if std::env::var_os(STARTED).is_some() {
-        // Rarely enough that other runs come before.
+        // Rare enough for other runs to come first.
         let count = Arc::new(AtomicU32::new(0));
         let other = count.clone();
         let thread = thread::spawn(move || (0..20).for_each(|_| adds(&other)));
@@ -84,7 +84,7 @@ fn runner() -> Runner {
     Runner::new().name(name).hermetic().seeds(0..200).strategy("random").out(out)
 }
 
-/// Returns `true` if the report says that each run has had a process.
+/// Returns `true` if the report says that each run had its own process.
 fn tells(report: &Report) -> bool {
     let screen = text(report, &Style::default());
     let notes = report.notes.iter().filter(|note| note.contains("SIM_ISOLATE=process")).count();

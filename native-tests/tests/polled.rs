@@ -1,5 +1,5 @@
-//! Async tests in an instrumented program: random bytes, statics and thread-locals belong to the run. So a test whose
-//! order is the one of a `HashMap` has the same runs in each process, without a change of its code.
+//! Async tests in an instrumented program: random bytes, statics and thread-locals belong to the run. So a test that
+//! depends on the order of a `HashMap` has the same runs in each process, without a change of its code.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -13,7 +13,7 @@ use sim::{Mutex, Runner};
 /// Set in the process whose runs are compared.
 const CHILD: &str = "POLLED_CHILD";
 
-/// A random number, from a generator that is seeded once for each thread, as the one of tokio-stream is.
+/// A random number, from a generator that is seeded once for each thread, like the generator of tokio-stream.
 fn random() -> u64 {
     static SEEDS: AtomicU64 = AtomicU64::new(1);
     thread_local! {
@@ -32,7 +32,7 @@ impl Drop for Kept {
     }
 }
 
-/// Made by the drop of another one.
+/// Created by the drop of another value.
 struct Dropped(Cell<u32>);
 
 impl Drop for Dropped {
@@ -72,7 +72,7 @@ async fn the_order_of_a_map_is_of_the_run() {
     }
 }
 
-/// Returns what the runs of the test above print, in a process of their own.
+/// Returns the output of the runs of the test above, in a process of their own.
 fn printed() -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let child = child.args(["--exact", "the_order_of_a_map_is_of_the_run", "--nocapture"]);
@@ -115,7 +115,7 @@ async fn a_task_aborts() {
     }
 }
 
-/// The process would end without a word. The seed fails before, with its screen and trace.
+/// The process would end without a message. The seed fails before, with its screen and trace.
 #[test]
 fn an_abort_of_a_task_fails_its_seed() {
     let aborts = |replay: Option<&str>| {

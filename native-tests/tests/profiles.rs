@@ -1,5 +1,5 @@
-//! Equal seeds are equal runs in the profiles `dev` and `release`, of programs whose operations are the same in both.
-//! `UNPAUSE_LONG=1` builds the other profile and compares; without it, runs are compared with those of another process.
+//! Equal seeds give equal runs in the profiles `dev` and `release`, for programs whose operations are the same in
+//! both. `UNPAUSE_LONG=1` builds the other profile and compares. Otherwise, it compares the runs of two processes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::env;
@@ -102,7 +102,7 @@ fn equal_seeds_are_equal_runs_in_each_profile() {
             let mut command = Command::new("cargo");
             command.args(["unpause", "test", "--test", "profiles"]);
             command.args(cfg!(debug_assertions).then_some("--release")).arg("--");
-            // A failure to build is shown. The folder of the build that this test is part of is not for the other one.
+            // A failure to build is shown. The other build must not use the folder of the build of this test.
             command.stderr(std::process::Stdio::inherit());
             command.env_remove("CARGO_TARGET_DIR");
             command

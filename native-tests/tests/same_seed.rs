@@ -11,7 +11,7 @@ use std::thread;
 use dashmap::DashMap;
 use sim::Runner;
 
-/// Threads send through a channel what they find in maps, whose orders are those of their hashers.
+/// Threads send the contents of maps through a channel, in the order of the hashers.
 fn program() {
     let (counts, found) = (Arc::new(DashMap::new()), Arc::new(Mutex::new(Vec::new())));
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -76,7 +76,7 @@ fn equal_seeds_are_equal_runs() {
     println!("{} seeds, {different} different runs, hash {:016x}", seeds(), all.finish());
 }
 
-/// The system's threads and those of a run lock the same mutex in std when they begin and end. It is part of no run.
+/// The system's threads and a run's threads lock the same mutex in std when they begin and end. It is part of no run.
 #[test]
 fn threads_that_begin_beside_a_run_do_not_change_it() {
     let (alone, stop) = (hashes(100, 1), Arc::new(AtomicBool::new(false)));

@@ -1,5 +1,5 @@
-//! Instructions that synchronise threads and that the instrumentation does not see: each is named with its function and
-//! line, a search that executes one is no proof, and a search that does not is one.
+//! Instructions that synchronise threads, but that the instrumentation does not see. Each is named with its function
+//! and line. A search that executes such an instruction is not a proof.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::run::recording::{HistorySource, Timed};
 pub(super) struct Replica(pub(super) HistoryRecord);
 
 impl HistorySource for Replica {
-    /// The program was in the process of the run, so its unchecked calls are unknown here.
+    /// Returns `None`, because the program ran in another process, so its unchecked calls are not known here.
     fn unchecked(&self) -> Option<Place> {
         None
     }

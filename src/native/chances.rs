@@ -107,9 +107,9 @@ fn beyond(chance: Chance) -> &'static str {
 /// Derives the `nth` decision of a run from its seed.
 ///
 /// The probability is 1/4, 1/16, 1/64 or 1/256, depending on the seed. A run may have one operation with a chance, or
-/// thousands. Suppose that a bug needs the chance at one operation, and that the chance at another one hides it. Then
-/// the best probability is the inverse of the number of such operations. For 2 to 512 operations, a quarter of the runs
-/// have the best probability, up to a factor of two.
+/// thousands. Suppose that a bug needs the chance at one operation, and that the chance at another operation hides it.
+/// Then the best probability is the inverse of the number of such operations. For 2 to 512 operations, a quarter of the
+/// runs have the best probability, up to a factor of two.
 fn by_seed(seed: u64, nth: u64) -> u64 {
     let mixed = |number: u64| {
         let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

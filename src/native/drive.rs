@@ -3,8 +3,6 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use unpause_native::{Access, Operation, Request};
@@ -13,15 +11,15 @@ use super::beyond;
 use super::calls;
 use super::chances;
 use super::death;
+use super::futexes;
 use super::locks;
 use super::memory;
-use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
+use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
 use super::queues;
 use super::sites::Site;
 use super::spin::{Look, Looks, Repeated, Round};
-use super::threads::{Threads, Waiter, with};
-use super::timed::{TimedWait, Woken};
+use super::threads::{Threads, with};
 use super::transfers::transfer;
 use super::turns;
 use crate::rt::{WORLD, World};
@@ -29,11 +27,6 @@ use crate::run::chances::Chance;
 use crate::run::event::Values;
 use crate::run::ids::Place;
 use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
-
-/// `errno` of a wait on a word that does not have the expected value.
-const EAGAIN: u64 = 11;
-/// `errno` of a wait that timed out.
-const ETIMEDOUT: u64 = 110;
 
 /// Steps a thread until it ends.
 pub(super) async fn drive(thread: usize) {
@@ -104,10 +97,19 @@ pub(super) async fn drive(thread: usize) {
                 }
                 old
             }
-            Request::Wait { word, expected, deadline } => {
-                wait(thread, word, expected, deadline, site).await
+            Request::Wait { word, expected, bits, deadline } => {
+                futexes::wait(thread, word, (expected, bits), deadline, site).await
             }
-            Request::Wake { word, count } => wake(word, count, site).await,
+            Request::Wake { word, count, bits } => {
+                futexes::wake_with(word, count, bits, site).await
+            }
+            Request::Requeue { word, to, wakes, moves, expected } => {
+                futexes::requeue(thread, [word, to], [wakes, moves], expected, site).await
+            }
+            Request::WakeOp { word, count, access, others, comparison, operand } => {
+                let test = (comparison, operand);
+                futexes::wake_op(thread, (word, count), (access, others), test, site).await
+            }
             Request::Spawn { thread: child } => {
                 let handle = start(child, site.place);
                 with(|threads| threads.keep(child, handle));
@@ -125,6 +127,11 @@ pub(super) async fn drive(thread: usize) {
             }
             Request::Point => {
                 YieldPoint::new(&POINT, site.place).await;
+                0
+            }
+            // A sleep until a time in the past does not let other threads run first.
+            Request::Sleep { until } if with(|threads| threads.has_passed(until)) => {
+                YieldPoint::new(&SLEEP, site.place).await;
                 0
             }
             Request::Sleep { until } if chances::happens(Chance::Timer) => {
@@ -190,7 +197,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
 }
 
 /// Returns the values of a completed access, in the format of reports.
-fn values(access: &Access, old: u64, new: u64) -> Values {
+pub(super) fn values(access: &Access, old: u64, new: u64) -> Values {
     with(|threads| {
         let execution = threads.execution();
         ops::values(access, (old, new), |value| execution.stable_value(value))
@@ -283,11 +290,13 @@ impl Future for PointOfAccess {
                     Some(_) => Values::Refused(shown(old), shown(access.operand)),
                     None => ops::values(access, (old, new), shown),
                 };
-                ((old, new, chosen == 0, threads.has_locks()), values)
+                ((old, new, chosen == 0, threads.has_locks(), failed.is_some()), values)
             })
         };
-        op.poll(cx, effect).map(|(old, new, is_newest, has_locks)| {
-            orders::mark(access, old, *site);
+        op.poll(cx, effect).map(|(old, new, is_newest, has_locks, has_failed)| {
+            // A spurious failure has seen the expected value, with the order of a failure.
+            let failure = Access { operation: Operation::Load, order: access.failure, ..*access };
+            orders::mark(if has_failed { &failure } else { &*access }, old, *site);
             if !is_newest {
                 orders::note(*thread, access, old, *site);
             } else if has_locks {
@@ -296,61 +305,6 @@ impl Future for PointOfAccess {
             (old, new, is_newest)
         })
     }
-}
-
-/// Waits in the queue of a word, unless the word does not have the expected value.
-async fn wait(
-    thread: usize,
-    address: usize,
-    expected: u32,
-    deadline: Option<u64>,
-    site: Site,
-) -> u64 {
-    locks::is_waited_for(address, site);
-    let word = with(|threads| threads.word_at(address, "futex", site));
-    let enqueue = || {
-        with(|threads| {
-            let value = threads.execution().word(thread);
-            if value != expected {
-                return (None, Values::Refused(u64::from(value), u64::from(expected)));
-            }
-            let waiter = Waiter::new();
-            threads.enqueue(address, waiter.clone());
-            (Some(waiter), Values::Changed(0, 1))
-        })
-    };
-    let is_whole = site.is_whole_lock(with(|threads| threads.points));
-    let joined = if is_whole || site.is_behind && queues::are_on() {
-        let (joined, values) = enqueue();
-        word.note(&WAIT, site.place, values);
-        joined
-    } else {
-        word.point(&WAIT, site.place, enqueue).await
-    };
-    let Some(waiter) = joined else { return EAGAIN };
-    let wait = TimedWait { queue: address, word: &word, waiter: &waiter, deadline };
-    match wait.end(&RESUME, site.place, site.wakes_spuriously).await {
-        Woken::InTime => 0,
-        Woken::TooLate => ETIMEDOUT,
-    }
-}
-
-/// Wakes waiters of a word. Returns their number.
-pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
-    locks::is_waited_for(address, site);
-    let word = with(|threads| threads.word_at(address, "futex", site));
-    let dequeue = || {
-        let woken = with(|threads| threads.dequeue(address, count as usize));
-        let number = woken.len() as u64;
-        // Without waiters, a wake changes nothing and commutes with other wakes.
-        (woken, Values::Changed(0, number))
-    };
-    let woken: Vec<Arc<Waiter>> = word.point(&WAKE, site.place, dequeue).await;
-    for waiter in &woken {
-        waiter.woken.store(true, Ordering::Relaxed);
-        WORLD.with(|world| world.resume(waiter.task));
-    }
-    woken.len() as u64
 }
 
 async fn join(child: usize, site: Site) {

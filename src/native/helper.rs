@@ -2,10 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{HAS_CAPTURED, isolation};
+use super::{has_captured, isolation};
 
 /// An end of the line between two processes. Each text on the line ends with a line feed.
 pub(crate) struct HelperLine {
@@ -68,5 +67,5 @@ impl Helper {
 /// Returns `true` if other processes may execute runs of the current test, because its runs change nothing that
 /// outlives them.
 pub(crate) fn may_have_helpers() -> bool {
-    !HAS_CAPTURED.load(Ordering::Relaxed) && !isolation::is_process()
+    !has_captured() && !isolation::is_process()
 }

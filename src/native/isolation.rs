@@ -1,16 +1,24 @@
 //! Isolation of the runs of a test: the runs share the process, or each run has its own.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use unpause_native::Watch;
 
+use super::has_captured;
 use crate::run::isolation::Isolation;
 use crate::seam::quiet::silence;
 use crate::seam::{beat, hang_limit};
 
 /// True if each run has a process of its own.
 static PROCESS: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// True while the runs on this thread must not change captured values. It is a thread-local, because other tests
+    /// may run async tasks on other threads at the same time.
+    static SPARES: Cell<bool> = const { Cell::new(false) };
+}
 
 /// True if a run of the test has hung. The repetition of that run then has a shorter time limit.
 static HUNG: AtomicBool = AtomicBool::new(false);
@@ -21,8 +29,30 @@ pub(crate) fn set(isolation: Isolation) {
     HUNG.store(false, Ordering::Relaxed);
 }
 
+/// Returns `true` if each run on the current thread has a process of its own.
 pub(super) fn is_process() -> bool {
-    PROCESS.load(Ordering::Relaxed)
+    PROCESS.load(Ordering::Relaxed) || SPARES.get()
+}
+
+/// A guard under which the runs of the current thread do not change captured values.
+pub(crate) struct Spared {
+    /// True if another guard existed before.
+    before: bool,
+}
+
+/// Gives each run of the current thread a process of its own until the guard is dropped, if the body has captured
+/// memory. This is for runs that do not count: rehearsals, repetitions and samples. A test that counts the calls of its
+/// closure expects one call for each run that counts.
+pub(crate) fn spare_captured() -> Spared {
+    let before = SPARES.get();
+    SPARES.set(before || has_captured());
+    Spared { before }
+}
+
+impl Drop for Spared {
+    fn drop(&mut self) {
+        SPARES.set(self.before);
+    }
 }
 
 /// Records that the current run has hung.
@@ -63,4 +93,32 @@ pub(super) fn watch() -> Watch<'static> {
     let hung = HUNG.load(Ordering::Relaxed);
     let hang = hang_limit().map(|limit| if hung { shorter(limit) } else { limit });
     Watch { hang, beat: &beat }
+}
+
+pub(super) mod checks {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+    use crate::native::of_closure;
+
+    /// A test of async tasks runs at the same time on another thread, and its guard is dropped last.
+    pub(in super::super) fn guards_of_other_threads_make_no_difference() {
+        let _of_closure = of_closure(true);
+        set(Isolation::Run);
+        let (begun, ends) = (Barrier::new(2), Barrier::new(2));
+        let here = spare_captured();
+        assert!(is_process());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _there = spare_captured();
+                begun.wait();
+                ends.wait();
+            });
+            begun.wait();
+            drop(here);
+            ends.wait();
+        });
+        assert!(!is_process(), "the runs that count are not in processes of their own");
+    }
 }

@@ -100,6 +100,7 @@ fn failure(fault: &Fault) -> Failure {
         (None, _) => remedy.to_owned(),
     };
     let steps = fault.steps.iter().map(shown).collect();
+    debug_assert!(Failure::KINDS.contains(&problem), "the schema of reports lacks {problem}");
     Failure::Memory(MemoryError { problem, message, steps, remedy })
 }
 

@@ -14,6 +14,7 @@ mod detail;
 mod drive;
 mod facts;
 mod families;
+mod futexes;
 mod helper;
 mod isolation;
 mod locks;
@@ -49,7 +50,7 @@ pub(crate) use self::death::end_alike;
 use self::detail::Detail;
 pub(crate) use self::detail::{begin_instructions, step_instructions};
 pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
-pub(crate) use self::isolation::{ends_child, set as set_isolation};
+pub(crate) use self::isolation::{ends_child, set as set_isolation, spare_captured};
 pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
@@ -72,6 +73,10 @@ pub static CHECKS: &[(&str, fn())] = &[
     (
         "a_size_is_shown_in_the_largest_unit_that_fits",
         death::checks::a_size_is_shown_in_the_largest_unit_that_fits,
+    ),
+    (
+        "guards_of_other_threads_make_no_difference",
+        isolation::checks::guards_of_other_threads_make_no_difference,
     ),
     (
         "places_in_the_code_of_locks_have_parts",
@@ -124,7 +129,7 @@ pub(crate) async fn run(
         // The memory of the error ends with the run, so it is cloned outside.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
-    let memory = match HAS_CAPTURED.load(Ordering::Relaxed) {
+    let memory = match has_captured() {
         // A checking heap does not know the allocations that earlier runs have left.
         true => {
             memory::draw(leaks);
@@ -230,6 +235,11 @@ pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
 
 /// True if the body of the current test has captured memory.
 static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if the body of the current test has captured memory, which outlives the runs.
+pub(crate) fn has_captured() -> bool {
+    HAS_CAPTURED.load(Ordering::Relaxed)
+}
 
 /// The guard of a test that runs a closure.
 pub(crate) struct OfClosure {

@@ -6,7 +6,7 @@ use super::sites::Site;
 use crate::run::event::Values;
 use crate::run::op::{self, Op};
 
-const LOAD: Op = Op::new("load", op::Access::Read);
+pub(super) const LOAD: Op = Op::new("load", op::Access::Read);
 const STORE: Op = Op::new("store", op::Access::Write);
 const SWAP: Op = change("swap");
 const ADD: Op = change("fetch_add");
@@ -26,6 +26,14 @@ pub(super) const WAIT: Op = Op::new("wait", op::Access::Enqueue);
 pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
 /// Wakes waiters of a word.
 pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
+/// Wakes waiters of a word, and moves others to the queue of another word.
+pub(super) const REQUEUE: Op = Op::new("requeue", op::Access::Wake);
+/// Moves waiters to the queue of a word.
+pub(super) const MOVE: Op = Op::new("requeue_to", op::Access::Enqueue);
+/// Changes another word, and wakes waiters of a word.
+pub(super) const WAKE_OP: Op = Op::new("wake_op", op::Access::Wake);
+/// Leaves the queue of a word to which the wait was moved, because the time limit has passed.
+pub(super) const TIME_OUT: Op = Op::new("time_out", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
 /// Represents a step of a command that shrinking left out.

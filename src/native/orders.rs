@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering as MemoryOrder;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Access, Execution, Operation, Rule};
+use unpause_native::{Access, Execution, Frame, Operation, Rule};
 
 use super::ops;
 use super::sites::Site;
@@ -135,6 +135,11 @@ fn is_trusted(site: Site) -> bool {
     is_primitive && Rule::left_out() != Some(Rule::Primitives)
 }
 
+/// Returns `true` for a function of loom's cells, which count their accesses by relaxed operations.
+pub(super) fn is_of_cell(frame: &Frame) -> bool {
+    frame.is_of_facade() && frame.file.ends_with("/src/cell.rs")
+}
+
 /// Records the newest value after an operation that has chosen an older store and has seen `old`.
 pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     let (word, newest) = with(|threads| {
@@ -147,10 +152,11 @@ pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     word.note(op, site.place, Values::Read(newest));
 }
 
-/// Records the memory order of the last operation, which has seen `old`, in a run with the memory `c11`.
+/// Records the memory order of the last operation, which has seen `old`, in a run with the memory `c11`. The operations
+/// of a cell have no order to show, because the program does not contain them.
 #[inline]
 pub(super) fn mark(access: &Access, old: u64, site: Site) {
-    if RUN.get().is_some() && !is_trusted(site) {
+    if RUN.get().is_some() && !is_trusted(site) && !site.is_of_cell {
         let is_failed = access.operation == Operation::CompareExchange && !access.changes(old);
         let number = if is_failed { access.failure } else { access.order };
         WORLD.with(|world| world.mark_order(order(number)));

@@ -8,6 +8,7 @@ use unpause_native::{Execution, Frame, location, shortened};
 
 use super::by_number::ByNumber;
 use super::locks::LockStep;
+use super::orders;
 use super::queues;
 use super::turns;
 use crate::run::functions::last_name;
@@ -28,6 +29,7 @@ impl Site {
         place: here(),
         primitive: None,
         lock: None,
+        is_of_cell: false,
         is_behind: false,
         spawns_in_turn: false,
         part: Part::Visible,
@@ -53,6 +55,8 @@ pub(super) struct SiteParts {
     pub(super) primitive: Option<&'static str>,
     /// The role of the operation in a lock call, if any.
     pub(super) lock: Option<LockStep>,
+    /// True for an operation on the words with which a cell of loom counts its accesses.
+    pub(super) is_of_cell: bool,
     /// True for a lock operation behind the first operation of a call: see [`queues::is_behind`].
     pub(super) is_behind: bool,
     /// True in the spawn of a task if no decision changes the order of the task: see [`turns`].
@@ -178,7 +182,6 @@ fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
 /// Returns the innermost return addresses of the last request of a thread, up to the function that decides
 /// [`SiteParts::is_point`]. This is the first function that has a [part](part_of), belongs to the user, or begins a
 /// thread.
-/// [`SiteParts::is_point`]: the first one with a [part](part_of), of the user, or that begins a thread.
 fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
     let mut addresses = Vec::new();
     for (_, address) in execution.calls(thread) {
@@ -231,6 +234,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,
+        is_of_cell: inner.iter().any(orders::is_of_cell),
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part: match (names_thread, shows) {
@@ -448,6 +452,10 @@ pub(super) mod checks {
             let seen = site(&frames);
             assert_eq!((seen.is_point(Points::default()), seen.shows), expected, "{outer}");
         }
+        let cell = frame("begin", "/registry/unpause-loom-0.1.0/src/cell.rs");
+        let counted = site(&[load.clone(), cell.clone(), own.clone()]);
+        assert_eq!((counted.is_of_cell, counted.place.file()), (true, "src/grow.rs"));
+        assert!(!site(&[load.clone(), own.clone(), cell]).is_of_cell, "in a closure");
         let with = frame("try_with", &format!("{std}/std/src/thread/local.rs"));
         let recv = frame("recv", &format!("{std}/std/src/sync/mpmc/list.rs"));
         let last = frame("drop_slow", "/rustc/0000/library/alloc/src/sync.rs");

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use unpause_native::{Access, Death, Ended, Execution, Request};
 
@@ -18,7 +18,7 @@ use super::sites::{Site, Sites};
 use super::spin::Looks;
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
-use crate::run::memory_model::Raise;
+use crate::run::memory_model::{CELL, Raise};
 use crate::run::op::Op;
 use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
@@ -37,17 +37,42 @@ pub(super) struct Waiter {
     /// Set by the first change of the awaited file: the task that made the change wakes the waiter.
     told: AtomicBool,
     pub(super) task: TaskId,
+    /// The bits of the wait. A wake ends it only if it has one of these bits.
+    bits: u32,
+    /// The key of the queue that the wait has joined first.
+    home: AtomicUsize,
+    /// The key of the queue that contains the wait, or has contained it last.
+    queue: AtomicUsize,
 }
 
 impl Waiter {
-    /// Returns a wait of the current task.
+    /// Returns a wait of the current task, which every wake ends.
     pub(super) fn new() -> Arc<Waiter> {
-        let task = TaskId(client() as u32);
-        Arc::new(Waiter { woken: AtomicBool::new(false), told: AtomicBool::new(false), task })
+        Waiter::with_bits(u32::MAX)
+    }
+
+    /// Returns a wait of the current task for a wake with one of these bits.
+    pub(super) fn with_bits(bits: u32) -> Arc<Waiter> {
+        Arc::new(Waiter {
+            woken: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+            task: TaskId(client() as u32),
+            bits,
+            home: AtomicUsize::new(0),
+            queue: AtomicUsize::new(0),
+        })
     }
 
     pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn home(&self) -> usize {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn queue(&self) -> usize {
+        self.queue.load(Ordering::Relaxed)
     }
 }
 
@@ -197,8 +222,8 @@ impl Threads {
             }
             match self.resume(thread, old).0 {
                 Request::Access(next) if next.address == access.address => *access = next,
-                // The access was an error in memory use, or the process of the run has ended. The thread does not go
-                // on, so its next request is this one again.
+                // The access was an error in memory use, or the process of the run has ended. The thread does not
+                // continue, so its next request is this request again.
                 Request::Fault | Request::Died(Death::Process(_)) => return (old, new),
                 other => unreachable!("the loop of {site:?} has requested {other:?}"),
             }
@@ -240,7 +265,8 @@ impl Threads {
         // Changes of this memory are recorded even at places that are not points.
         self.execution().watch(address);
         let of_lock = site.lock.map(|part| part.family.kind());
-        let kind = site.primitive.or(of_lock).unwrap_or(kind);
+        let of_cell = site.is_of_cell.then_some(CELL);
+        let kind = site.primitive.or(of_lock).or(of_cell).unwrap_or(kind);
         let word = Arc::new(ForeignWord::new(kind, site.place, name));
         self.words.insert(address as u64, word.clone());
         word
@@ -304,6 +330,11 @@ impl Threads {
         }
     }
 
+    /// Returns `true` if the run has created a thread besides its first thread.
+    pub(super) fn has_many(&self) -> bool {
+        self.handles.len() > 1
+    }
+
     /// Returns the object with this key for sockets or other files. The first operation of the run creates it.
     pub(super) fn file_at(&mut self, key: u64, kind: &'static str, site: Site) -> Arc<ForeignWord> {
         let new = || Arc::new(ForeignWord::without_values(kind, site.place, key));
@@ -327,15 +358,47 @@ impl Threads {
         self.words.get(&(address as u64)).cloned()
     }
 
-    /// Adds a wait to the queue of a word.
+    /// Adds a new wait to the queue of a word.
     pub(super) fn enqueue(&mut self, address: usize, waiter: Arc<Waiter>) {
+        waiter.home.store(address, Ordering::Relaxed);
+        self.append(address, waiter);
+    }
+
+    fn append(&mut self, address: usize, waiter: Arc<Waiter>) {
+        waiter.queue.store(address, Ordering::Relaxed);
         self.queues.entry(address as u64).or_default().push_back(waiter);
     }
 
-    /// Removes up to `count` waits from the queue of a word, and returns them.
-    pub(super) fn dequeue(&mut self, address: usize, count: usize) -> Vec<Arc<Waiter>> {
-        let Some(queue) = self.queues.get_mut(&(address as u64)) else { return Vec::new() };
-        queue.drain(..queue.len().min(count)).collect()
+    /// Removes up to `count` waits for one of these bits from the queue of a word, and returns them.
+    pub(super) fn dequeue(&mut self, address: usize, count: usize, bits: u32) -> Vec<Arc<Waiter>> {
+        let mut removed = Vec::new();
+        if let Some(queue) = self.queues.get_mut(&(address as u64)) {
+            queue.retain(|waiter| {
+                let is_one = removed.len() < count && waiter.bits & bits != 0;
+                if is_one {
+                    removed.push(waiter.clone());
+                }
+                !is_one
+            });
+        }
+        removed
+    }
+
+    /// Moves up to `count` waits from the queue of a word to the end of another queue. Returns their number. The order
+    /// does not change if both are the same queue.
+    pub(super) fn requeue(&mut self, address: usize, to: usize, count: usize) -> usize {
+        if address == to {
+            return self.queues.get(&(to as u64)).map_or(0, VecDeque::len).min(count);
+        }
+        let moved = self.dequeue(address, count, u32::MAX);
+        let number = moved.len();
+        moved.into_iter().for_each(|waiter| self.append(to, waiter));
+        number
+    }
+
+    /// Returns `true` for a virtual time in the past.
+    pub(super) fn has_passed(&mut self, time: u64) -> bool {
+        self.execution().now() > time
     }
 
     /// Removes a wait that has timed out from the queue of a word.

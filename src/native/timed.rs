@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::chances::{self, ENDS_EARLY, WAKES_SPURIOUSLY};
+use super::ops::TIME_OUT;
 use super::threads::{Waiter, with};
 use crate::rt::WORLD;
 use crate::run::chances::Chance;
@@ -13,9 +14,9 @@ use crate::seam::ForeignWord;
 
 /// A wait of the current task that has joined its queue.
 pub(super) struct TimedWait<'a> {
-    /// The key of the queue.
+    /// The key of the queue that the wait has joined.
     pub(super) queue: usize,
-    /// The object of the queue.
+    /// The object of this queue.
     pub(super) word: &'a ForeignWord,
     pub(super) waiter: &'a Arc<Waiter>,
     /// The virtual time of the timeout, if any.
@@ -46,10 +47,13 @@ impl TimedWait<'_> {
         if waiter.is_woken() {
             return Woken::InTime;
         }
-        with(|threads| threads.give_up(queue, waiter));
+        let moved = with(|threads| {
+            threads.give_up(waiter.queue(), waiter);
+            (waiter.queue() != queue).then(|| threads.known_word(waiter.queue())).flatten()
+        });
         // The end is recorded as an operation on the queue, so that a search tries it before and
         // after each wake.
-        let left = |op| word.note(op, place, Values::Changed(0, 1));
+        let left = |op| moved.as_deref().unwrap_or(word).note(op, place, Values::Changed(0, 1));
         match deadline {
             Some(deadline) if early => {
                 left(&ENDS_EARLY);
@@ -57,6 +61,10 @@ impl TimedWait<'_> {
                 Woken::TooLate
             }
             Some(deadline) if !in_time => {
+                // Otherwise, the resumption itself is an operation on the queue.
+                if moved.is_some() {
+                    left(&TIME_OUT);
+                }
                 // The clock moves past the deadline, and not just to it. Otherwise a loop that
                 // waits for the rest of a duration would not terminate.
                 with(|threads| threads.execution().advance_past(deadline));

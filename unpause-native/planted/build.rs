@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
-    println!("cargo:rerun-if-changed=src/unseen.c");
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("Cargo sets it"));
-    let (object, library) = (folder.join("unseen.o"), folder.join("libplanted_unseen.a"));
-    let _ = std::fs::remove_file(&library);
-    run(Command::new("cc").args(["-c", "-O1", "-g", "-fPIC", "src/unseen.c", "-o"]).arg(&object));
-    run(Command::new("ar").arg("crs").arg(&library).arg(&object));
     println!("cargo:rustc-link-search=native={}", folder.display());
-    println!("cargo:rustc-link-lib=static=planted_unseen");
+    for name in ["threads", "unseen"] {
+        let source = format!("src/{name}.c");
+        println!("cargo:rerun-if-changed={source}");
+        let object = folder.join(format!("{name}.o"));
+        let library = folder.join(format!("libplanted_{name}.a"));
+        let _ = std::fs::remove_file(&library);
+        run(Command::new("cc").args(["-c", "-O1", "-g", "-fPIC", &source, "-o"]).arg(&object));
+        run(Command::new("ar").arg("crs").arg(&library).arg(&object));
+        println!("cargo:rustc-link-lib=static=planted_{name}");
+    }
 }
 
 fn run(command: &mut Command) {

@@ -21,9 +21,10 @@
 //! | `frames.rs` | the functions on the stack of a thread, found by its frames |
 //! | `atomics.rs`, `passing.rs` | the functions that instrumented code calls; operations without a request |
 //! | `weak.rs` | spurious failures of `compare_exchange_weak` |
-//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | replaced functions of libc |
+//! | `threads.rs`, `keys.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | replaced functions of libc |
+//! | `refused.rs` | calls that a run does not support |
 //! | `environment.rs` | the environment and the working directory, restored after each run |
-//! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
+//! | `net/` | sockets, pipes, events and epoll, in the memory of the run; calls on real files |
 //! | `children.rs`, `handlers.rs` | other processes; signal handlers that a run installs |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and the entries of functions without replacements |
@@ -47,9 +48,8 @@
 //! other platforms, the crate is empty. Assembly code and C code with its own atomics are not instrumented: their
 //! operations are not requests, and [`take_entered`] names the functions. Locks of libc are instrumented.
 //! `cargo unpause test` replaces compiled std functions that synchronise threads when it links the program. It does not
-//! replace functions that only guard std's own state (output, environment, hooks): see [`take_entered`]. Values of
-//! thread-local keys (`pthread_key_create`) are not reset for each run. The vector and floating-point control registers
-//! are not switched.
+//! replace functions that only guard std's own state (output, environment, hooks): see [`take_entered`]. The vector and
+//! floating-point control registers are not switched.
 
 #[cfg(all(
     target_os = "linux",

@@ -68,6 +68,9 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
         match request {
             Request::Access(_) => {}
             Request::Transfer(_) => unreachable!("the programs have no files"),
+            Request::Requeue { .. } | Request::WakeOp { .. } => {
+                unreachable!("std has no such call")
+            }
             Request::Wait { word, expected, .. } => {
                 text = "wait".into();
                 match execution.word(thread) == expected {
@@ -75,7 +78,7 @@ fn run(seed: u64, body: impl FnOnce() + Send + 'static) -> Ran {
                     false => ready.push((thread, libc::EAGAIN as u64)),
                 }
             }
-            Request::Wake { word, count } => {
+            Request::Wake { word, count, .. } => {
                 let queue = queues.entry(word).or_default();
                 let woken: Vec<usize> = queue.drain(..queue.len().min(count as usize)).collect();
                 text = format!("wake {}", woken.len());

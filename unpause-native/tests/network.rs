@@ -5,8 +5,16 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+#[path = "network/connections.rs"]
+mod connections;
 #[path = "network/listeners.rs"]
 mod listeners;
+#[path = "network/messages.rs"]
+mod messages;
+#[path = "network/options.rs"]
+mod options;
+#[path = "network/waits.rs"]
+mod waits;
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -287,7 +295,7 @@ fn wakes(body: impl FnOnce() + Send + 'static) {
     loop {
         match execution.resume(thread, 0) {
             Request::Transfer(transfer) => {
-                if let Effect::Waits { version } = execution.perform_transfer(thread) {
+                if let Effect::Waits { version, .. } = execution.perform_transfer(thread) {
                     assert_eq!(thread, 0, "the other thread does not wait");
                     (thread, awaited) = (1, Some((transfer.object, version)));
                 }

@@ -1,4 +1,4 @@
-//! Code under test: a counter that loses updates, and its right twin.
+//! Code under test: a counter that loses updates, and its fixed twin.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A queue of one place, whose value is plain memory, and a variable that another thread writes. Plain accesses are no points:
-//! only `--any --races` sees what is wrong.
+//! A queue with one slot, whose value is plain memory, and a variable that another thread writes. Plain accesses are
+//! not points: only `--any --races` sees what is wrong.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -123,7 +123,7 @@ fn takes_steps_for_ever() {
     }
 }
 
-/// A file that a run writes is there in the next one, whatever the process.
+/// A file that a run writes exists in the next run, in any process.
 #[test]
 fn has_another_run_each_time() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("number-of-runs");

@@ -1,4 +1,4 @@
-//! Issue 70: `try_recv` of 3.1.19 tells that the channel is closed while a message is left.
+//! Issue 70: `try_recv` of 3.1.19 reports that the channel is closed while a message is left.
 
 use std::thread;
 

@@ -21,7 +21,7 @@ fn the_permit_of_notify_one_is_kept() {
     assert!(poll_once(notify.notified()).is_some(), "the permit is lost");
 }
 
-/// A value of which two threads may not make a clone at once.
+/// A value that two threads must not clone at once.
 struct Watched(Cell<bool>);
 
 impl Clone for Watched {

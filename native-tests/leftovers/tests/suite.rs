@@ -1,4 +1,4 @@
-//! Runs that change what the process has, and tests that see it if it is not put back. Each passes alone.
+//! Runs that change process state, and tests that detect if it is not restored. Each passes alone.
 
 #![allow(unsafe_code, reason = "the environment is changed")]
 

@@ -72,7 +72,7 @@ fn a_write_beside_a_read_is_found() {
     loom::model(|| {
         let cell = Rc::new(UnsafeCell::new(0));
         let other = cell.clone();
-        // SAFETY: none: the model must fail.
+        // SAFETY: violated, so the model must fail.
         let thread = thread::spawn(move || other.with_mut(|value| unsafe { *value = 1 }));
         // SAFETY: as above.
         cell.with(|value| unsafe { *value });
@@ -138,6 +138,36 @@ fn a_cell_is_not_handed_over_by_relaxed() {
 }
 
 #[test]
+#[should_panic(expected = "an unsync_load beside a store of another thread")]
+fn a_load_without_synchronization_beside_a_store_is_found() {
+    loom::model(|| {
+        let number = Arc::new(AtomicUsize::new(0));
+        let other = number.clone();
+        // SAFETY: violated, so the model must fail.
+        let thread = thread::spawn(move || unsafe { other.unsync_load() });
+        number.store(1, Relaxed);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn the_only_writer_of_a_number_may_load_it_without_synchronization() {
+    loom::model(|| {
+        let number = Arc::new(AtomicUsize::new(0));
+        let other = number.clone();
+        let thread = thread::spawn(move || {
+            other.store(1, Release);
+            // SAFETY: no other thread writes.
+            assert_eq!(unsafe { other.unsync_load() }, 1);
+        });
+        number.load(Acquire);
+        thread.join().unwrap();
+        // SAFETY: the thread has ended.
+        assert_eq!(unsafe { number.unsync_load() }, 1);
+    });
+}
+
+#[test]
 #[should_panic(expected = "Arc leaked")]
 fn a_reference_that_is_left_is_found() {
     loom::model(|| std::mem::forget(Arc::new(1)));
@@ -200,19 +230,31 @@ fn statics_and_thread_locals_are_new_in_each_run() {
 }
 
 #[test]
+#[should_panic(expected = "lazy_static during shutdown")]
+fn a_static_that_a_thread_uses_after_the_return_of_the_closure_is_found() {
+    loom::model(|| drop(thread::spawn(|| drop(LIST.lock().unwrap()))));
+}
+
+#[test]
 fn a_bound_of_preemptions_ends_the_search() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(1);
-    builder.check(|| {
-        let number = Arc::new(AtomicUsize::new(0));
-        let threads = [1, 2].map(|_| {
-            let number = number.clone();
-            thread::spawn(move || number.fetch_add(1, SeqCst))
+    // unpause has no search with the second bound.
+    for bound in [1, 9] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(bound);
+        // In effect no limit.
+        builder.max_duration = Some(std::time::Duration::MAX);
+        builder.max_branches = usize::MAX;
+        builder.check(|| {
+            let number = Arc::new(AtomicUsize::new(0));
+            let threads = [1, 2].map(|_| {
+                let number = number.clone();
+                thread::spawn(move || number.fetch_add(1, SeqCst))
+            });
+            for thread in threads {
+                thread.join().unwrap();
+            }
         });
-        for thread in threads {
-            thread.join().unwrap();
-        }
-    });
+    }
 }
 
 static OUTER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
@@ -240,7 +282,7 @@ fn a_test_without_a_model_is_stepped() {
     assert_eq!(number.load(SeqCst), 2);
 }
 
-/// Ready at the second poll, which nobody asks for.
+/// A future that is ready at the second poll, but never calls its waker.
 struct Twice(bool);
 
 impl Future for Twice {
@@ -258,6 +300,42 @@ impl Future for Twice {
 #[should_panic(expected = "deadlock")]
 fn a_lost_wake_is_a_deadlock() {
     loom::model(|| block_on(Twice(false)));
+}
+
+/// Ready at the second poll, for which the first poll wakes.
+fn yields() -> impl Future<Output = ()> {
+    let mut has_yielded = false;
+    poll_fn(move |context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+}
+
+#[test]
+fn a_future_leaves_the_park_token_to_the_program() {
+    loom::model(|| {
+        thread::current().unpark();
+        block_on(yields());
+        thread::park();
+    });
+}
+
+#[test]
+fn an_inner_future_leaves_the_wake_up_of_the_outer_future() {
+    loom::model(|| {
+        let mut is_first = true;
+        block_on(poll_fn(|context| {
+            if !std::mem::replace(&mut is_first, false) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            block_on(yields());
+            Poll::Pending
+        }));
+    });
 }
 
 #[test]

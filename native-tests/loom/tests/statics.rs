@@ -1,5 +1,5 @@
-//! Statics that a test changes before its first model. In a program of its own, because the first model of a program is
-//! what this is about.
+//! Statics that a test changes before its first model. A separate program, because it tests the first model of a
+//! program.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 static LIST: Mutex<Vec<Box<usize>>> = Mutex::new(Vec::new());
 
-/// The memory of the list is another one before each model.
+/// The list has new memory before each model.
 #[test]
 fn a_run_begins_with_the_first_values_and_not_with_those_of_the_test() {
     for length in [1, 1000] {

@@ -5,7 +5,7 @@ use std::thread;
 
 use metrics_util::storage::AtomicBucket;
 
-/// Counts the samples that are taken out of a bucket, while another one is added to `samples` of them.
+/// Counts the samples that are taken out of a bucket, while another sample is added to `samples` samples.
 fn cleared(samples: usize) -> usize {
     let bucket = Arc::new(AtomicBucket::new());
     (0..samples).for_each(|sample| bucket.push(sample));

@@ -17,7 +17,7 @@ fn oneshot_receiver_is_dropped_while_a_message_is_sent() {
     sending.join().unwrap();
 }
 
-/// One receiver takes the message that another one was woken for.
+/// One receiver takes the message for which another receiver was woken.
 #[sim::test(native, seeds = 20_000)]
 fn flume_receiver_is_woken_for_a_message_that_is_gone() {
     let (sender, receiver) = flume::unbounded();
@@ -30,7 +30,7 @@ fn flume_receiver_is_woken_for_a_message_that_is_gone() {
     waiting.join().unwrap();
 }
 
-/// A receiver gives up while a message is sent, and another one waits.
+/// A receiver gives up while a message is sent, and another receiver waits.
 #[sim::test(native, seeds = 100_000)]
 fn crossfire_receiver_gives_up_while_it_is_woken() {
     let (sender, receiver) = crossfire::mpmc::unbounded_async::<u8>();
@@ -82,7 +82,7 @@ fn postage_mpsc_sends_and_is_dropped() {
     sending.join().unwrap();
 }
 
-/// The same with a channel whose receivers have all messages each.
+/// The same with a broadcast channel: each receiver gets all messages.
 #[sim::test(native, seeds = 10_000)]
 fn postage_broadcast_sends_and_is_dropped() {
     let (mut sender, mut receiver) = postage::broadcast::channel::<u8>(1);
@@ -91,7 +91,7 @@ fn postage_broadcast_sends_and_is_dropped() {
     sending.join().unwrap();
 }
 
-/// The same with a channel whose receivers have the last value.
+/// The same with a watch channel: receivers see the last value.
 #[sim::test(native, seeds = 10_000)]
 fn postage_watch_sends_and_is_dropped() {
     let (mut sender, mut receiver) = postage::watch::channel_with::<u8>(0);
@@ -104,7 +104,7 @@ fn postage_watch_sends_and_is_dropped() {
     sending.join().unwrap();
 }
 
-/// A sender gives up while a message is received, and another one waits.
+/// A sender gives up while a message is received, and another sender waits.
 #[sim::test(native, seeds = 10_000)]
 fn thingbuf_sender_gives_up_while_it_is_woken() {
     let (sender, receiver) = thingbuf::mpsc::channel::<u8>(1);

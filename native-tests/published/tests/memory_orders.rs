@@ -73,7 +73,7 @@ fn leaky_bucket_is_polled_while_it_is_woken() {
     });
 }
 
-/// A thread writes and is done, and another one waits for it and reads.
+/// A thread writes and is done. Another thread waits for it and reads.
 #[sim::test(native, seeds = 10_000, races)]
 fn awaitgroup_worker_writes_and_is_done() {
     let value = Arc::new(Plain::default());

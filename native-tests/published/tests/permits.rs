@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use leaky_bucket::RateLimiter;
 
-/// Two permits come back, and two threads wait for one each.
+/// Two permits are returned, and two threads each wait for one.
 #[sim::test(native, seeds = 20_000)]
 fn async_lock_two_permits_come_back() {
     let semaphore = Arc::new(async_lock::Semaphore::new(2));
@@ -49,7 +49,7 @@ fn async_broadcast_set_capacity() {
     sending.join().unwrap();
 }
 
-/// A call that finds too few permits, beside one that finds enough.
+/// A call that finds too few permits, beside a call that finds enough.
 #[sim::test(native, seeds = 10_000)]
 fn leaky_bucket_has_too_few_permits_for_another_call() {
     let limiter = RateLimiter::builder().max(2).initial(2).fair(false).build();

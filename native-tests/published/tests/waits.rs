@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use published::{block_on, poll_once};
 use synchronoise::SignalEvent;
 
-/// One clone of a shared future gives up while the future completes, and another one waits.
+/// One clone of a shared future gives up while the future completes, and another clone waits.
 #[sim::test(native, seeds = 20_000)]
 fn futures_shared_gives_up_while_it_is_woken() {
     let (sender, receiver) = futures_channel::oneshot::channel::<u8>();
@@ -19,7 +19,7 @@ fn futures_shared_gives_up_while_it_is_woken() {
     assert_eq!(waiting.join().unwrap(), 1);
 }
 
-/// A receiver gives up while a message is sent, and another one waits.
+/// A receiver gives up while a message is sent, and another receiver waits.
 #[sim::test(native, seeds = 10_000)]
 fn loole_receiver_gives_up_while_it_is_woken() {
     let (sender, receiver) = loole::bounded::<u8>(0);
@@ -49,7 +49,7 @@ fn synchronoise_thread_is_woken_for_a_signal_that_is_gone() {
     });
 }
 
-/// As many threads wait as the barrier is for, an odd number.
+/// The barrier's number of threads is odd, and all of them wait.
 #[sim::test(native)]
 fn usync_barrier_of_three_threads() {
     let barrier = usync::Barrier::new(3);

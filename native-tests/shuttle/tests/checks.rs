@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use shuttle::current::{get_label_for_task, me, set_label_for_task};
 use shuttle::future::batch_semaphore::{BatchSemaphore, Fairness};
 use shuttle::rand::{Rng, thread_rng};
-use shuttle::scheduler::DfsScheduler;
+use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use shuttle::sync::{Arc, Condvar, Mutex};
-use shuttle::{Config, Runner, future, thread};
+use shuttle::sync::{Arc, Condvar, Mutex, mpsc};
+use shuttle::{Config, MaxSteps, Runner, future, thread};
 
 fn loses_an_increment() {
     let number = Arc::new(AtomicUsize::new(0));
@@ -138,9 +138,85 @@ fn random_numbers_differ_from_run_to_run() {
 }
 
 #[test]
-#[should_panic(expected = "a schedule of shuttle means nothing to unpause")]
-fn a_schedule_of_shuttle_is_refused() {
-    shuttle::replay(|| (), "91010100");
+#[should_panic(expected = "an increment is lost")]
+fn the_failure_of_a_schedule_is_searched() {
+    shuttle::replay(loses_an_increment, "91010100");
+}
+
+/// Counts the calls of a closure. Rehearsals, repetitions and shrinking do not count.
+#[test]
+fn a_closure_is_called_once_for_each_iteration() {
+    let calls = Arc::new(std::sync::Mutex::new(0));
+    let counted = calls.clone();
+    let call = move || {
+        thread::spawn(|| ());
+        *counted.lock().unwrap() += 1;
+    };
+    shuttle::check(call.clone());
+    assert_eq!(std::mem::take(&mut *calls.lock().unwrap()), 1);
+    shuttle::check_pct(call.clone(), 10, 2);
+    assert_eq!(std::mem::take(&mut *calls.lock().unwrap()), 10);
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(call);
+    assert_eq!(*calls.lock().unwrap(), runs);
+}
+
+fn yields_for_ever() {
+    thread::spawn(|| ());
+    loop {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_run_may_end_at_its_step_limit() {
+    let mut config = Config::new();
+    config.max_steps = MaxSteps::ContinueAfter(50);
+    let runner = Runner::new(RandomScheduler::new(5), config.clone());
+    assert_eq!(runner.run(yields_for_ever), 5);
+    let search = Runner::new(DfsScheduler::new(Some(5), false), config);
+    assert!((1..=5).contains(&search.run(yields_for_ever)));
+}
+
+#[test]
+#[should_panic(expected = "main tried to acquire a Mutex it already holds")]
+fn a_thread_that_waits_for_itself_is_named() {
+    let locks_twice = || {
+        let lock = Mutex::new(());
+        let _first = lock.lock();
+        drop(lock.lock());
+    };
+    shuttle::check_dfs(locks_twice, None);
+}
+
+/// The search cuts some runs: their threads end, too.
+#[test]
+fn a_captured_value_can_be_taken_back() {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    shuttle::check_dfs(
+        move || {
+            let (sender, receiver) = mpsc::sync_channel(0);
+            let of_thread = of_runs.clone();
+            thread::spawn(move || {
+                of_thread.lock().unwrap().insert(receiver.try_recv().is_ok());
+            });
+            let _ = sender.send(1);
+        },
+        None,
+    );
+    let seen = Arc::try_unwrap(seen).unwrap().into_inner().unwrap();
+    assert_eq!(seen, BTreeSet::from([false, true]));
+}
+
+#[test]
+#[should_panic(expected = "possible nondeterminism")]
+fn a_run_that_depends_on_captured_values_is_found() {
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let body = move || {
+        let threads = runs.fetch_add(1, SeqCst) % 2;
+        (0..threads).for_each(|_| thread::spawn(thread::yield_now).join().unwrap());
+    };
+    shuttle::check_uncontrolled_nondeterminism(body, 10);
 }
 
 #[test]
@@ -203,6 +279,20 @@ fn permits_that_are_not_released_are_a_deadlock() {
         },
         100,
     );
+}
+
+#[test]
+fn the_longest_time_is_no_limit() {
+    let mut config = Config::new();
+    config.max_time = Some(std::time::Duration::MAX);
+    let runs = Runner::new(DfsScheduler::new(None, false), config).run(|| {
+        let number = Arc::new(AtomicUsize::new(0));
+        let other = number.clone();
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        number.load(SeqCst);
+        thread.join().unwrap();
+    });
+    assert_eq!(runs, 2);
 }
 
 #[test]

@@ -291,7 +291,7 @@ fn a_thread_that_waits_for_ever_beyond_the_limit_is_found() {
     }
 }
 
-/// The failure is as it is without such a part: the limit, and the loop at its end.
+/// The failure is the same as without such a part: the limit, and the loop at its end.
 #[test]
 fn a_run_that_never_ends_has_reached_its_limit() {
     fn body() {
@@ -308,7 +308,7 @@ fn a_run_that_never_ends_has_reached_its_limit() {
     assert_eq!(report.finding.unwrap().run.steps.len(), STEPS as usize);
 }
 
-/// Other work on the machine takes no time from this part of a run: a process that the run waits for stands for it.
+/// Other work on the machine takes no time from this part of a run. Here, an awaited process is such work.
 #[test]
 fn a_run_has_its_time_also_on_a_machine_with_other_work() {
     let report = runner().seeds(0..1).time(Duration::from_millis(1)).run_native(|| {
@@ -321,14 +321,14 @@ fn a_run_has_its_time_also_on_a_machine_with_other_work() {
     assert!(report.passed(), "{:?}", failure(&report));
 }
 
-/// A search ends at the limit, so that it proves nothing of the rest.
+/// A search ends at the limit, so it proves nothing about the rest.
 #[test]
 fn a_search_does_not_continue() {
     let report = runner().strategy("exhaustive").max_steps(200).run_native(RIGHT[0].1);
     assert!(!report.passed() && matches!(failure(&report), Some(Failure::StepLimit { .. })));
 }
 
-/// Shrinking takes a number of steps, not of replays, and the screen says when it has ended too early.
+/// Shrinking is limited by steps, not by replays, and the screen says if it ended too early.
 #[test]
 fn a_long_run_is_shrunk_within_a_budget_of_steps() {
     let report = Runner::new().hermetic().seeds(0..1).max_steps(1_000_000).run_native(|| {

@@ -1,5 +1,5 @@
-//! Chances: timers that end early, spurious wake-ups, spurious failures. Each bug here is seen with its chance only, and
-//! its fixed version passes with all of them.
+//! Chances: timers that end early, spurious wake-ups, spurious failures. Each bug here needs its chance, and its fixed
+//! version passes with all chances.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -166,7 +166,7 @@ fn a_sleep_synchronises_nothing() {
     fn sleeps_only() {
         program(|receiver| {
             thread::sleep(LONG);
-            // Not before the end: the sender would fail.
+            // The receiver is not dropped before the end, or the sender would fail.
             std::mem::forget(receiver);
         });
     }
@@ -195,7 +195,7 @@ fn a_time_limit_of_a_channel_and_of_park_ends_early() {
             parked.unpark();
         });
         thread::park_timeout(LONG);
-        // Without chances the time stands still while the other thread can go on.
+        // Without chances, the time does not move while the other thread can continue.
         assert!(done.load(SeqCst) || begun.elapsed() < LONG);
         thread.join().unwrap();
     }
@@ -267,7 +267,7 @@ fn a_weak_exchange_needs_a_loop() {
 /// Weak exchanges of several sizes, and with values that the compiled code compares in different ways.
 #[test]
 fn weak_exchanges_of_several_sizes_fail_and_see_the_value() {
-    /// Fails if the exchange does.
+    /// A test that fails if the exchange fails.
     macro_rules! program {
         ($name:ident, $atomic:ty, $expected:expr) => {
             fn $name() {
@@ -318,7 +318,7 @@ fn a_closure_of_fetch_update_is_called_again() {
     only_with("weak", bug, fixed);
 }
 
-/// A program in which all three happen: it fails if some thread has waited, or added, in vain.
+/// A program in which all three happen: it fails if some thread has waited or added without effect.
 fn all_three() {
     let shared = Arc::new((Mutex::new(0), Condvar::new(), AtomicUsize::new(0)));
     let other = shared.clone();
@@ -437,7 +437,7 @@ fn outcomes() -> BTreeSet<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A search comes to all that random runs come to.
+/// A search reaches all results of random runs.
 #[test]
 fn a_search_has_the_outcomes_of_random_runs() {
     fn record(outcome: impl Debug) {

@@ -1,4 +1,4 @@
-//! `Runner::run_native` of a closure: what it captures outlives the runs, and what it makes begins anew in each run.
+//! `Runner::run_native` of a closure: captured values outlive the runs, and created values are new in each run.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -39,14 +39,14 @@ fn values_of_all_runs_are_gathered() {
     });
     assert!(is_proof(&report), "{report:?}");
     assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
-    // The search repeats some of its runs to see that they are the same.
+    // The search also cuts runs, which do not count.
     assert!(runs.load(Relaxed) as u64 >= report.runs);
-    // The lock and the counter are no points, so the search has as many runs as a search of the body alone.
+    // The lock and the counter are not points, so the search has as many runs as a search of the body alone.
     let alone = search().run_native(|| assert!(races_with_a_store() < 2));
     assert_eq!((alone.runs, is_proof(&alone)), (report.runs, true));
 }
 
-/// Each run adds memory of its own to what the test has: nodes of a map, texts, its growing buffers.
+/// Each run adds its own memory to the test's state: nodes of a map, texts, its growing buffers.
 #[test]
 fn memory_that_a_run_gives_to_the_test_is_kept() {
     let texts = Arc::new(Mutex::new(HashMap::new()));
@@ -96,7 +96,7 @@ fn a_lock_of_the_test_can_be_held_at_a_point() {
     assert!(*total.lock().unwrap() >= 400);
 }
 
-/// A failure is in the report, whatever the test has gathered; shrinking and the replay find the same.
+/// A failure is in the report, whatever data the test has; shrinking and the replay find the same.
 #[test]
 fn the_failure_of_a_closure_is_found_and_shrunk() {
     let values = Arc::new(Mutex::new(Vec::new()));
@@ -111,4 +111,63 @@ fn the_failure_of_a_closure_is_found_and_shrunk() {
     let values = values.lock().unwrap();
     assert!(values.iter().all(|value| value == "0" || value == "1"));
     assert_eq!(values.iter().find(|value| *value == "1").map(|_| ()), Some(()));
+}
+
+/// Rehearsals, repetitions and shrinking do not call the closure in this process.
+#[test]
+fn a_closure_is_called_once_for_each_run() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (passing, failing) = (calls.clone(), calls.clone());
+    let report = Runner::new().hermetic().seeds(0..20).run_native(move || {
+        passing.fetch_add(1, Relaxed);
+        races_with_a_store();
+    });
+    assert!(report.passed() && report.rehearsals > 0, "{report:?}");
+    assert_eq!((calls.swap(0, Relaxed), report.runs), (20, 20));
+    let report = Runner::new().hermetic().seeds(0..1_000).run_native(move || {
+        failing.fetch_add(1, Relaxed);
+        assert_eq!(races_with_a_store(), 0, "the store came first");
+    });
+    assert!(report.finding.is_some(), "{report:?}");
+    assert_eq!(calls.load(Relaxed) as u64, report.runs);
+}
+
+/// The first run moves memory to the test. So in later runs, the thread's allocations have other addresses.
+#[test]
+fn runs_with_pointers_are_repeatable_although_memory_is_kept() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let of_runs = seen.clone();
+    let report = search().run_native(move || {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || sender.send(1).unwrap());
+        let received = receiver.try_recv();
+        let mut seen = of_runs.lock().unwrap();
+        if !seen.contains(&received) {
+            seen.push(received);
+        }
+        drop(seen);
+        thread.join().unwrap();
+    });
+    let is_apart = report.notes.iter().any(|note| note.contains("SIM_ISOLATE=process"));
+    assert!(report.passed() && !is_apart, "{report:?}");
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}
+
+/// A search cuts runs without anything new. Their threads still end, and drop their share of the test's values.
+#[test]
+fn threads_of_cut_runs_drop_captured_values() {
+    let value = Arc::new(());
+    let of_runs = value.clone();
+    let report = search().run_native(move || {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(0);
+        let of_thread = of_runs.clone();
+        let thread = thread::spawn(move || {
+            let _ = receiver.try_recv();
+            drop(of_thread);
+        });
+        let _ = sender.send(1);
+        thread.join().unwrap();
+    });
+    assert!(report.passed(), "{report:?}");
+    assert_eq!(Arc::strong_count(&value), 1);
 }

@@ -1,6 +1,6 @@
 //! The bug corpus over plain threads: the default strategy finds every bug within its bound, fixed twins pass.
 //!
-//! With `UNPAUSE_LONG=1` twins pass ten thousand seeds and not some hundreds.
+//! With `UNPAUSE_LONG=1` twins pass ten thousand seeds instead of a few hundred.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Dispatchers of `tracing`, whose statics the engine has too: each run begins without those of others.
+//! Dispatchers of `tracing`, whose statics the engine has too: each run begins without the dispatchers of other runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ impl Subscriber for Listens {
     fn exit(&self, _: &Id) {}
 }
 
-/// Says something on two threads.
+/// Logs an event on two threads.
 fn say() {
     let other = thread::spawn(|| tracing::info!(target: "of the test", "said by the thread"));
     tracing::info!(target: "of the test", "said");

@@ -22,7 +22,7 @@ fn check(name: &str, body: fn()) {
     assert_eq!(screen[from..to], expected, "{screen}");
 }
 
-/// Both threads find no entry, and each makes one.
+/// Both threads find no entry, and each creates an entry.
 #[test]
 fn an_entry_is_made_twice() {
     check("entry", || {
@@ -61,7 +61,7 @@ fn a_queue_is_overfilled() {
     });
 }
 
-/// A thread looks at a map while a call of another one has it locked: the call has two rows.
+/// A thread looks at a map while a call of another thread has it locked: the call has two rows.
 #[test]
 fn a_call_is_interrupted() {
     check("interrupted", || {

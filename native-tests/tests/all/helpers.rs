@@ -80,7 +80,7 @@ fn children(process: u32) -> Vec<u32> {
     all.filter(|child| parent(*child) == Some(process)).collect()
 }
 
-/// Makes one of the tests with so many jobs, and looks at the process meanwhile. Returns what it wrote, without its time.
+/// Runs a test with `jobs` jobs, and passes its process to `look` meanwhile. Returns its output, without its time.
 fn made(
     test: &str,
     (variable, value): (&str, &str),

@@ -10,7 +10,7 @@ use sim::check::models::{Queue, QueueOp, QueueRet};
 /// A queue behind a lock.
 type Locked = Mutex<VecDeque<u64>>;
 
-/// Reads the first value and removes it, under two locks: two threads may read the same one.
+/// Reads the first value and removes it, under two locks: two threads may read the same value.
 fn pop_in_two(queue: &Locked) -> Option<u64> {
     let first = queue.lock().unwrap().front().copied();
     queue.lock().unwrap().pop_front();
@@ -21,7 +21,7 @@ fn pop(queue: &Locked) -> Option<u64> {
     queue.lock().unwrap().pop_front()
 }
 
-/// One thread pushes, two threads pop; the recorded calls must be those of a queue.
+/// One thread pushes, two threads pop; the recorded calls must fit a queue.
 fn check(pop: fn(&Locked) -> Option<u64>) {
     let (queue, history) = (Arc::new(Locked::default()), History::new(Queue::new()));
     let threads: Vec<_> = (0..3)

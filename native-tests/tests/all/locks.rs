@@ -284,7 +284,7 @@ fn locks_of_std_with_other_operations_are_given_up() {
 
 #[sim::test(native, seeds = 500)]
 fn a_lock_where_another_one_was_left_held_is_free() {
-    // On the heap that reuses memory all have one address.
+    // All have the same address on the heap that reuses memory.
     for n in 0..3 {
         let lock = Box::new(Mutex::new(n));
         std::mem::forget(lock.lock().unwrap());

@@ -1,7 +1,7 @@
 //! The tests that need no process of their own, as one program: each program is compiled and linked with the engine.
 //!
-//! `tests/memory` has those that `cargo unpause test --races` runs, too. The other programs are alone because they look at
-//! the resources of their process (`containment`), end or copy it (`isolation`), start themselves (`profiles`,
+//! `tests/memory` has the tests that `cargo unpause test --races` runs, too. The other programs are alone because they
+//! look at the resources of their process (`containment`), end or copy it (`isolation`), start themselves (`profiles`,
 //! `same_seed`) or need a feature (`tokio`).
 
 mod beyond;
@@ -10,6 +10,7 @@ mod chances;
 mod closures;
 mod corpus;
 mod dispatchers;
+mod files;
 mod fold;
 mod helpers;
 mod histories;

@@ -44,7 +44,7 @@ fn threads_that_nobody_joins_leave_room_too() {
             });
         }
         drop(sender);
-        // Some have not ended when the next ones begin.
+        // Some have not ended when the next threads begin.
         assert_eq!(receiver.iter().count(), 4);
     }
     assert_eq!(sum.load(SeqCst), 4 * 299 * 150);

@@ -144,6 +144,39 @@ fn a_read_with_a_limit_ends_in_virtual_time() {
     assert_eq!(two.read(&mut [0]).unwrap(), 0);
 }
 
+/// The limit counts from the beginning of the write, although parts of the bytes are read.
+#[sim::test(native, seeds = 100)]
+fn a_write_with_a_limit_ends_in_virtual_time() {
+    let (listener, address) = listener();
+    let reader = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(800));
+            stream.read_exact(&mut [0; 40_000]).unwrap();
+        }
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    });
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let begun = Instant::now();
+    let written = stream.write(&[7; 400_000]).unwrap();
+    let passed = begun.elapsed();
+    assert!(written < 400_000 && passed >= Duration::from_secs(1), "{written}");
+    assert!(passed < Duration::from_millis(1100), "{passed:?}");
+    drop(stream);
+    reader.join().unwrap();
+}
+
+#[sim::test(native, seeds = 10)]
+fn options_are_returned_as_the_kernel_stores_them() {
+    let socket = UdpSocket::bind(ANY_PORT).unwrap();
+    assert_eq!((socket.ttl().unwrap(), socket.read_timeout().unwrap()), (64, None));
+    socket.set_read_timeout(Some(Duration::from_micros(1500))).unwrap();
+    assert_eq!(socket.read_timeout().unwrap(), Some(Duration::from_millis(2)));
+    assert_eq!(socket.write_timeout().unwrap(), None);
+    assert_eq!(socket.set_ttl(0).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
 #[sim::test(native, seeds = 300, must_fail)]
 fn two_ends_that_wait_for_each_other_deadlock() {
     let (listener, address) = listener();
@@ -191,6 +224,17 @@ fn packets_of_two_senders_have_no_order() {
     server.recv(&mut first).unwrap();
     clients.into_iter().for_each(|client| drop(client.join().unwrap()));
     assert_eq!(first, [1]);
+}
+
+/// For other senders, a socket that is connected to an address does not exist.
+#[sim::test(native, seeds = 50)]
+fn a_packet_to_a_socket_that_is_connected_to_another_address_is_refused() {
+    let sockets = [(); 3].map(|()| UdpSocket::bind(ANY_PORT).unwrap());
+    let [sender, receiver, other] = &sockets;
+    receiver.connect(other.local_addr().unwrap()).unwrap();
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    assert_eq!(sender.send(&[1]).unwrap(), 1);
+    assert_eq!(sender.send(&[1]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
 #[sim::test(native, seeds = 200)]

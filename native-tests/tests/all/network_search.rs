@@ -33,10 +33,10 @@ fn outcomes(program: &str, strategy: &str, body: fn()) -> (BTreeSet<String>, u64
     (text.lines().map(str::to_owned).collect(), report.runs)
 }
 
-/// The runs by which a search is checked, those with the fewest preemptions first.
+/// The runs by which a search is checked, with the fewest preemptions first.
 const MOST: u64 = 20_000;
 
-/// A test that compares the outcomes of a program, of which there must be as many as given.
+/// A test that compares the outcomes of a program, and checks that their number is this number.
 macro_rules! programs {
     ($($name:ident $count:literal $body:block)*) => {$(
         #[test]
@@ -140,6 +140,48 @@ programs! {
         closer.join().unwrap();
         written
     }
+    a_socket_waits_before_it_is_nonblocking 2 {
+        let (mut one, mut two) = UnixStream::pair().unwrap();
+        let other = two.try_clone().unwrap();
+        let writer = thread::spawn(move || {
+            other.set_nonblocking(true).unwrap();
+            one.write_all(&[1]).unwrap();
+            one
+        });
+        let read = two.read(&mut [0]).map_err(|error| error.kind());
+        drop(writer.join());
+        read
+    }
+    a_peer_is_that_of_the_last_connection 2 {
+        let socket = UdpSocket::bind(HERE).unwrap();
+        socket.connect(("127.0.0.1", 4001)).unwrap();
+        let other = socket.try_clone().unwrap();
+        let connects = thread::spawn(move || other.connect(("127.0.0.1", 4002)).unwrap());
+        let port = socket.peer_addr().unwrap().port();
+        connects.join().unwrap();
+        port
+    }
+    a_packet_goes_to_the_address_before_or_after_a_connect 2 {
+        let [one, two, socket] =
+            [4001, 4002, 4000].map(|port| UdpSocket::bind(("127.0.0.1", port)).unwrap());
+        socket.connect(("127.0.0.1", 4001)).unwrap();
+        let other = socket.try_clone().unwrap();
+        let connects = thread::spawn(move || other.connect(("127.0.0.1", 4002)).unwrap());
+        socket.send(&[1]).unwrap();
+        connects.join().unwrap();
+        [one, two].map(|receiver| {
+            receiver.set_nonblocking(true).unwrap();
+            receiver.recv(&mut [0]).is_ok()
+        })
+    }
+    an_option_is_set_before_or_after_it_is_read 2 {
+        let socket = UdpSocket::bind(HERE).unwrap();
+        let other = socket.try_clone().unwrap();
+        let sets = thread::spawn(move || other.set_broadcast(true).unwrap());
+        let is_set = socket.broadcast().unwrap();
+        sets.join().unwrap();
+        is_set
+    }
     a_limit_is_not_reached_while_a_writer_can_go_on 1 {
         let (mut one, mut two) = UnixStream::pair().unwrap();
         two.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -161,4 +203,27 @@ fn a_search_with_epoll_is_no_proof() {
     let searched = report.searched.unwrap();
     assert!(!searched.is_proof());
     assert!(searched.unseen.iter().any(|name| name == "poll"), "{searched:?}");
+}
+
+/// No search of plain threads is a proof if a time limit ends a wait.
+#[test]
+fn a_limit_holds_for_reads_that_begin_later() {
+    fn body() {
+        let read = {
+            let (mut one, mut two) = UnixStream::pair().unwrap();
+            let other = two.try_clone().unwrap();
+            let writer = thread::spawn(move || {
+                other.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+                thread::sleep(Duration::from_secs(1));
+                one.write_all(&[1]).unwrap();
+                one
+            });
+            let read = two.read(&mut [0]).map_err(|error| error.kind());
+            drop(writer.join());
+            read
+        };
+        record("a_limit_holds_for_reads_that_begin_later", read);
+    }
+    let (seen, _) = outcomes("a_limit_holds_for_reads_that_begin_later", "preemptions", body);
+    assert_eq!(seen.len(), 2, "{seen:?}");
 }

@@ -1,4 +1,4 @@
-//! Unix sockets of packets, and the names of Unix sockets, which are files.
+//! Unix sockets for packets, and the names of Unix sockets, which are files.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -30,7 +30,7 @@ fn packets_of_a_pair_keep_their_order_and_their_ends() {
     for size in [3, 1, 2] {
         assert_eq!((two.recv(&mut buffer).unwrap(), buffer[0]), (usize::from(size), size));
     }
-    // What is longer than the room is lost.
+    // Bytes beyond the buffer are lost.
     let one = sender.join().unwrap();
     one.send(&[5; 8]).unwrap();
     one.send(&[6]).unwrap();
@@ -124,7 +124,7 @@ fn a_receiver_waits_until_its_limit() {
     assert_eq!(kind(two.send(&[1])), ErrorKind::NotConnected);
 }
 
-/// The calls with the errors that the kernel gives: this test is also run on it, below.
+/// Checks the errors of calls with names. A test below compares them with the real kernel.
 fn errors_of_names(path: &dyn Fn(&str) -> PathBuf) {
     let (at, packets) = (path("listener"), path("packets"));
     assert_eq!(kind(UnixStream::connect(&at)), ErrorKind::NotFound);
@@ -136,7 +136,7 @@ fn errors_of_names(path: &dyn Fn(&str) -> PathBuf) {
     assert_eq!(socket.send_to(&[1], &at).unwrap_err().raw_os_error(), Some(91), "EPROTOTYPE");
     let mut client = UnixStream::connect(&at).unwrap();
     drop(listener);
-    // The connection that was not accepted is reset, and the name is left.
+    // The connection that was not accepted is reset, and the file of the name still exists.
     assert_eq!(kind(client.read(&mut [0])), ErrorKind::ConnectionReset);
     assert_eq!(kind(client.write(&[1])), ErrorKind::BrokenPipe);
     assert_eq!(kind(UnixStream::connect(&at)), ErrorKind::ConnectionRefused);
@@ -171,11 +171,49 @@ fn errors_of_names(path: &dyn Fn(&str) -> PathBuf) {
     assert_eq!(kind(UnixStream::connect_addr(&name)), ErrorKind::ConnectionRefused);
     let listener = UnixListener::bind_addr(&name).unwrap();
     drop(UnixStream::connect_addr(&name).unwrap());
-    // Abstract names of sockets of packets are others.
+    // The abstract names of datagram sockets are a separate set.
     drop(UnixDatagram::bind_addr(&name).unwrap());
     drop(listener);
     assert_eq!(kind(UnixStream::connect_addr(&name)), ErrorKind::ConnectionRefused);
     drop(UnixListener::bind_addr(&name).unwrap());
+}
+
+/// A socket is found by its file, and not by the path to which it was bound.
+fn names_are_files(path: &dyn Fn(&str) -> PathBuf) {
+    let (at, moved) = (path("moving"), path("moved"));
+    let first = UnixListener::bind(&at).unwrap();
+    fs::rename(&at, &moved).unwrap();
+    assert_eq!(kind(UnixStream::connect(&at)), ErrorKind::NotFound);
+    UnixStream::connect(&moved).unwrap().write_all(&[1]).unwrap();
+    // The path of an open listener is free, because its file has another path.
+    let second = UnixListener::bind(&at).unwrap();
+    std::os::unix::fs::symlink(&at, path("link")).unwrap();
+    let by_link = path("none").join("..").join("link");
+    fs::create_dir(path("none")).unwrap();
+    UnixStream::connect(by_link).unwrap().write_all(&[2]).unwrap();
+    for (listener, number) in [(&first, 1), (&second, 2)] {
+        let mut byte = [0];
+        listener.accept().unwrap().0.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, [number]);
+    }
+    fs::remove_file(&moved).unwrap();
+    fs::write(&moved, "").unwrap();
+    assert_eq!(kind(UnixStream::connect(&moved)), ErrorKind::ConnectionRefused);
+}
+
+#[sim::test(native, seeds = 50)]
+fn names_are_files_as_in_the_kernel() {
+    names_are_files(&path);
+}
+
+/// A receiver that waits is woken, although it is not connected.
+#[sim::test(native, seeds = 100)]
+fn a_receiver_that_is_shut_down_does_not_wait() {
+    let receiver = UnixDatagram::bind(path("receiver")).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(receiver.recv(&mut [0]).unwrap(), 0));
+        receiver.shutdown(std::net::Shutdown::Both).unwrap();
+    });
 }
 
 #[sim::test(native, seeds = 50)]
@@ -189,6 +227,7 @@ fn the_kernel_has_these_errors() {
     let folder = env::temp_dir().join(format!("unpause-names-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     errors_of_names(&|name| folder.join(name));
+    names_are_files(&|name| folder.join(name));
     fs::remove_dir_all(folder).unwrap();
 }
 

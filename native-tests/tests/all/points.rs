@@ -1,4 +1,4 @@
-//! Operations that are no points: outcomes of an exhaustive search are those that it has if all operations are points.
+//! Operations that are not points: an exhaustive search has the outcomes of a search with all as points.
 
 mod condvars;
 mod generated;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use std::thread;
 use std::time::Instant;
 
-/// The folder with the outcomes of runs: their memory ends with them, and statics begin anew.
+/// The folder with the outcomes of runs: their memory ends with them, and statics are initialized again.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/points");
 
 /// Records the outcome of a run of a program.
@@ -285,7 +285,7 @@ fn loops_that_wait_for_a_value_do_not_reach_the_step_limit() {
     }
 }
 
-/// Two threads that wait for each other in loops are a deadlock, which names what they read.
+/// Two threads that wait for each other in loops are a deadlock, and its message names the words that they read.
 #[test]
 fn loops_that_wait_for_each_other_are_a_deadlock() {
     fn planted() {

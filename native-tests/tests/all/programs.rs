@@ -159,7 +159,7 @@ enum QueueOp {
 
 impl Model for Bounded {
     type Op = QueueOp;
-    /// The number popped, or the one that did not fit.
+    /// The number popped, or the number that did not fit.
     type Ret = Option<u64>;
 
     fn step(&mut self, op: &QueueOp) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Screens of threads that wait or panic inside std and libraries: the line of the user, and who has what they wait for.
+//! Screens of threads that wait or panic inside std and libraries: the user's line, and the holders of objects.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
@@ -65,7 +65,7 @@ fn a_failure_of_threads_leaves_its_report() {
     assert!(written.contains("let thread = thread::spawn(move || *other.lock().unwrap() += 1);"));
 }
 
-/// The line of this file that has the mark, as a place begins.
+/// The line of this file with the mark, in the form in which a place begins.
 fn line_of(mark: &str) -> String {
     let mark = format!("// {mark}");
     let is_marked = |line: &str| line.trim_end().ends_with(&mark);
@@ -165,7 +165,7 @@ fn locks_in_detail_have_holders() {
 /// The lines of the future and of its executor's call come before the lines of the executor.
 #[test]
 fn a_future_of_an_executor_has_the_line_at_which_it_awaits() {
-    /// Is never ready, and looks at a flag before.
+    /// Reads a flag, and is never ready.
     async fn never(flag: &AtomicBool) {
         let flag = black_box(flag);
         // Awaits at the line of its last operation.

@@ -26,7 +26,7 @@ fn three_threads() {
     assert_eq!((*shared.0.lock().unwrap(), shared.1.load(SeqCst)), (3, 6));
 }
 
-/// `try_read` is no whole call of a lock, so the search begins again, with its instructions as steps.
+/// `try_read` is not a whole call of a lock, so the search begins again, with its instructions as steps.
 #[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
 fn a_lock_in_detail() {
     let lock = Arc::new(RwLock::new(0));
@@ -36,7 +36,7 @@ fn a_lock_in_detail() {
     assert!(thread.join().unwrap() < 2);
 }
 
-/// Runs a test above. Returns whether it passed, and what it wrote.
+/// Runs a test above. Returns `true` if it passed, and its output.
 fn search(test: &str, variables: &[(&str, &str)]) -> (bool, String) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", &format!("searches::{test}"), "--nocapture"]);
@@ -58,7 +58,7 @@ fn explored(said: &str) -> u64 {
     number.unwrap_or_else(|| panic!("no proof: {said}")).parse().unwrap()
 }
 
-/// The shares of a search, as their files say.
+/// The shares of a search, according to their files.
 fn ledgers(results: &Path, of: u64) -> Vec<Ledger> {
     let tests = fs::read_dir(results.join("native-tests")).unwrap();
     let files = tests.flat_map(|test| fs::read_dir(test.unwrap().path()).unwrap());
@@ -84,7 +84,7 @@ fn a_search_of_plain_threads_continues_and_is_divided() {
         let (passed, said) = search(test, &[("SIM_RESULTS", &name)]);
         assert!(passed && said.contains(" runs were not made"), "{said}");
         assert_eq!(explored(&said), all, "{said}");
-        // And so with all of it there.
+        // The result is the same when all shares are present.
         let (passed, said) = search(test, &[("SIM_RESULTS", &name)]);
         assert!(passed && explored(&said) == all, "{said}");
 

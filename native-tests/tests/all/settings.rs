@@ -47,7 +47,7 @@ fn needs_a_process() {
     assert!(!is_made, "a process of its own");
 }
 
-/// Nothing orders the two stores, or the two loads.
+/// The two stores have no order, and neither have the two loads.
 fn passes_a_message_without_orders() {
     let message = Arc::new((AtomicU32::new(0), AtomicBool::new(false)));
     let other = message.clone();

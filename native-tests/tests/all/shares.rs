@@ -1,6 +1,6 @@
 //! Bugs that a share of the runs looks for by default: a few seeds find each planted bug, and none reports its fixed twin.
 //!
-//! In a share of the runs the counts of `Arc` are points. In another one a call of a lock joins the queue of the lock.
+//! In a share of the runs the counts of `Arc` are points. In the other, a call of a lock joins the queue of the lock.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, RwLock, Weak};
@@ -124,7 +124,7 @@ fn retains(fixed: bool) {
     cleaner.join().unwrap();
 }
 
-/// The other thread is expected to drop a value last. Fixed: this one drops its reference before that thread begins.
+/// The other thread is expected to drop a value last. Fixed: this thread drops its reference first.
 fn ends(fixed: bool) {
     struct Ends(Arc<AtomicU32>, thread::ThreadId);
     impl Drop for Ends {
@@ -281,8 +281,8 @@ fn a_setting_keeps_the_counts_out_of_all_runs() {
     }
 }
 
-/// With the counts as points each row is at a line of the program or of std, also where the first thread drops what
-/// this library has given it.
+/// If counts are points, each row is at a line of the program or of std, even when the first thread drops a value
+/// from this library.
 #[test]
 fn counts_are_at_lines_of_the_program() {
     fn body() {

@@ -11,10 +11,10 @@ use std::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, 
 use std::thread;
 use std::time::Duration;
 
-/// The folder with the outcomes of runs: their memory ends with them, and statics begin anew.
+/// The folder with the outcomes of runs: their memory ends with them, and statics are initialized again.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/std_search");
 
-/// Longer than any run: a wait that times out does so because no thread can go on.
+/// Longer than any run: a wait that times out does so because no thread can continue.
 const SHORT: Duration = Duration::from_millis(5);
 
 /// Records the outcome of a run of a program.
@@ -56,7 +56,7 @@ fn failure(report: &sim::report::Report) -> String {
     format!("{:?}", report.finding.as_ref().map(|finding| &finding.run.outcome))
 }
 
-/// Compares the outcomes that an exhaustive search sees with those of all interleavings, or of many random runs where
+/// Compares the outcomes of an exhaustive search with the outcomes of all interleavings, or of many random runs where
 /// there are too many.
 fn compare(program: &str, body: fn()) {
     fs::create_dir_all(FOLDER).unwrap();
@@ -277,7 +277,7 @@ programs! {
     }
 }
 
-/// Time moves on when no thread can go on, which is an effect of all of them: a search is no proof.
+/// Time moves when no thread can continue. This is an effect of all threads, so a search is not a proof.
 #[test]
 fn a_timed_wait_is_no_proof() {
     fn body() {
@@ -307,7 +307,7 @@ fn a_timed_wait_is_no_proof() {
     assert!(searched.complete && !searched.is_proof(), "{searched:?}");
 }
 
-/// The end of a thread and the mark on a poisoned lock are no points, but the functions that show them are.
+/// The end of a thread and the mark on a poisoned lock are not points, but the functions that show them are.
 #[test]
 fn a_thread_that_ends_or_panics_is_seen_before_it_and_after_it() {
     fn end() {
@@ -425,7 +425,7 @@ fn a_failed_initialiser_with_a_waiter_is_found() {
                 fails(once);
             },
             |(once, begun)| {
-                // It may run beside the one that fails.
+                // It may run beside the failing initialization.
                 if begun.load(SeqCst) == 1 {
                     once.call_once(|| ());
                 }

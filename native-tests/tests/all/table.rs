@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
 use std::thread;
 use std::time::Instant;
 
-/// Runs `act` on so many threads, one of them this one, with a shared value.
+/// Runs `act` with a shared value on `threads` threads, including this thread.
 fn on<S: Send + Sync + 'static>(threads: u32, shared: S, act: fn(&S)) -> Arc<S> {
     let shared = Arc::new(shared);
     let spawn = |_| {
@@ -188,7 +188,7 @@ fn searches_of_primitives_are_proofs() {
     }
 }
 
-/// A sender is dropped with the last reference of an `Arc`, whose counts are no points. The end of the sender is one.
+/// A sender is dropped with the last reference of an `Arc`, whose counts are not points. The end of the sender is one.
 #[test]
 fn a_sender_in_an_arc_ends_at_a_point() {
     fn body() {

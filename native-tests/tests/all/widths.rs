@@ -57,7 +57,7 @@ impl Numbers {
         OPERANDS[self.below(10) as usize]
     }
 
-    /// Half of the commands are those that no other test here has.
+    /// Half of the commands occur in no other test here.
     fn command(&mut self) -> Command {
         let by = self.operand();
         match self.below(22) {
@@ -94,7 +94,7 @@ type Outcome = (Vec<Vec<i64>>, i64);
 
 /// A width: the atomic, and the same command on a plain number.
 trait Width {
-    /// Runs the program on threads. A result of a command that returns none is 0.
+    /// Runs the program on threads. The result of a command without a value is 0.
     fn run(program: &Program) -> Outcome;
 
     /// Does a command on a number. Returns the result.

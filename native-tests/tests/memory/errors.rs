@@ -1,6 +1,7 @@
 //! Errors in the use of memory: planted ones, which must be found, beside the same programs without them.
 #![allow(unsafe_code, reason = "the errors that are planted need it")]
 
+use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize}
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
+use planted::threads::Key;
 use sim::run::{Failure, Outcome};
 
 /// Calls `act` on two threads with `state`, and returns the state.
@@ -34,12 +36,12 @@ impl Shared {
     }
 
     fn free(&self) {
-        // SAFETY: none if two owners free it.
+        // SAFETY: violated if two owners free it.
         drop(unsafe { Box::from_raw(self.value.load(SeqCst)) });
     }
 }
 
-/// Counts down in two parts: both owners may read 1, or none.
+/// Counts down in two parts: both owners may read 1, or neither.
 fn give_up_in_two_parts(shared: &Shared) {
     let owners = shared.owners.load(SeqCst);
     shared.owners.store(owners - 1, SeqCst);
@@ -62,11 +64,11 @@ fn the_last_of_two_owners_frees_once() {
     });
 }
 
-/// One thread adds to a counter in a box that the other one frees, with or without a word that it is still needed.
+/// One thread adds to a counter in a box that the other thread frees, with or without a flag that it is still needed.
 fn freed_while_it_is_used(waits: bool) {
     let counter = Box::into_raw(Box::new(AtomicU64::new(0)));
     let address = counter as usize;
-    // SAFETY: none unless the other thread waits.
+    // SAFETY: violated unless the other thread waits.
     let user = thread::spawn(move || {
         unsafe { &*(address as *const AtomicU64) }.fetch_add(1, SeqCst);
     });
@@ -94,7 +96,7 @@ fn written_after_it_was_freed(waits: bool) {
     let stopped = stop.clone();
     let user = thread::spawn(move || {
         if !stopped.load(Acquire) {
-            // SAFETY: none unless the other thread waits.
+            // SAFETY: violated unless the other thread waits.
             unsafe { (address as *mut u64).add(2).write_volatile(1) };
         }
     });
@@ -115,7 +117,7 @@ fn memory_is_written_before_it_is_freed() {
     written_after_it_was_freed(true);
 }
 
-/// The compiler turns a `fetch_max` into a loop, which has read the counter before it is freed.
+/// The compiler turns a `fetch_max` into a loop, which reads the counter before the counter is freed.
 #[test]
 fn a_loop_of_an_operation_that_uses_freed_memory_is_not_repeated() {
     let report = sim::Runner::new().hermetic().seeds(0..1000).shrink(false).run_native(|| {
@@ -148,7 +150,7 @@ fn fill(slots: usize) {
     let state = (AtomicUsize::new(0), vec![0u8; slots].into_boxed_slice());
     twice(state, |(next, bytes)| {
         let at = next.fetch_add(1, SeqCst);
-        // SAFETY: none if there are more threads than slots.
+        // SAFETY: violated if there are more threads than slots.
         unsafe { (bytes.as_ptr() as *mut u8).add(at).write_volatile(1) };
     });
 }
@@ -173,13 +175,13 @@ fn an_atomic_access_behind_an_allocation() {
 #[sim::test(native, seeds = 10, must_fail)]
 fn a_pointer_into_an_allocation_is_freed() {
     let bytes = ManuallyDrop::new(vec![0u8; 64]);
-    // Opaque to the optimizer, which may leave out an allocation that nobody reads.
+    // Opaque to the optimizer, which may remove an allocation that is never read.
     let start = std::hint::black_box(bytes.as_ptr());
     // SAFETY: none.
     drop(unsafe { Vec::from_raw_parts(start.add(16) as *mut u8, 0, 48) });
 }
 
-/// A slot that one thread fills and the other one clears. What is in it at the end is lost without `Drop`.
+/// A slot that one thread fills and the other thread clears. Its final content is leaked without `Drop`.
 fn slot_left(drops: bool) {
     let slot = twice(AtomicPtr::<[u64; 3]>::default(), |slot| {
         let new = Box::into_raw(Box::new([1, 2, 3]));
@@ -227,6 +229,35 @@ fn memory_of_statics_and_thread_locals_is_no_leak() {
     std::mem::forget(thread::spawn(|| loop_for_ever(&Box::new(7))));
 }
 
+/// Frees a value.
+extern "C" fn free(value: *mut c_void) {
+    // SAFETY: libc calls it once for each value that is set below.
+    drop(unsafe { Box::from_raw(value.cast::<[u64; 3]>()) });
+}
+
+/// A value for a key of libc, of a thread that ends.
+fn value_for_key(destructor: Option<extern "C" fn(*mut c_void)>) {
+    let key = Key::new(destructor).unwrap();
+    let set = move || key.set(Box::into_raw(Box::new([1u64, 2, 3])).cast());
+    assert_eq!(thread::spawn(set).join().unwrap(), 0);
+    // The value of a thread that has not ended is not a leak.
+    std::mem::forget(thread::spawn(move || {
+        set();
+        loop_for_ever(&0);
+    }));
+    thread::yield_now();
+}
+
+#[sim::test(native, leaks, seeds = 10, must_fail)]
+fn a_value_for_a_key_without_a_destructor_leaks() {
+    value_for_key(None);
+}
+
+#[sim::test(native, leaks, seeds = 1000)]
+fn a_value_for_a_key_with_a_destructor_is_freed() {
+    value_for_key(Some(free));
+}
+
 /// Holds memory when the run ends.
 fn loop_for_ever(held: &u64) {
     loop {
@@ -250,7 +281,7 @@ fn std_leaks_nothing() {
     });
 }
 
-/// Treiber's stack. A node that is popped is freed at once, so its address may be that of a later node.
+/// Treiber's stack. A node that is popped is freed at once, so its address may be the address of a later node.
 struct Stack {
     head: AtomicPtr<Node>,
 }
@@ -279,7 +310,7 @@ impl Stack {
             if head.is_null() {
                 return None;
             }
-            // SAFETY: none if nodes are freed: that is the bug.
+            // SAFETY: violated if nodes are freed: that is the bug.
             let Node { value, next } = unsafe { std::ptr::read(head) };
             if self.head.compare_exchange(head, next, SeqCst, SeqCst).is_ok() {
                 if frees {
@@ -292,7 +323,7 @@ impl Stack {
     }
 }
 
-/// Pops on one thread, pops twice and pushes on the other one. Returns what is left and what was taken, sorted.
+/// Pops on one thread, pops twice and pushes on the other thread. Returns the remaining and the taken values, sorted.
 fn aba(frees: bool) {
     let stack = Arc::new(Stack { head: AtomicPtr::default() });
     (1..=3).for_each(|value| stack.push(value));

@@ -71,7 +71,7 @@ fn value_of_a_thread(boxed: bool) -> u64 {
     })
     .join()
     .unwrap();
-    // SAFETY: none unless it is boxed.
+    // SAFETY: violated unless it is boxed.
     let value = unsafe { &*(address as *const AtomicU64) }.load(SeqCst);
     drop(kept);
     value
@@ -99,14 +99,14 @@ fn a_function_returns_the_address_of_its_variable() {
     black_box(unsafe { &*address_of_a_local() }.load(SeqCst));
 }
 
-/// One thread writes to a variable of another one, which waits for it or returns early.
+/// One thread writes to a variable of another thread, which waits for it or returns early.
 fn written_by_another(waits: bool) -> u64 {
     let (sender, receiver) = mpsc::channel();
     let mut sum = black_box([1u64; 4]);
     let address = &raw mut sum as usize;
     let writer = thread::spawn(move || {
         receiver.recv().unwrap();
-        // SAFETY: none unless the owner waits.
+        // SAFETY: violated unless the owner waits.
         unsafe { *(address as *mut u64) += 1 };
     });
     sender.send(()).unwrap();
@@ -148,14 +148,14 @@ fn scoped_threads_borrow_from_functions_that_wait() {
     assert_eq!(sum(3), 10);
 }
 
-/// A thread writes to a variable before its first operation. Its owner waits for a message after the write, or for none.
+/// A thread writes to a variable before its first operation. Its owner may wait for a message after the write.
 #[inline(never)]
 fn lends(waits: bool) {
     let variable = black_box(AtomicU64::new(0));
     let address = &raw const variable as usize;
     let (sender, receiver) = mpsc::channel();
     let writer = thread::spawn(move || {
-        // SAFETY: none unless the owner waits.
+        // SAFETY: violated unless the owner waits.
         unsafe { *(address as *mut u64) += 1 };
         // The owner may be gone.
         _ = sender.send(());

@@ -1,4 +1,4 @@
-//! Calls at the limits of what a run has: a full heap, a time without end, descriptors that are ready for something else.
+//! Calls at the limits of a run: a full heap, an infinite time, descriptors that are ready for something else.
 
 #![allow(unsafe_code, reason = "std has no call that polls a descriptor")]
 
@@ -44,6 +44,31 @@ fn a_poll_for_bytes_is_woken_by_bytes() {
     assert_eq!(unsafe { poll(&mut polled, 1, -1) }, 1);
     assert_eq!(polled.found, READABLE);
     drop(writer.join().unwrap());
+}
+
+/// More threads than have memory of their own. One of them may leak a value.
+fn many_threads(leaking: Option<u64>) {
+    for number in 0..300 {
+        let thread = thread::spawn(move || {
+            let value = Box::new(number);
+            if leaking == Some(number) {
+                std::hint::black_box(Box::leak(value));
+                return number;
+            }
+            *value
+        });
+        assert_eq!(thread.join().unwrap(), number);
+    }
+}
+
+#[sim::test(native, leaks, seeds = 2, max_steps = 1_000_000)]
+fn many_threads_leak_nothing() {
+    many_threads(None);
+}
+
+#[sim::test(native, leaks, seeds = 2, max_steps = 1_000_000, must_fail)]
+fn one_of_many_threads_leaks() {
+    many_threads(Some(150));
 }
 
 #[sim::test(native, seeds = 10)]

@@ -56,7 +56,7 @@ fn an_upgrade_of_a_read_lock_loses_an_update() {
     assert_eq!(*counter.read().unwrap(), 2);
 }
 
-/// Takes two locks, in this order on one thread and in `other` on the other one.
+/// Takes two locks, in this order on one thread and in `other` on the other thread.
 fn two_locks(other: [usize; 2]) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let shared = locks.clone();
@@ -185,7 +185,7 @@ fn a_loop_that_counts_until_a_time_comes_to_its_end() {
     assert!((1_000..2_000).contains(&count.load(SeqCst)), "{count:?}");
 }
 
-/// As a cache does whose entries live for a time: the time would be over before the last one is put in.
+/// Like a cache whose entries expire: the first entry would expire before the last entry is added.
 #[sim::test(native, seeds = 20)]
 fn a_thread_that_notes_times_while_it_works_takes_no_time_for_it() {
     let (begin, last) = (Instant::now(), Arc::new(AtomicU64::new(0)));
@@ -269,7 +269,7 @@ fn a_panic_of_a_thread_is_the_result_of_its_join() {
     assert!(thread.join().is_err() && lock.is_poisoned());
 }
 
-/// The end of a thread is no point, but the loop that waits for it has points: a thread that has not begun can go on.
+/// The end of a thread is not a point. The loop that waits for it has points, because a new thread can continue.
 #[sim::test(native, seeds = 100)]
 fn a_loop_waits_for_the_end_of_a_thread() {
     let thread = thread::spawn(|| 7);
@@ -279,8 +279,8 @@ fn a_loop_waits_for_the_end_of_a_thread() {
     assert_eq!(thread.join().unwrap(), 7);
 }
 
-/// The counts of an `Arc` are no points, and threads change them by themselves, without their carrier. Here they are
-/// what a loop looks at: a drop must end the hold of the loop. If it did not, the loop would go on when no other thread
+/// The counts of an `Arc` are not points, and threads change them by themselves, without their carrier. Here a loop
+/// reads the counts, so a drop must release the held loop. If it did not, the loop would go on when no other thread
 /// can, and a millisecond would pass.
 #[sim::test(native, seeds = 300)]
 fn a_loop_sees_a_change_that_is_no_point() {

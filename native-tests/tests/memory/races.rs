@@ -13,7 +13,7 @@ use std::thread;
 #[derive(Default)]
 struct Open<T>(UnsafeCell<T>);
 
-// SAFETY: none: that is what is tested.
+// SAFETY: violated, because the test needs a race.
 unsafe impl<T> Sync for Open<T> {}
 
 impl<T: Copy> Open<T> {
@@ -68,7 +68,7 @@ fn two_reads_and_two_halves() {
     });
 }
 
-/// A value, and a flag that says that it is there.
+/// A value, and a flag that is set when the value is written.
 type Published = (Open<u64>, AtomicBool);
 
 fn publish(stores: fn(&AtomicBool), loads: fn(&AtomicBool) -> bool) {
@@ -162,7 +162,7 @@ fn owners(order: Ordering) {
     let value = Box::into_raw(Box::new((AtomicUsize::new(2), Open::<u64>::default())));
     let address = value as usize;
     let give_up = move || {
-        // SAFETY: none if the count is relaxed.
+        // SAFETY: violated if the count is relaxed.
         unsafe {
             let shared = &*(address as *const (AtomicUsize, Open<u64>));
             std::hint::black_box(shared.1.get());
@@ -206,7 +206,7 @@ fn a_read_after_the_free() {
 fn copies(size: usize) {
     let bytes = black_box(vec![1u8; 40].into_boxed_slice());
     let mut copy = [0u8; 64];
-    // SAFETY: none for more than 40 bytes.
+    // SAFETY: violated for more than 40 bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), copy.as_mut_ptr(), black_box(size)) };
     black_box(copy);
 }

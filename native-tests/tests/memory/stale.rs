@@ -1,5 +1,5 @@
-//! Data races that come only after a stale read, with the memory `c11`: a load acquires what the store that it has seen
-//! has released, and no later store.
+//! Data races that occur only after a stale read, with the memory `c11`. A load acquires the writes that the store
+//! which it reads has released, but no later writes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
@@ -25,7 +25,7 @@ fn both(first: impl FnOnce(&Shared) + Send + 'static, then: impl FnOnce(&Shared)
     thread.join().unwrap();
 }
 
-/// A thread writes, sets the flag, and says that it is done. The other thread writes if it sees that, and the flag unset.
+/// A thread writes, sets the flag, and reports its end. The other thread writes if it sees that, and the flag unset.
 fn writes_if_unset(done: Ordering, look: Ordering) {
     both(
         move |shared| {
@@ -56,8 +56,8 @@ fn a_stale_flag_needs_weak_memory() {
     writes_if_unset(Relaxed, Relaxed);
 }
 
-/// A thread publishes one value behind another. The other thread knows that both are there, and reads one if it sees its
-/// flag.
+/// A thread publishes one value behind another. The other thread knows that both threads exist, and reads a value if it
+/// sees the flag of the value.
 fn publishes_twice(seen: u32, read: fn(&Shared) -> u64) {
     both(
         |shared| {
@@ -95,7 +95,7 @@ fn the_newest_flag_publishes_the_second_value() {
     publishes_twice(2, |shared| shared.second.get());
 }
 
-/// Two threads that each announce themselves, and write if they do not see the other one.
+/// Two threads that each announce themselves, and write if they do not see the other thread.
 fn write_alone(store: Ordering, load: Ordering) {
     let enter = move |own: &AtomicU32, other: &AtomicBool, value: &Plain| {
         own.store(1, store);

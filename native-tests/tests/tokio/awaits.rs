@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::{on_one_thread, on_workers};
 
-/// The lines below, which the screens must have.
+/// The lines of the awaits below. The screens must contain them.
 const TASK_OF_ONE: u32 = line!() + 9;
 const MAIN_OF_ONE: u32 = line!() + 11;
 
@@ -78,7 +78,7 @@ fn a_deadlock_has_the_lines_at_which_futures_await_and_were_spawned() {
     }
 }
 
-/// A runtime of one thread does not come to a task if another task blocks the thread.
+/// A runtime of one thread does not reach a task if another task blocks the thread.
 #[test]
 fn a_task_that_was_never_polled_has_the_line_of_its_spawn() {
     let deadlock = deadlock(|| {

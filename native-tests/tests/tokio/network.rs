@@ -11,7 +11,7 @@ use super::{on_one_thread, on_workers};
 
 const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// Answers each of `count` clients with what it sends.
+/// Sends the data of each of `count` clients back.
 async fn echo(listener: TcpListener, count: u32) {
     for _ in 0..count {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -31,7 +31,7 @@ async fn ask(address: SocketAddr, text: &[u8]) {
     assert_eq!(answer, text);
 }
 
-/// Two clients of an echo server, and one whose answer does not come in time.
+/// Two clients of an echo server, and a client whose answer is late.
 async fn two_clients() {
     let listener = TcpListener::bind(ANY_PORT).await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Equal seeds are equal runs: in one process, and in another one.
+//! Equal seeds give equal runs: in one process, and in two processes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -14,7 +14,7 @@ use tokio::time;
 
 use super::{on_one_thread, on_workers};
 
-/// The file of what the runs have seen: their memory ends with them.
+/// The file for the observations of the runs, because their memory ends with them.
 const SEEN: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/tokio_repeat");
 
 /// A server with two clients, timers and blocking work. Every value that it sees goes into the file.
@@ -55,7 +55,7 @@ async fn program() {
     file.write_all(text.as_bytes()).unwrap();
 }
 
-/// What the runs of 20 seeds on each runtime see, with the numbers of their steps.
+/// The observations of the runs of 20 seeds on each runtime, with the numbers of their steps.
 fn seen() -> (Vec<u64>, String) {
     let _ = fs::remove_file(SEEN);
     // Runs of several processes would add their lines in any order.

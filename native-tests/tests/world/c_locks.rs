@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use planted::c_locks::{Barrier, Condvar, Mutex, Once, RwLock, Semaphore, SpinLock};
+use planted::c_locks::{Barrier, Condvar, Mutex, Once, RwLock, Semaphore, SpinLock, Time};
 use sim::run::{Failure, Outcome};
 
 const EPERM: i32 = 1;
 const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
 const EDEADLK: i32 = 35;
 const ETIMEDOUT: i32 = 110;
 
@@ -60,7 +61,7 @@ impl Guarded {
 /// A way to lock and to unlock.
 type Way = (&'static str, fn(&Guarded) -> i32, fn(&Guarded) -> i32);
 
-/// All exclusive locks: every way to take them that waits.
+/// All exclusive locks, with every acquiring function that waits.
 const WAYS: &[Way] = &[
     ("lock", |all| all.mutex.lock(), |all| all.mutex.unlock()),
     (
@@ -184,7 +185,7 @@ fn a_search_of_one_mutex_is_as_short_as_for_std() {
     assert_eq!(of_c.runs, of_std.runs);
 }
 
-/// A queue of one value. `signals` is how the value is told.
+/// A queue of one value. `signals` is the way in which the value is announced.
 fn queue(signals: bool) {
     static MUTEX: Mutex = Mutex::new();
     static CONDVAR: Condvar = Condvar::new();
@@ -236,6 +237,90 @@ fn limits_of_time_end_waits() {
     assert_eq!((errno, mutex.destroy()), (Some(ETIMEDOUT), 0));
     let checked = Mutex::checked();
     assert_eq!((checked.lock(), checked.lock(), checked.unlock()), (0, EDEADLK, 0));
+}
+
+/// `CLOCK_MONOTONIC`, and a clock that limits no wait.
+const MONOTONIC: i32 = 1;
+const OTHER_CLOCK: i32 = 5;
+
+/// The numbers that libc returns for waits until this time. The first list does not depend on the clock.
+fn numbers(time: Time) -> ([i32; 4], [i32; 14]) {
+    let (free, held, recursive) = (Mutex::new(), Mutex::new(), Mutex::recursive());
+    let (checked, lost) = (Mutex::checked(), Mutex::checked());
+    let all = [&held, &recursive, &checked];
+    assert_eq!(all.map(Mutex::lock), [0; 3]);
+    let (semaphore, empty) = (Semaphore::new(1), Semaphore::new(0));
+    let (unlocked, shared, owned) = (RwLock::new(), RwLock::new(), RwLock::new());
+    assert_eq!((shared.read(), owned.write()), (0, 0));
+    let condvar = Condvar::new();
+    let other = [
+        held.clock_lock(OTHER_CLOCK, time),
+        free.clock_lock(OTHER_CLOCK, time),
+        empty.clock_wait(OTHER_CLOCK, time),
+        condvar.clock_wait(&held, OTHER_CLOCK, time),
+    ];
+    let known = [
+        free.timed_lock_at(time),
+        held.timed_lock_at(time),
+        held.clock_lock(MONOTONIC, time),
+        recursive.timed_lock_at(time),
+        checked.timed_lock_at(time),
+        semaphore.timed_wait_at(time),
+        empty.timed_wait_at(time),
+        empty.clock_wait(MONOTONIC, time),
+        unlocked.timed_write_at(time),
+        shared.timed_write_at(time) + shared.clock_write(MONOTONIC, time),
+        shared.timed_read_at(time),
+        owned.timed_write_at(time),
+        condvar.timed_wait_at(&lost, time),
+        condvar.timed_wait_at(&held, time) + condvar.clock_wait(&held, MONOTONIC, time),
+    ];
+    (other, known)
+}
+
+/// Compares the numbers with the numbers of libc 2.36.
+fn times_have_their_numbers() {
+    let other = [EINVAL, EINVAL, -1, EINVAL];
+    for nanoseconds in [-1, 1_000_000_000] {
+        let invalid = numbers(Time { seconds: 1 << 40, nanoseconds });
+        let bad = EINVAL;
+        let known = [0, bad, bad, 0, EDEADLK, -1, -1, -1, bad, 2 * bad, bad, bad, bad, 2 * bad];
+        assert_eq!(invalid, (other, known));
+    }
+    for seconds in [-5, 1] {
+        let past = numbers(Time { seconds, nanoseconds: 10 });
+        let late = ETIMEDOUT;
+        let known =
+            [0, late, late, 0, EDEADLK, 0, -1, -1, 0, 2 * late, 0, EDEADLK, EPERM, 2 * late];
+        assert_eq!(past, (other, known));
+    }
+}
+
+#[test]
+fn invalid_and_past_times_have_the_numbers_of_libc() {
+    times_have_their_numbers();
+    let report = runner().seeds(0..50).run_native(times_have_their_numbers);
+    assert!(report.finding.is_none(), "{}", failure(&report));
+}
+
+/// Fails if a wait until a time in the past has this result, beside a thread that posts.
+fn past_wait_is_not<const RESULT: i32>() {
+    let semaphore = Arc::new(Semaphore::new(0));
+    let other = semaphore.clone();
+    let thread = thread::spawn(move || assert_eq!(other.post(), 0));
+    assert_ne!(semaphore.timed_wait_at(Time { seconds: 1, nanoseconds: 0 }), RESULT);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_wait_until_a_time_in_the_past_does_not_wait_for_other_threads() {
+    for runner in [runner().seeds(0..300), search()] {
+        for program in [past_wait_is_not::<0> as fn(), past_wait_is_not::<-1>] {
+            assert!(runner.run_native(program).finding.is_some());
+        }
+        let other = runner.run_native(past_wait_is_not::<1>);
+        assert!(other.finding.is_none(), "{}", failure(&other));
+    }
 }
 
 /// Fails if a thread sees this value of a semaphore while another thread makes it 1.

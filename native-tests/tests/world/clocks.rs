@@ -23,7 +23,7 @@ fn a_run_begins_at_the_date_of_all_runs() {
     assert_eq!(date(), DATE + Duration::new(90, 2));
 }
 
-/// A sleep of libc is a sleep of the run: a thread that sleeps for a shorter time goes on before it ends.
+/// A sleep of libc is a sleep of the run: a thread that sleeps for a shorter time continues before it ends.
 #[sim::test(native, seeds = 20)]
 fn a_sleep_of_libc_takes_the_time_of_the_run() {
     for (way, sleeps, time) in SLEEPS {

@@ -61,7 +61,7 @@ fn a_process_that_is_forked_ends_alone() {
     assert_eq!(missing.unwrap_err().kind(), std::io::ErrorKind::NotFound);
 }
 
-/// A pipe that the test makes beside a process is the run's.
+/// A pipe that the test creates beside a process belongs to the run.
 #[sim::test(native, seeds = 20)]
 fn pipes_after_a_process_are_those_of_the_run() {
     Command::new("true").status().unwrap();

@@ -18,8 +18,8 @@ extern "C" fn tells(signal: i32) {
     TOLD.get().unwrap().write_all(&[signal as u8]).unwrap();
 }
 
-/// Raises a signal, whose handler must have written when `raise` returns, and has a thread that does the same. The run
-/// may end while that thread is in the handler.
+/// Raises a signal, whose handler must have written when `raise` returns. A second thread does the same. The run may
+/// end while that thread is in the handler.
 fn raises() {
     let (mut told, end) = UnixStream::pair().unwrap();
     told.set_nonblocking(true).unwrap();

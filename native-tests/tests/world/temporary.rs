@@ -1,4 +1,4 @@
-//! The folder for temporary files: empty when a run begins, and of the run alone.
+//! The folder for temporary files: empty when a run begins, and used only by the run.
 
 use std::env::temp_dir;
 use std::fs;

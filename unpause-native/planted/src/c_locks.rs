@@ -4,10 +4,14 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// A time of a clock.
 #[repr(C)]
-struct Time {
-    seconds: i64,
-    nanoseconds: i64,
+#[derive(Clone, Copy)]
+pub struct Time {
+    /// The seconds.
+    pub seconds: i64,
+    /// The rest.
+    pub nanoseconds: i64,
 }
 
 impl Time {
@@ -22,23 +26,33 @@ unsafe extern "C" {
     fn pthread_mutex_lock(mutex: *mut c_void) -> c_int;
     fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int;
     fn pthread_mutex_timedlock(mutex: *mut c_void, time: *const Time) -> c_int;
+    fn pthread_mutex_clocklock(mutex: *mut c_void, clock: c_int, time: *const Time) -> c_int;
     fn pthread_mutex_unlock(mutex: *mut c_void) -> c_int;
     fn pthread_mutex_destroy(mutex: *mut c_void) -> c_int;
     fn pthread_cond_wait(condvar: *mut c_void, mutex: *mut c_void) -> c_int;
     fn pthread_cond_timedwait(condvar: *mut c_void, mutex: *mut c_void, time: *const Time)
     -> c_int;
+    fn pthread_cond_clockwait(
+        condvar: *mut c_void,
+        mutex: *mut c_void,
+        clock: c_int,
+        time: *const Time,
+    ) -> c_int;
     fn pthread_cond_signal(condvar: *mut c_void) -> c_int;
     fn pthread_cond_broadcast(condvar: *mut c_void) -> c_int;
     fn pthread_rwlock_rdlock(lock: *mut c_void) -> c_int;
     fn pthread_rwlock_tryrdlock(lock: *mut c_void) -> c_int;
     fn pthread_rwlock_wrlock(lock: *mut c_void) -> c_int;
     fn pthread_rwlock_trywrlock(lock: *mut c_void) -> c_int;
+    fn pthread_rwlock_timedrdlock(lock: *mut c_void, time: *const Time) -> c_int;
     fn pthread_rwlock_timedwrlock(lock: *mut c_void, time: *const Time) -> c_int;
+    fn pthread_rwlock_clockwrlock(lock: *mut c_void, clock: c_int, time: *const Time) -> c_int;
     fn pthread_rwlock_unlock(lock: *mut c_void) -> c_int;
     fn sem_init(semaphore: *mut c_void, shared: c_int, value: u32) -> c_int;
     fn sem_wait(semaphore: *mut c_void) -> c_int;
     fn sem_trywait(semaphore: *mut c_void) -> c_int;
     fn sem_timedwait(semaphore: *mut c_void, time: *const Time) -> c_int;
+    fn sem_clockwait(semaphore: *mut c_void, clock: c_int, time: *const Time) -> c_int;
     fn sem_post(semaphore: *mut c_void) -> c_int;
     fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
     fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: u32) -> c_int;
@@ -55,7 +69,7 @@ unsafe extern "C" {
 #[repr(C, align(8))]
 struct Memory<const WORDS: usize>(UnsafeCell<[u32; WORDS]>);
 
-// SAFETY: libc's functions, and those that take their place, access it from all threads.
+// SAFETY: libc's functions, and their replacements, access it from all threads.
 unsafe impl<const WORDS: usize> Sync for Memory<WORDS> {}
 
 impl<const WORDS: usize> Memory<WORDS> {
@@ -79,7 +93,7 @@ macro_rules! methods {
     )*};
 }
 
-/// The same with a limit of time.
+/// The same with a time limit.
 macro_rules! timed {
     ($($name:ident => $function:ident;)*) => {$(
         /// Calls the function of libc.
@@ -87,6 +101,28 @@ macro_rules! timed {
             let time = Time::after(limit);
             // SAFETY: the memory is a lock of this kind.
             unsafe { $function(self.0.at(), &time) }
+        }
+    )*};
+}
+
+/// The same with a time that is passed on as it is.
+macro_rules! timed_at {
+    ($($name:ident => $function:ident;)*) => {$(
+        /// Calls the function of libc.
+        pub fn $name(&self, time: Time) -> i32 {
+            // SAFETY: the memory is a lock of this kind.
+            unsafe { $function(self.0.at(), &time) }
+        }
+    )*};
+}
+
+/// The same with a clock.
+macro_rules! clocked {
+    ($($name:ident => $function:ident;)*) => {$(
+        /// Calls the function of libc.
+        pub fn $name(&self, clock: i32, time: Time) -> i32 {
+            // SAFETY: the memory is a lock of this kind.
+            unsafe { $function(self.0.at(), clock, &time) }
         }
     )*};
 }
@@ -122,6 +158,8 @@ impl Mutex {
         destroy => pthread_mutex_destroy;
     }
     timed! { timed_lock => pthread_mutex_timedlock; }
+    timed_at! { timed_lock_at => pthread_mutex_timedlock; }
+    clocked! { clock_lock => pthread_mutex_clocklock; }
 }
 
 impl Default for Mutex {
@@ -150,6 +188,18 @@ impl Condvar {
         let time = Time::after(limit);
         // SAFETY: as above.
         unsafe { pthread_cond_timedwait(self.0.at(), mutex.0.at(), &time) }
+    }
+
+    /// The same with a time that is passed on as it is.
+    pub fn timed_wait_at(&self, mutex: &Mutex, time: Time) -> i32 {
+        // SAFETY: as above.
+        unsafe { pthread_cond_timedwait(self.0.at(), mutex.0.at(), &time) }
+    }
+
+    /// `pthread_cond_clockwait`.
+    pub fn clock_wait(&self, mutex: &Mutex, clock: i32, time: Time) -> i32 {
+        // SAFETY: as above.
+        unsafe { pthread_cond_clockwait(self.0.at(), mutex.0.at(), clock, &time) }
     }
 
     methods! {
@@ -181,6 +231,11 @@ impl RwLock {
         unlock => pthread_rwlock_unlock;
     }
     timed! { timed_write => pthread_rwlock_timedwrlock; }
+    timed_at! {
+        timed_read_at => pthread_rwlock_timedrdlock;
+        timed_write_at => pthread_rwlock_timedwrlock;
+    }
+    clocked! { clock_write => pthread_rwlock_clockwrlock; }
 }
 
 impl Default for RwLock {
@@ -193,7 +248,7 @@ impl Default for RwLock {
 pub struct Semaphore(Memory<8>);
 
 impl Semaphore {
-    /// A semaphore of this value.
+    /// A semaphore with this value.
     pub fn new(value: u32) -> Semaphore {
         let new = Semaphore(Memory::new());
         // SAFETY: the memory has the size of a semaphore. It has no address in itself.
@@ -215,13 +270,15 @@ impl Semaphore {
         post => sem_post;
     }
     timed! { timed_wait => sem_timedwait; }
+    timed_at! { timed_wait_at => sem_timedwait; }
+    clocked! { clock_wait => sem_clockwait; }
 }
 
 /// `pthread_barrier_t`.
 pub struct Barrier(Memory<8>);
 
 impl Barrier {
-    /// A barrier for so many threads.
+    /// A barrier for `count` threads.
     pub fn new(count: u32) -> Barrier {
         let new = Barrier(Memory::new());
         // SAFETY: the memory has the size of a barrier. It has no address in itself.
@@ -267,7 +324,7 @@ impl Default for SpinLock {
 }
 
 impl SpinLock {
-    /// A lock that nobody holds.
+    /// A lock without a holder.
     pub fn new() -> SpinLock {
         let new = SpinLock(Memory::new());
         // SAFETY: the memory has the size of a spin lock. It has no address in itself.

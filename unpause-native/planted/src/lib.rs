@@ -2,9 +2,12 @@
 //! bug.
 
 pub mod c_locks;
+pub mod futexes;
 pub mod orders;
 mod plain;
 pub mod process;
+pub mod statics;
+pub mod threads;
 pub mod unseen;
 
 use std::ptr::null_mut;
@@ -45,7 +48,7 @@ impl Published {
     }
 }
 
-/// Loads an atomic at an address that is none.
+/// Loads an atomic at an invalid address.
 pub fn load_atomic_at(address: usize) -> u64 {
     // SAFETY: there is none.
     unsafe { (*(address as *const std::sync::atomic::AtomicU64)).load(SeqCst) }

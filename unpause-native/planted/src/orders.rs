@@ -1,8 +1,8 @@
-//! Fences and writes that no instrumented operation is: for tests of memory orders.
+//! Fences and writes without instrumentation, for tests of memory orders.
 
 use std::sync::atomic::AtomicU32;
 
-/// Writes an atomic without an atomic operation, like a function of C may do.
+/// Writes an atomic without an atomic operation, as a C function may do.
 pub fn write_unseen(word: &AtomicU32, value: u32) {
     // SAFETY: aligned and valid. The write is a single instruction on the processors of the tests.
     unsafe { word.as_ptr().write_volatile(value) };

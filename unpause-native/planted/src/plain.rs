@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-/// A plain value, whose accesses the caller has to order: whether they are is what a test looks for.
+/// A plain value. The caller must order its accesses, and tests check if they are ordered.
 #[derive(Default)]
 pub struct Plain(UnsafeCell<u64>);
 
@@ -41,7 +41,7 @@ impl Plain {
 impl Lent {
     /// Writes the value.
     pub fn set(&self, value: u64) {
-        // SAFETY: none unless the owner waits.
+        // SAFETY: violated unless the owner waits.
         unsafe { &*(self.0 as *const Plain) }.set(value);
     }
 }

@@ -1,4 +1,4 @@
-//! What a process cannot undo: for runs in a process of their own.
+//! Actions that a process cannot undo, for runs in a separate process.
 
 use std::arch::asm;
 use std::ptr::null_mut;
@@ -30,6 +30,7 @@ unsafe extern "C" {
     fn sigfillset(set: *mut u64) -> i32;
     fn sigprocmask(how: i32, set: *const u64, before: *mut u64) -> i32;
     fn pause() -> i32;
+    fn planted_count_call() -> u32;
 }
 
 /// Locks a file of libc, and keeps the lock.
@@ -59,16 +60,10 @@ pub fn other_number_of_c() -> i64 {
     unsafe { lrand48() }
 }
 
-/// The number of calls before this one in the process, which a static without a crate keeps, as a library of C would.
+/// The number of calls before this one in the process, in a static of C.
 pub fn number_of_calls() -> u32 {
-    #[unsafe(no_mangle)]
-    static mut UNPAUSE_PLANTED_CALLS: u32 = 0;
     // SAFETY: the caller uses it on one thread.
-    unsafe {
-        let calls = (&raw const UNPAUSE_PLANTED_CALLS).read_volatile();
-        (&raw mut UNPAUSE_PLANTED_CALLS).write_volatile(calls + 1);
-        calls
-    }
+    unsafe { planted_count_call() }
 }
 
 /// Overwrites all statics of the process.
@@ -189,7 +184,7 @@ pub fn processor_time() -> std::time::Duration {
     // This process, and its children.
     let times = [0, -1].map(|of| {
         let mut usage = [0; 18];
-        // SAFETY: the structure has so many words.
+        // SAFETY: the structure has 18 words.
         unsafe { getrusage(of, &mut usage) };
         let [seconds, micros, seconds_of_system, micros_of_system, ..] = usage;
         (seconds + seconds_of_system) * 1_000_000 + micros + micros_of_system

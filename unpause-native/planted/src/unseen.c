@@ -13,3 +13,10 @@ static uint32_t inner(uint32_t *word) {
 uint32_t planted_swap(uint32_t *word, int really) {
     return really ? inner(word) : 0;
 }
+
+/* Not instrumented, either: a static that no run restores. */
+uint32_t planted_calls;
+
+uint32_t planted_count_call(void) {
+    return planted_calls++;
+}

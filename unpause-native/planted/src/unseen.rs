@@ -1,5 +1,5 @@
 //! Functions whose operations on shared memory the instrumentation does not see: assembly, and code of C. Marks such as
-//! `here: name` stand in the lines that a report must name.
+//! `here: name` identify the lines that a report must name.
 
 use std::arch::{asm, global_asm};
 use std::sync::atomic::AtomicU32;
@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn planted_with_data(word: *mut u32);
 }
 
-// Without a kind and a size, as in much assembly; and one that jumps over data.
+// Without a kind and a size, as in much assembly; and a function that jumps over data.
 global_asm!(
     ".text",
     ".globl planted_assembly",
@@ -39,7 +39,7 @@ pub fn add_in_assembly(word: &AtomicU32) -> u32 {
     add
 }
 
-/// Exchanges the value by inline assembly, in whatever function calls this one.
+/// Exchanges the value by inline assembly, inlined into the calling function.
 #[inline(always)]
 pub fn swap_in_assembly(word: &AtomicU32) -> u32 {
     let mut value = 3;
@@ -57,7 +57,7 @@ pub fn fence_in_assembly() {
     unsafe { asm!("mfence", options(nostack)) }; // here: fence_in_assembly
 }
 
-/// Lets other threads go on, by a system call without libc.
+/// Lets other threads continue, by a system call without libc.
 #[inline(never)]
 pub fn yield_without_libc() {
     // SAFETY: `sched_yield`.
@@ -82,13 +82,13 @@ pub fn add_in_c(word: &AtomicU32) -> u32 {
     unsafe { planted_add(word.as_ptr()) }
 }
 
-/// Exchanges the value in a function of C that another one calls, if `really`.
+/// Exchanges the value in a function of C that another function calls, if `really`.
 pub fn swap_in_c(word: &AtomicU32, really: bool) -> u32 {
     // SAFETY: an atomic operation on the word.
     unsafe { planted_swap(word.as_ptr(), really.into()) }
 }
 
-/// Adds 1 in a function of assembly.
+/// Adds 1 in an assembly function.
 pub fn add_in_a_file_of_assembly(word: &AtomicU32) {
     // SAFETY: an atomic operation on the word.
     unsafe { planted_assembly(word.as_ptr()) };

@@ -6,14 +6,15 @@ use super::request::{Access, Operation, Request};
 use super::{arch, passing, race};
 
 impl Local {
-    /// Performs the operation that `thread` has requested last. Returns the previous and the new value.
+    /// Performs the operation that `thread` has requested last, or the change of its [`Request::WakeOp`]. Returns the
+    /// previous and the new value.
     ///
     /// # Panics
-    /// Panics if the last request of `thread` was not an access.
+    /// Panics if the last request of `thread` contains no access.
     #[inline]
     pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
         match self.thread(thread).request {
-            Request::Access(access) => {
+            Request::Access(access) | Request::WakeOp { access, .. } => {
                 if !self.run.may_access(self.thread(thread), &access) {
                     return self.misuse(thread, access);
                 }

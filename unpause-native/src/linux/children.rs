@@ -40,7 +40,7 @@ pub(crate) fn tell(descriptor: c_int) {
     // SAFETY: the type allows all bytes to be zero.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the call reads the state of a descriptor, and there is room for the result.
-    let known = unsafe { libc::fstat(descriptor, &mut found) } == 0;
+    let known = outside(|| unsafe { libc::fstat(descriptor, &mut found) }) == 0;
     if !known || matches!(found.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR) {
         return;
     }
@@ -133,11 +133,31 @@ fn started() {
 unsafe extern "C" fn fork() -> libc::pid_t {
     started();
     // SAFETY: the function has no arguments.
-    let process = unsafe { real!(c"fork", unsafe extern "C" fn() -> libc::pid_t)() };
+    leaves(unsafe { real!(c"fork", unsafe extern "C" fn() -> libc::pid_t)() })
+}
+
+/// `fork` without the handlers of `pthread_atfork`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Fork() -> libc::pid_t {
+    started();
+    // SAFETY: the function has no arguments.
+    leaves(unsafe { real!(c"_Fork", unsafe extern "C" fn() -> libc::pid_t)() })
+}
+
+/// Takes a new process out of the run. Returns the result of the call.
+fn leaves(process: libc::pid_t) -> libc::pid_t {
     if process == 0
         && let Some(thread) = any()
     {
         thread.leave_for_ever();
     }
     process
+}
+
+/// A child in the same memory would be a part of the run. POSIX lets `vfork` be `fork`. This is so outside of runs,
+/// too, because this function must not return in the child of a real `vfork`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vfork() -> libc::pid_t {
+    // SAFETY: the function has no arguments.
+    unsafe { fork() }
 }

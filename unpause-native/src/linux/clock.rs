@@ -60,7 +60,7 @@ const GRAIN: u64 = 1_000;
 pub(crate) struct Readings {
     /// The number of readings since the thread last changed memory by an atomic operation.
     idle: u32,
-    /// The number of readings that followed a change.
+    /// The number of readings before each of which the thread changed memory.
     at_work: u32,
     /// The number of readings for the allocations of a large program.
     for_many: u32,
@@ -121,6 +121,11 @@ impl Run {
         self.end_of_wait(self.now.saturating_add(time))
     }
 
+    /// Returns the virtual time at which a wait of `time` nanoseconds ends that has begun at another virtual time.
+    pub(crate) fn after(&self, begin: u64, time: u64) -> u64 {
+        self.end_of_wait(begin.saturating_add(time))
+    }
+
     /// Returns the virtual time at which a wait until a time of a clock ends.
     pub(crate) fn at(&self, clock: libc::clockid_t, time: u64) -> u64 {
         self.end_of_wait(time.saturating_sub(self.ahead(clock)))
@@ -138,7 +143,7 @@ impl Run {
     /// Returns the first time at which every reading is after the end of a wait.
     pub(crate) fn past(&self, deadline: u64) -> u64 {
         match self.readings {
-            // The next reading is later in any case.
+            // The next reading is later in both cases.
             Some(_) => deadline,
             None => deadline.saturating_add(1),
         }
@@ -162,10 +167,19 @@ pub(crate) unsafe fn nanoseconds(time: *const libc::timespec) -> Option<u64> {
 /// # Safety
 /// `time` must be null or valid.
 unsafe fn endless(time: *const libc::timespec) -> Option<u64> {
-    // SAFETY: the caller guarantees that the pointer is null or valid.
-    let time = unsafe { time.as_ref() }?;
     // Half of the range, because the current time is added to it.
-    (time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec)).then_some(i64::MAX as u64)
+    // SAFETY: the caller guarantees that the pointer is null or valid.
+    unsafe { is_valid(time) }.then_some(i64::MAX as u64)
+}
+
+/// Returns `true` for a time that the kernel accepts.
+///
+/// # Safety
+/// `time` must be null or valid.
+pub(crate) unsafe fn is_valid(time: *const libc::timespec) -> bool {
+    // SAFETY: the caller guarantees that the pointer is null or valid.
+    let time = unsafe { time.as_ref() };
+    time.is_some_and(|time| time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec))
 }
 
 /// Returns the processor time of the calling OS thread. Must be called on the carrier: within a simulated thread, the
@@ -248,7 +262,7 @@ unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     if let Some(thread) = current() {
         // SAFETY: the caller guarantees the time.
-        let time = unsafe { nanoseconds(time).or_else(|| endless(time)) };
+        let time = unsafe { endless(time).map(|endless| nanoseconds(time).unwrap_or(endless)) };
         let Some(time) = time else { return libc::EINVAL };
         let until = match flags & libc::TIMER_ABSTIME {
             0 => thread.run().in_nanoseconds(time),

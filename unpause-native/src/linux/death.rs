@@ -12,8 +12,10 @@ use super::apart::ProcessEnd;
 use super::handlers;
 use super::polled;
 use super::real::real;
+use super::refused::refuse;
 use super::request::Request;
 use super::signals;
+use super::switch::frame_pointer;
 use super::thread::{Thread, current, outside};
 
 /// The reason why a thread cannot continue.
@@ -281,4 +283,41 @@ unsafe extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
     }
     // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"kill", unsafe extern "C" fn(libc::pid_t, c_int) -> c_int)(process, signal) }
+}
+
+/// A signal to the calling thread is raised: libc would send it to the worker of the thread. For a signal to another
+/// thread, a handler would have to interrupt that thread, which a run does not support.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
+    if let Some(caller) = current()
+        && let Some(target) = caller.run().find(thread)
+    {
+        // SAFETY: workers are never freed, and all threads except the caller are suspended.
+        let (number, has_ended) = unsafe {
+            let target = target.as_ptr();
+            ((*target).number, (*target).ended)
+        };
+        return match signal {
+            0 => 0,
+            signal if !(1..=libc::SIGRTMAX()).contains(&signal) => libc::EINVAL,
+            _ if has_ended => 0,
+            // SAFETY: the argument is a number.
+            signal if number == caller.number => match unsafe { raise(signal) } {
+                0 => 0,
+                _ => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL),
+            },
+            signal if is_deadly(signal) => {
+                caller.die(Death::Signal { signal, address: None, raised: true })
+            }
+            signal if handlers::has_function(signal) => {
+                let remedy = "Raise the signal in the thread itself";
+                refuse("pthread_kill, of another thread", remedy, frame_pointer())
+            }
+            // The signal is ignored.
+            _ => 0,
+        };
+    }
+    type Kill = unsafe extern "C" fn(libc::pthread_t, c_int) -> c_int;
+    // SAFETY: the caller guarantees the arguments.
+    unsafe { real!(c"pthread_kill", Kill)(thread, signal) }
 }

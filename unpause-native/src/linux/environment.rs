@@ -5,8 +5,10 @@
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use super::net::disk;
 use super::polled;
 use super::real::real;
+use super::switch::frame_pointer;
 use super::temporary;
 use super::thread::{current, outside};
 
@@ -189,12 +191,14 @@ unsafe extern "C" fn clearenv() -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
+    disk::announce_if_seen(frame_pointer(), "chdir", disk::Access::Changes);
     // SAFETY: the caller guarantees the argument.
     moving(|| unsafe { real!(c"chdir", Unset)(path) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fchdir(directory: c_int) -> c_int {
+    disk::announce_if_seen(frame_pointer(), "chdir", disk::Access::Changes);
     // SAFETY: the argument is a number.
     moving(|| unsafe { real!(c"fchdir", unsafe extern "C" fn(c_int) -> c_int)(directory) })
 }

@@ -174,10 +174,11 @@ impl Execution {
         }
     }
 
-    /// Performs the operation that `thread` has requested last. Returns the previous value and the new value.
+    /// Performs the operation that `thread` has requested last, or the change of its [`Request::WakeOp`]. Returns the
+    /// previous value and the new value.
     ///
     /// # Panics
-    /// Panics if the last request of `thread` was not an access.
+    /// Panics if the last request of `thread` contains no access.
     #[inline]
     pub fn perform(&mut self, thread: usize) -> (u64, u64) {
         answer!(2, &mut self.0, (0, 0), |local| local.perform(thread))
@@ -197,7 +198,7 @@ impl Execution {
     /// # Panics
     /// Panics if the last request of `thread` was not a file operation.
     pub fn perform_transfer(&mut self, thread: usize) -> Effect {
-        let lost = Effect::Done { answer: 0, changed: Vec::new() };
+        let lost = Effect::Done { answer: 0, changed: Vec::new(), beside: Vec::new() };
         answer!(3, &mut self.0, lost, |local| local.perform_transfer(thread))
     }
 
@@ -230,10 +231,10 @@ impl Execution {
         answer!(6, &self.0, None, |local| local.registers(thread))
     }
 
-    /// Returns the value of the word for which `thread` has requested to wait.
+    /// Returns the value of the word for which `thread` has requested to wait, or whose waits it has requested to move.
     ///
     /// # Panics
-    /// Panics if the last request of `thread` was not a wait.
+    /// Panics if the last request of `thread` was neither a wait nor a [`Request::Requeue`].
     pub fn word(&self, thread: usize) -> u32 {
         answer!(7, &self.0, 0, |local| local.word(thread))
     }
@@ -268,6 +269,11 @@ impl Execution {
     /// Returns the virtual time in nanoseconds.
     pub fn now(&self) -> u64 {
         answer!(13, &self.0, 0, |local| local.now())
+    }
+
+    /// Returns the virtual time at which a wait of `time` nanoseconds ends that begins now.
+    pub fn in_nanoseconds(&self, time: u64) -> u64 {
+        answer!(32, &self.0, time, |local| local.run.in_nanoseconds(time))
     }
 
     /// Advances the virtual time to `time`. Has no effect if the time is later already.

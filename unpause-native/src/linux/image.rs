@@ -1,7 +1,10 @@
 //! The thread-local variables of the program, in their state at the start of a thread.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
+
+use object::elf::PT_GNU_RELRO;
 
 use super::switch;
 
@@ -88,6 +91,35 @@ fn find() -> (usize, usize) {
     // SAFETY: the callback is called only during this call, with the pointer passed here.
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
     found
+}
+
+/// Returns the addresses that the dynamic linker has protected from writes after the start of the program. They contain
+/// constants with addresses.
+pub(crate) fn protected() -> Range<usize> {
+    unsafe extern "C" fn read(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the headers are from the linker, and the pointer is passed below.
+        unsafe {
+            let object = &*object;
+            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
+            if let Some(header) = headers.iter().find(|header| header.p_type == PT_GNU_RELRO) {
+                let begin = (object.dlpi_addr + header.p_vaddr) as usize;
+                *found.cast() = begin..begin + header.p_memsz as usize;
+            }
+        }
+        1
+    }
+    static PROTECTED: OnceLock<Range<usize>> = OnceLock::new();
+    let find = || {
+        let mut found = 0usize..0;
+        // SAFETY: the callback is called only during this call, with the pointer passed here.
+        unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
+        found
+    };
+    PROTECTED.get_or_init(find).clone()
 }
 
 /// Returns the addresses and sizes of the writable memory of the program.

@@ -1,9 +1,9 @@
 //! Leaks: allocations of a run without references at its end.
 //!
-//! The roots are the writable memory of the program, the thread-locals of all threads, and the stacks and arguments of
-//! threads that have not ended. (std drops some thread-locals by the destructors of `pthread_key_create`, which do not
-//! run.) A word with an address in an allocation counts as a reference, whatever the word means. So a leak may be
-//! overlooked, but no allocation in use is reported as a leak.
+//! The roots are the writable memory of the program, the thread-locals of all threads, and the stacks, arguments and
+//! values for keys of threads that have not ended. (std drops some thread-locals by the destructor of its key, which
+//! does not run.) A word with an address in an allocation counts as a reference, whatever the word means. So a leak may
+//! be overlooked, but no allocation in use is reported as a leak.
 
 use super::fault::{Fault, Problem, Step};
 use super::heap::{self, Memory, UNIT};
@@ -44,7 +44,8 @@ pub(crate) fn find(threads: &[&Thread]) -> Option<(Fault, usize, usize)> {
         scan(begin, size, &mut reached, &mut left);
     }
     for thread in threads {
-        for (begin, size) in std::iter::once(thread.thread_locals()).chain(thread.in_use()) {
+        let block = (!thread.is_past()).then(|| thread.thread_locals());
+        for (begin, size) in block.into_iter().chain(thread.in_use()) {
             scan(begin, size, &mut reached, &mut left);
         }
     }

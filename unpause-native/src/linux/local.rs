@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::execution::Ended;
 use super::fault::Fault;
 use super::heap::Memory;
+use super::keys::Key;
 use super::net::{Effect, Net};
 use super::request::Request;
 use super::std_state::Left;
@@ -101,6 +102,10 @@ pub(crate) struct Run {
     pub(crate) net: Net,
     /// The words shared with OS threads on which a thread of the run has waited.
     pub(crate) shared_waits: Vec<usize>,
+    /// The words from which waits were moved, each with the word to which they were moved.
+    moves: Vec<(usize, usize)>,
+    /// The keys that end with the run.
+    pub(crate) keys: Vec<Key>,
 }
 
 impl Run {
@@ -148,6 +153,32 @@ impl Run {
         Ok(child)
     }
 
+    /// Records that waits for a word may become waits for another word.
+    pub(crate) fn note_move(&mut self, word: usize, to: usize) {
+        if !self.moves.contains(&(word, to)) {
+            self.moves.push((word, to));
+        }
+    }
+
+    /// Returns a word, and the words to which waits for it may have been moved.
+    pub(crate) fn moves_from(&self, word: usize) -> Vec<usize> {
+        let (mut words, mut at) = (vec![word], 0);
+        while let Some(word) = words.get(at).copied() {
+            for (_, to) in self.moves.iter().filter(|(from, _)| *from == word) {
+                if !words.contains(to) {
+                    words.push(*to);
+                }
+            }
+            at += 1;
+        }
+        words
+    }
+
+    /// Returns `true` if the run has created no thread besides its first thread.
+    pub(crate) fn has_one_thread(&self) -> bool {
+        self.threads.len() == 1
+    }
+
     /// Returns the thread of the run that the system identifies by `pthread`.
     pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
         // SAFETY: workers are never freed.
@@ -193,6 +224,8 @@ impl Local {
             fault,
             net,
             shared_waits,
+            moves: Vec::new(),
+            keys: Vec::new(),
         });
         let body = &raw mut run.body;
         let first = run.add(STACK, (call, body.cast()), (1, 0));
@@ -253,14 +286,16 @@ impl Local {
         self.thread(thread).registers()
     }
 
-    /// Returns the value of the word for which `thread` has requested to wait.
+    /// Returns the value of the word for which `thread` has requested to wait, or whose waits it has requested to move.
     ///
     /// # Panics
-    /// Panics if the last request of `thread` was not a wait.
+    /// Panics if the last request of `thread` was neither a wait nor a [`Request::Requeue`].
     pub(crate) fn word(&self, thread: usize) -> u32 {
         match self.thread(thread).request {
-            // SAFETY: the thread waits for a word at this address.
-            Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
+            // SAFETY: the thread has read the word at this address before its request.
+            Request::Wait { word, .. } | Request::Requeue { word, .. } => unsafe {
+                (word as *const u32).read_volatile()
+            },
             other => panic!("thread {thread} has requested {other:?} and no wait"),
         }
     }
@@ -377,10 +412,15 @@ impl Local {
     }
 
     /// Returns a value for reports and traces. An address on a stack, in thread-locals or in the program differs from
-    /// process to process, so it is replaced by a number that does not. Other values are unchanged.
+    /// process to process, so it is replaced by a number that does not. The same applies to an address on the heap if
+    /// the heap keeps memory of earlier runs. Other values are unchanged.
     pub(crate) fn stable_value(&self, value: u64) -> u64 {
         if heap::has(value as usize) {
-            return value;
+            let name = captured::is_on().then(|| heap::name(value as usize)).flatten();
+            let number = |name: heap::Name| {
+                (4 << 60) | (name.allocation >> 36 << 32) | (name.offset as u64 & 0xFFFF_FFFF)
+            };
+            return name.map_or(value, number);
         }
         let address = value as usize;
         for thread in &self.run.threads {

@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, c_char, c_int, c_long};
 
-use super::clock::fail;
 use super::real::real;
 use super::thread::current;
 
@@ -41,14 +40,11 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
 /// std reads the CPU limit of a container from these files.
 const LIMITS: &CStr = c"/proc/self/cgroup";
 
-// The last argument of the real function is variadic, and is passed in the same register.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
-    // SAFETY: the caller guarantees the path.
-    if current().is_some() && unsafe { CStr::from_ptr(path) } == LIMITS {
-        return fail(libc::ENOENT);
-    }
-    type Open = unsafe extern "C" fn(*const c_char, c_int, libc::mode_t) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"open64", Open)(path, flags, mode) }
+/// Returns `true` if `path` is such a file. In a run, it does not exist. A run does not find them.
+///
+/// # Safety
+/// `path` must be a string.
+pub(crate) unsafe fn has_limits(path: *const c_char) -> bool {
+    // SAFETY: the caller guarantees the string.
+    (unsafe { CStr::from_ptr(path) }) == LIMITS
 }

@@ -19,15 +19,51 @@ pub enum Request {
         word: usize,
         /// The value that the thread has seen.
         expected: u32,
+        /// The bits of the wait. A wake ends the wait only if it has one of these bits.
+        bits: u32,
         /// The virtual time, in nanoseconds, at which the wait times out, if any.
         deadline: Option<u64>,
     },
-    /// Ends up to `count` waits for a word. The thread is resumed with the number of waits that it has ended.
+    /// Ends up to `count` waits for a word, in the order of their begins. The thread is resumed with the number of
+    /// waits that it has ended.
     Wake {
         /// The address of the word.
         word: usize,
         /// The maximum number of waits to end.
         count: u32,
+        /// The bits of the wake. It ends only waits with one of these bits.
+        bits: u32,
+    },
+    /// Ends up to `wakes` waits for a word. Further waits, up to `moves` of them, become waits for another word. The
+    /// thread is resumed with the number of these waits, or with -1 if the word does not have the expected value.
+    Requeue {
+        /// The address of the word.
+        word: usize,
+        /// The address of the other word.
+        to: usize,
+        /// The maximum number of waits to end.
+        wakes: u32,
+        /// The maximum number of waits to move.
+        moves: u32,
+        /// The value that the word must have, if any.
+        expected: Option<u32>,
+    },
+    /// Changes another word, and ends up to `count` waits for a word. If the previous value of the other word passes a
+    /// test, also ends up to `others` waits for the other word. The carrier changes the word with
+    /// [`Execution::perform`](crate::Execution::perform). The thread is resumed with the number of ended waits.
+    WakeOp {
+        /// The address of the word.
+        word: usize,
+        /// The maximum number of waits for the word to end.
+        count: u32,
+        /// The change of the other word.
+        access: Access,
+        /// The maximum number of waits for the other word to end.
+        others: u32,
+        /// The comparison of the previous value with `operand`.
+        comparison: Comparison,
+        /// The value with which the previous value is compared.
+        operand: i32,
     },
     /// The thread has spawned another thread.
     Spawn {
@@ -64,6 +100,37 @@ pub enum Request {
     /// The thread cannot continue, and must not be resumed. [`Execution::stacks`](crate::Execution::stacks) returns its
     /// stack.
     Died(Death),
+}
+
+/// A comparison of two numbers with a sign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Returns the result of the comparison.
+    pub fn holds(self, left: i32, right: i32) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessOrEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterOrEqual => left >= right,
+        }
+    }
 }
 
 /// The kind of an operation on memory.

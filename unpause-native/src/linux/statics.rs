@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
 
-use super::arch;
-use super::image::load_address;
+use super::image::{load_address, protected};
 use super::program::{has_symbols, program};
+use super::{arch, unseen};
 
 /// The toolchain crates whose variables keep their values, in a program without a [list](toolchain) of these variables.
 /// The other toolchain crates have no variables, or can begin each run with their first values.
@@ -135,9 +135,17 @@ fn is_saved(address: usize) -> bool {
     before.is_some_and(|saved| address - saved.address < saved.bytes.len())
 }
 
-/// Returns `true` for a section with mutable statics.
+/// Returns `true` for a section with mutable statics: `.data`, `.bss`, and sections that the attribute `link_section`
+/// names.
 pub(crate) fn is_writable(section: &object::Section<'_, '_>) -> bool {
-    matches!(section.name(), Ok(".data" | ".bss"))
+    let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
+    let [alloc, write, tls] = [elf::SHF_ALLOC, elf::SHF_WRITE, elf::SHF_TLS].map(u64::from);
+    // Coverage is counted over all runs.
+    let is_of_coverage = section.name().is_ok_and(|name| name.starts_with("__llvm_"));
+    let begin = load_address() + section.address() as usize;
+    sh_flags & (alloc | write | tls) == alloc | write
+        && !is_of_coverage
+        && !protected().contains(&begin)
 }
 
 fn read() -> Result<Vec<Saved>, String> {
@@ -146,6 +154,7 @@ fn read() -> Result<Vec<Saved>, String> {
         return Err("the program has no symbols: build it without `strip`".to_owned());
     }
     let base = load_address();
+    let listed = unseen::statics();
     let mut statics: Vec<(usize, usize, bool)> = Vec::new();
     for symbol in program.symbols() {
         let section = symbol.section_index().and_then(|index| program.section_by_index(index).ok());
@@ -154,9 +163,10 @@ fn read() -> Result<Vec<Saved>, String> {
             continue;
         }
         let Ok(name) = symbol.name() else { continue };
+        let address = base + symbol.address() as usize;
         let of_tracing = is_of_tracing(name);
-        if of_tracing || is_tested(name) {
-            statics.push((base + symbol.address() as usize, symbol.size() as usize, of_tracing));
+        if of_tracing || is_tested(name) || listed.contains(&address) {
+            statics.push((address, symbol.size() as usize, of_tracing));
         }
     }
     statics.sort_unstable();
@@ -202,7 +212,7 @@ fn krate(symbol: &str) -> Option<String> {
     Some(krate.to_owned())
 }
 
-/// Returns `true` for a Rust static of a tested crate.
+/// Returns `true` for a Rust static of a tested crate, if its name contains the crate.
 pub(crate) fn is_tested(symbol: &str) -> bool {
     let Some(krate) = krate(symbol) else { return false };
     let is_ours = krate == SHIM || (!cfg!(unpause_linked) && OF_UNPAUSE.contains(&&*krate));

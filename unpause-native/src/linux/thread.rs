@@ -1,6 +1,7 @@
 //! Simulated threads. Each thread borrows the stack and the thread-local block of a *worker*: an OS thread that sleeps
 //! for ever. Workers are reused in later runs.
 
+mod exit;
 mod past;
 
 use std::cell::Cell;
@@ -13,6 +14,7 @@ use super::arenas::Arena;
 use super::clock::Readings;
 use super::fault::Fault;
 use super::image::image;
+use super::keys::Ending;
 use super::local::{FRAMES, Run};
 use super::request::{Call, Request};
 use super::switch::{self, Context, frame_pointer, switch};
@@ -68,6 +70,8 @@ pub(crate) struct Thread {
     /// Greater than 0 while the thread executes code of this crate or of the carrier. Calls of libc are then real.
     outside: u32,
     pub(crate) destructors: Vec<Destructor>,
+    /// The values of the thread for keys of libc: see `keys.rs`.
+    pub(crate) specific: Vec<(libc::pthread_key_t, *mut c_void)>,
     /// The frame of a std function that starts a process, or 0.
     pub(crate) starts_child: usize,
     /// A hash of the thread's position in the thread tree.
@@ -97,6 +101,8 @@ pub(crate) struct Thread {
     pub(crate) panics: Vec<(String, String)>,
     /// The return addresses of the last panic of the thread, innermost first.
     pub(crate) panicked_by: Vec<usize>,
+    /// The references that its thread-locals have left, if another thread has taken over its worker.
+    left: Vec<usize>,
 }
 
 /// Returns the simulated thread that runs now, if any, unless it is [outside].
@@ -282,13 +288,16 @@ impl Thread {
     /// Returns the memory to which the thread refers while it is suspended: its stack and its argument.
     pub(crate) fn in_use(&self) -> Vec<(usize, usize)> {
         if self.ended {
-            return vec![((&raw const self.result) as usize, 8)];
+            let left = (self.left.as_ptr() as usize, 8 * self.left.len());
+            return vec![((&raw const self.result) as usize, 8), left];
         }
         let stack = self.context.stack_pointer;
         let destructors = self.destructors.iter().map(|held| ((&raw const held.1) as usize, 8));
+        let specific = self.specific.iter().map(|held| ((&raw const held.1) as usize, 8));
         [(stack, self.base - stack), ((&raw const self.argument) as usize, 8)]
             .into_iter()
             .chain(destructors)
+            .chain(specific)
             .collect()
     }
 
@@ -358,6 +367,7 @@ impl Thread {
             thread.detached = false;
             thread.outside = 0;
             thread.destructors.clear();
+            thread.specific.clear();
             thread.starts_child = 0;
             thread.path = path;
             thread.children = 0;
@@ -408,14 +418,29 @@ impl Thread {
 extern "C" fn entry() -> ! {
     let thread = CURRENT.get();
     // SAFETY: like in `current`. `begin` has set the thread and its start routine. No reference to the thread is live
-    // while the routine or a destructor runs.
+    // while the routine runs.
     unsafe {
         let (start, argument) = ((*thread).start, (*thread).argument);
         let start = start.expect("`begin` has set the routine");
-        let result = start(argument);
+        finish(thread, start(argument))
+    }
+}
+
+/// Ends a thread: runs the destructors of its thread-locals and of its values for keys.
+///
+/// # Safety
+/// `thread` must be the running thread.
+unsafe fn finish(thread: *mut Thread, result: *mut c_void) -> ! {
+    // SAFETY: the caller guarantees that the pointer is valid. No reference to the thread is live while a destructor
+    // runs.
+    unsafe {
         (*thread).result = result;
         while let Some((destructor, argument)) = (*thread).destructors.pop() {
             destructor(argument);
+        }
+        let mut ending = Ending::default();
+        while let Some((destructor, value)) = (*thread).next_destructor(&mut ending) {
+            destructor(value);
         }
         (*thread).ended = true;
         (*thread).outside = 1;

@@ -3,10 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 
+use super::compiled::note_entered;
 use super::local::Run;
 use super::orders;
 use super::polled;
 use super::real::real;
+use super::refused::refuse;
 use super::request::Request;
 use super::switch::frame_pointer;
 use super::thread::{Own, STACK, Start, Thread, current, outside};
@@ -156,6 +158,41 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
     unsafe { real!(c"pthread_join", Join)(thread, result) }
 }
 
+/// Waits for a thread that has ended. The call itself is not an operation, so a search that meets it is not a proof.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_tryjoin_np(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+) -> c_int {
+    if let Some((parent, child)) = with_child(thread) {
+        note_entered("pthread_tryjoin_np");
+        parent.stop(Request::Yield, (0, frame_pointer()));
+        // SAFETY: a worker is never freed, and the caller guarantees the arguments.
+        return unsafe {
+            if (*child.as_ptr()).ended { pthread_join(thread, result) } else { libc::EBUSY }
+        };
+    }
+    type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+    // SAFETY: the caller guarantees the arguments.
+    unsafe { real!(c"pthread_tryjoin_np", Join)(thread, result) }
+}
+
+/// Refuses to wait for a simulated thread with a time limit: libc would wait for the OS thread of the worker.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_timedjoin_np(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+    limit: *const libc::timespec,
+) -> c_int {
+    if with_child(thread).is_some() {
+        return refuse("pthread_timedjoin_np", "Use `pthread_join`", frame_pointer());
+    }
+    type Join =
+        unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> c_int;
+    // SAFETY: the caller guarantees the arguments.
+    unsafe { real!(c"pthread_timedjoin_np", Join)(thread, result, limit) }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     if let Some((parent, child)) = with_child(thread) {
@@ -173,6 +210,18 @@ unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;
     // SAFETY: the caller guarantees the argument.
     unsafe { real!(c"pthread_detach", Detach)(thread) }
+}
+
+/// Refuses to cancel a simulated thread: libc would end the OS thread that carries the run.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
+    if with_child(thread).is_some() {
+        let remedy = "Let the thread check a flag";
+        return refuse("pthread_cancel", remedy, frame_pointer());
+    }
+    type Cancel = unsafe extern "C" fn(libc::pthread_t) -> c_int;
+    // SAFETY: the caller guarantees the argument.
+    unsafe { real!(c"pthread_cancel", Cancel)(thread) }
 }
 
 /// Returns the kernel's number of a simulated thread, as the program sees it. The kernel gives no thread such a large

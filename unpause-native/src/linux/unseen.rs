@@ -2,9 +2,9 @@
 //! this crate. They are assembly, C, and code that the compiler generates after the instrumentation.
 //!
 //! `cargo unpause test` searches each program that it has linked, and appends the list of instructions to the file
-//! (`cargo-unpause/src/test/scan.rs`). A run sets a breakpoint at each instruction, so that its first execution is
-//! recorded. The handler removes the breakpoint, and the next run sets it again. A run that executes no such
-//! instruction pays nothing.
+//! (`cargo-unpause/src/test/scan.rs`). The list also contains [statics]. A run sets a breakpoint at each instruction,
+//! so that its first execution is recorded. The handler removes the breakpoint, and the next run sets it again. A run
+//! that executes no such instruction pays nothing.
 //!
 //! # Limits
 //!
@@ -12,7 +12,7 @@
 //! breakpoints for its own. So no breakpoints are set in a traced program, and each run then counts as if it had
 //! executed all instructions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ use super::places::{self, Frame, shortened};
 use super::{arch, compiled, orders, program, signals};
 
 /// The end of a program with a list. Before it is the length of the list, in 16 hexadecimal digits.
-const END: &[u8] = b"unpause-unseen-1";
+const END: &[u8] = b"unpause-unseen-2";
 
 /// The number of these digits.
 const DIGITS: usize = 16;
@@ -171,6 +171,16 @@ fn load() -> List {
     List { sites, is_searched: true }
 }
 
+/// Returns the addresses of the statics in the list: the Rust statics of the program that have a name of C.
+pub(crate) fn statics() -> HashSet<usize> {
+    let text = program::bytes().and_then(text).unwrap_or_default();
+    let addresses = text.lines().filter_map(|line| {
+        let address = usize::from_str_radix(line.strip_suffix("\tstatic")?, 16).ok()?;
+        Some(load_address() + address)
+    });
+    addresses.collect()
+}
+
 /// Returns the list at the end of a program.
 fn text(program: &'static [u8]) -> Option<&'static str> {
     let rest = program.strip_suffix(END)?;
@@ -217,10 +227,10 @@ mod tests {
 
     #[test]
     fn the_list_stands_at_the_end_of_a_program() {
-        assert_eq!(text(b"ELF...12\tab0000000000000005unpause-unseen-1"), Some("12\tab"));
-        assert_eq!(text(b"ELF0000000000000000unpause-unseen-1"), Some(""));
-        assert_eq!(text(b"ELF00000000000000ffunpause-unseen-1"), None);
-        assert_eq!(text(b"unpause-unseen-1"), None);
+        assert_eq!(text(b"ELF...12\tab0000000000000005unpause-unseen-2"), Some("12\tab"));
+        assert_eq!(text(b"ELF0000000000000000unpause-unseen-2"), Some(""));
+        assert_eq!(text(b"ELF00000000000000ffunpause-unseen-2"), None);
+        assert_eq!(text(b"unpause-unseen-2"), None);
         assert_eq!(text(b"ELF"), None);
     }
 }

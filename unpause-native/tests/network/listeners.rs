@@ -82,12 +82,12 @@ fn name_of(socket: c_int, remote: bool) -> (i64, u16) {
     }
 }
 
-/// The addresses at which programs listen. The last one is an IPv4 address in the form of the other family.
+/// The addresses on which programs listen. The last is an IPv4 address in the form of the other family.
 const OWN: [&str; 5] = ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"];
 /// The addresses to which programs connect.
 const TARGETS: [&str; 3] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
 
-/// Listens at an address, and connects to it in each way.
+/// Listens on an address, and connects to each of [`TARGETS`].
 fn listens(own: &str, only_v6: c_int) -> Results {
     let mut results = Vec::new();
     let listener = socket_for(own, libc::SOCK_STREAM);
@@ -112,7 +112,7 @@ fn listens(own: &str, only_v6: c_int) -> Results {
                 for end in [client, server] {
                     results.extend([false, true].map(|remote| ("name", name_of(end, remote).0)));
                 }
-                // The client ends first, so that the kernel keeps the port of the client, and not that of the listener.
+                // The client ends first, so that the kernel keeps the client's port, and not the listener's.
                 close(client);
                 close(server);
             } else {

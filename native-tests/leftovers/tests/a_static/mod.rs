@@ -1,4 +1,4 @@
-//! The test of each program with the name of a crate of the toolchain: the static is put back all the same.
+//! The test of each program with the name of a crate of the toolchain: the static is restored all the same.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;

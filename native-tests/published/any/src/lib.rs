@@ -1,3 +1,3 @@
-//! Nothing: the package has tests only.
+//! Empty, because the package contains only tests.
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Channels: what is sent is ordered before what is received, and what is dropped after both.
+//! Channels: a send is ordered before its receive, and a drop after both.
 
 use right::{Plain, block_on};
 use std::sync::mpsc;

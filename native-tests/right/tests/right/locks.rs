@@ -1,4 +1,4 @@
-//! Locks: their guards order what is under them and what is beside them.
+//! Locks: their guards order the accesses under them and around them.
 
 use right::{Plain, block_on};
 use std::thread::scope;

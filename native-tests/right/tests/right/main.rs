@@ -1,4 +1,4 @@
-//! Small programs over right crates, in which `cargo unpause test --races` must report nothing: 60 seeds each.
+//! Small programs over correct crates, in which `cargo unpause test --races` must report nothing: 60 seeds each.
 
 mod channels;
 mod locks;

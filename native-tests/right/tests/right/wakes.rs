@@ -1,4 +1,4 @@
-//! Waits: what a thread does before it wakes another one is ordered before what that one does then.
+//! Waits: the steps of a thread before it wakes another thread are ordered before the later steps of the other thread.
 
 use right::{Plain, block_on};
 use std::future::poll_fn;
@@ -8,7 +8,7 @@ use std::sync::{Barrier, Condvar, Mutex};
 use std::task::Poll;
 use std::thread::{self, scope};
 
-/// A plain value is written, another thread is told of it, and reads it. The second expression returns once it was told.
+/// A plain value is written, another thread is notified, and reads it. The second expression returns once notified.
 macro_rules! told {
     ($name:ident, $new:expr, |$w:ident| $tell:expr, $wait:expr) => {
         #[sim::test(native, seeds = 60)]

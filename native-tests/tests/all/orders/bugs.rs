@@ -84,7 +84,7 @@ mod names {
         Never,
     }
 
-    /// A bug, and the mended program.
+    /// A bug, and the fixed program.
     pub(super) struct Bug {
         pub(super) name: &'static str,
         pub(super) runs: Runs,
@@ -104,7 +104,7 @@ mod programs;
 use self::names::{Bug, Runs};
 use self::programs::{LOCKS, MESSAGES, QUEUES};
 
-/// The mean number of runs to a failure, over so many failures; `None` if a failure takes more runs than `most`.
+/// The mean number of runs to a failure, over this number of failures; `None` if a failure takes more runs than `most`.
 fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
     let mut from = 0;
     for _ in 0..failures {
@@ -124,7 +124,7 @@ fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
 fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
     let _alone = alone();
     let is_long = silent_seeds(0) > 0;
-    // A mean over few failures is off by half.
+    // A mean over few failures may have an error of half.
     let (failures, times) = if is_long { (300, 1.5) } else { (4, 4.5) };
     let mut late = Vec::new();
     for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {

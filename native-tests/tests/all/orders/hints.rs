@@ -1,4 +1,4 @@
-//! The smallest strengthening of orders with which a failure does not come again.
+//! The smallest strengthening of orders that prevents a failure.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -57,7 +57,7 @@ fn hands_on(first: Ordering, second: Ordering) {
     });
 }
 
-/// Two owners of data. The last one must see what the other one has written.
+/// Two owners of data. The last owner must see the write of the other thread.
 fn counts_owners(order: Ordering) {
     let (owners, data) = (AtomicUsize::new(2), AtomicU32::new(0));
     let leave = |writes: bool| {
@@ -74,7 +74,7 @@ fn counts_owners(order: Ordering) {
     });
 }
 
-/// A slot that is claimed by a compare-exchange, and looked at by one that fails.
+/// A slot that is claimed by a compare-exchange, and read by a compare-exchange that fails.
 fn claims(success: Ordering, failure: Ordering) {
     let (slot, data) = (AtomicU32::new(0), AtomicU32::new(0));
     thread::scope(|scope| {
@@ -83,6 +83,20 @@ fn claims(success: Ordering, failure: Ordering) {
             _ = slot.compare_exchange(0, 1, success, Relaxed);
         });
         if slot.compare_exchange(5, 6, Relaxed, failure) == Err(1) {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    });
+}
+
+/// A slot that is looked at by a weak exchange, which fails although it sees the expected value.
+fn fails_weakly() {
+    let (slot, data) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            slot.store(1, Release);
+        });
+        if slot.compare_exchange_weak(1, 2, AcqRel, Relaxed).is_err_and(|seen| seen != 0) {
             assert_eq!(data.load(Relaxed), 1);
         }
     });
@@ -103,7 +117,7 @@ fn passes_behind_a_fence(load: Ordering) {
     });
 }
 
-/// Of two threads that each store a word and load the other one, one sees the other.
+/// Of two threads that each store a word and load the other word, at least one sees the other store.
 fn see_each_other(store: Ordering, load: Ordering) {
     let (x, y) = (AtomicU32::new(0), AtomicU32::new(0));
     let seen = thread::scope(|scope| {
@@ -208,4 +222,14 @@ fn a_hint_needs_a_run_that_was_shrunk_and_is_the_same_in_a_process_of_its_own() 
     assert!(hinted(&runner("c11", 500).run_native(program)).is_empty());
     let apart = runner("c11", 500).shrink(true).isolate("process").run_native(program);
     assert_eq!(hinted(&apart), HINTS[2].0);
+}
+
+/// Such a failure uses the failure order, not the success order.
+#[test]
+fn a_hint_names_the_order_of_a_spurious_failure() {
+    let _alone = alone();
+    let runner = runner("c11", 20_000).chances("weak").shrink(true);
+    let report = runner.run_native(fails_weakly);
+    assert_eq!(hinted(&report), ["Acquire for the compare_exchange"], "{}", screen(&report));
+    assert!(screen(&report).contains("spuriously"), "{}", screen(&report));
 }

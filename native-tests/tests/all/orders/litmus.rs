@@ -1,4 +1,4 @@
-//! Litmus tests. The names are those of the literature.
+//! Litmus tests. The names come from the literature.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sim::Runner;
 use sim::report::{Report, Style, text};
 
-/// A program that fails if the outcome in question comes.
+/// A program that fails if it has the outcome in question.
 type Program = fn();
 
 /// Fails the run if the outcome in question has come.
@@ -23,7 +23,7 @@ fn never(outcome: bool) {
     assert!(!outcome, "the outcome");
 }
 
-/// A program that fails with `c11` within so many seeds, and passes with `sc`.
+/// A program that fails with `c11` within this number of seeds, and passes with `sc`.
 struct Weak(&'static str, u64, Program);
 
 /// A program that passes.

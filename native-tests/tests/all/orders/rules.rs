@@ -1,4 +1,4 @@
-//! The rules that keep false alarms out: each program is right by its rule, and fails without it.
+//! The rules that keep false alarms out: each program is correct by its rule, and fails without it.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -47,7 +47,7 @@ fn update_and_compiler_fence() {
     compiler_fence(SeqCst);
 }
 
-/// A write that no operation shows publishes what its thread has stored.
+/// A write that no operation shows publishes the stores of its thread.
 fn unseen_write() -> bool {
     let (data, flag) = (new(), AtomicU32::new(0));
     // Its value is known before the write.
@@ -61,7 +61,7 @@ fn unseen_write() -> bool {
     })
 }
 
-/// The new owner of freed memory does not know the threads of the old one.
+/// The new owner of freed memory does not know the threads of the old owner.
 fn memory_used_again() -> bool {
     let slot = Mutex::new(None);
     thread::scope(|scope| {
@@ -76,7 +76,7 @@ fn memory_used_again() -> bool {
     })
 }
 
-/// A lock that nobody has is free, also for a thread that does not know of the unlock.
+/// A lock without a holder is free, also for a thread that does not know of the unlock.
 fn lock_that_is_free() -> bool {
     let (lock, flag) = (Mutex::new(()), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -270,7 +270,7 @@ fn right_programs_are_silent() {
     assert_silent(RIGHT, 200);
 }
 
-/// What looks like a fence and is none.
+/// An operation that looks like a fence, but is not a fence.
 #[test]
 fn other_operations_are_no_fences() {
     let _alone = alone();

@@ -122,7 +122,7 @@ fn spinlock(unlock: Ordering) -> bool {
     count.load(SeqCst) != 2
 }
 
-/// A count of owners: the last owner must see what the other one has written.
+/// A count of owners: the last owner must see the writes of the other owner.
 fn counted(decrement: Ordering, acquires: bool) -> bool {
     let (owners, data, is_lost) = (AtomicUsize::new(2), new(), AtomicBool::new(false));
     let drop_own = || {

@@ -105,7 +105,7 @@ const PROGRAMS: [Program; 11] = [
     ("with_a_limit", &[try_to_add, add]),
 ];
 
-/// The programs of which some run has no end.
+/// The programs that have a run without an end.
 const DEADLOCKS: [&str; 3] = ["wait_late", "only_notify", "one_of_two"];
 
 fn run((name, acts): Program) {

@@ -19,7 +19,7 @@ macro_rules! ten {
 const BODIES: [fn(); 300] = ten! { 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230
 240 250 260 270 280 290 };
 
-/// What the threads of a generated program share.
+/// The objects that the threads of a generated program share.
 #[derive(Default)]
 struct Shared {
     words: [AtomicU64; 2],
@@ -43,7 +43,7 @@ impl Numbers {
 /// The number of kinds of commands.
 const KINDS: u64 = 17;
 
-/// Does a command, and returns what it saw.
+/// Executes a command, and returns the values that it saw.
 fn act(kind: u64, which: usize, by: u64, shared: &Shared) -> u64 {
     let word = &shared.words[which];
     let lock = &shared.locks[which];
@@ -118,7 +118,7 @@ fn act(kind: u64, which: usize, by: u64, shared: &Shared) -> u64 {
 /// Runs the generated program of this number.
 fn generated(number: u64) {
     let mut numbers = Numbers(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 77);
-    // A part of the kinds, so that the commands of two threads meet.
+    // Only some of the kinds, so that the commands of the two threads conflict.
     let kinds = [numbers.below(KINDS), numbers.below(KINDS), numbers.below(KINDS)];
     let plan: [[(u64, usize, u64); 2]; 2] = [0, 1].map(|_| {
         [0, 1].map(|_| {

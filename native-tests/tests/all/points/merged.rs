@@ -1,5 +1,5 @@
-//! Calls and guards of locks in branches with the same code. The compiler merges the branches, and the merged operation has
-//! no function of the lock in its place. It is part of a call nevertheless: a search steps whole calls.
+//! Calls and guards of locks in branches with the same code. The compiler merges the branches, and the merged operation
+//! has no function of the lock in its place. It is still part of a call: a search steps whole calls.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -1,4 +1,4 @@
-//! Readings of the clock: a later one is later, but no wait begins or ends at another time because of it.
+//! Readings of the clock: later readings differ, but no wait begins or ends at another time because of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, mpsc};
@@ -46,7 +46,7 @@ fn a_wait_is_as_long_as_its_time() {
     }
 }
 
-/// Returns `true` if the first thread continues first. Both wait for the same time, and read the clock before so often.
+/// Returns `true` if the first thread continues first. Both wait for the same time, and first read the clock.
 fn first_is_first(readings: [u32; 2], wait: fn()) -> bool {
     let (count, first) = (AtomicU64::new(0), AtomicU64::new(0));
     let run = |readings: u32| {
@@ -79,7 +79,7 @@ fn waits_for_the_rest() {
     }
 }
 
-/// Both orders of equal waits, whatever number of readings is before each.
+/// Both orders of equal waits, for any number of readings before each.
 macro_rules! equal_waits {
     ($($wait:ident: $first:ident $last:ident,)*) => {
         $(
@@ -112,8 +112,8 @@ fn readings_in_a_search_are_equal() {
     assert_eq!((first, first), (there, Instant::now()));
 }
 
-/// A thread polls with `rounds` readings of the clock, and sleeps then for 20 ms. Another thread does `steps` operations
-/// and tells it to end. Returns the time until it is told.
+/// A thread polls with `rounds` readings of the clock, and sleeps then for 20 ms. Another thread does `steps`
+/// operations and signals it to end. Returns the time until the signal.
 fn told(rounds: u32, steps: u64) -> Duration {
     let (told, count, begin) = (AtomicBool::new(false), AtomicU64::new(0), Instant::now());
     thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn told(rounds: u32, steps: u64) -> Duration {
     })
 }
 
-/// What another thread can do now takes no time, also if this thread polls with readings of the clock.
+/// The possible steps of another thread take no time, even if this thread polls with readings of the clock.
 #[sim::test(native, seeds = 300)]
 fn a_thread_that_polls_lets_the_others_go_first() {
     let time = told(40, 10);

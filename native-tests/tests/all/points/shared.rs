@@ -21,7 +21,7 @@ macro_rules! ten {
 
 const BODIES: [fn(); 120] = ten! { 0 10 20 30 40 50 60 70 80 90 100 110 };
 
-/// What the threads of a generated program share.
+/// The objects that the threads of a generated program share.
 #[derive(Default)]
 struct Shared {
     word: AtomicU64,
@@ -43,7 +43,7 @@ impl Numbers {
 /// The kinds of commands of a program over std's lock, and over the lock of parking_lot.
 const KINDS: [&[u64]; 2] = [&[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 8, 9, 10, 11, 12]];
 
-/// Does a command, and returns what it saw.
+/// Executes a command, and returns the values that it saw.
 fn act(kind: u64, by: u64, shared: &Shared) -> u64 {
     let Shared { word, mutex, of_std, parking } = shared;
     match kind {
@@ -107,7 +107,7 @@ fn generated(number: u64) {
     let mut numbers = Numbers(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 11);
     let kinds = KINDS[numbers.below(2) as usize];
     let threads = 2 + numbers.below(2) as usize;
-    // More commands have too many interleavings of instructions.
+    // With more commands, there are too many interleavings of instructions.
     let each = if threads == 2 && numbers.below(3) == 0 { 2 } else { 1 };
     let mut command = || (kinds[numbers.below(kinds.len() as u64) as usize], 1 + numbers.below(2));
     let plan: Vec<Vec<(u64, u64)>> =
@@ -228,7 +228,7 @@ fn a_search_finds_a_reader_that_reads_again_behind_a_writer() {
     }
 }
 
-/// Runs `has` on a thread, and `sees` on this one. Fails if it is to find that `sees` returns `true`.
+/// Runs `has` on a thread, and `sees` on this one. Fails if `sees` returns `true` and the test looks for it.
 fn seen<L: Default + Send + Sync + 'static>(find: bool, has: fn(&L), sees: fn(&L) -> bool) {
     let lock = Arc::new(L::default());
     let other = lock.clone();
@@ -268,7 +268,7 @@ fn reads_upgradably<const FIND: bool>() {
     seen(FIND, upgrade, |lock| *lock.read() == 1);
 }
 
-/// A use without an operation of its own: the search begins again and steps the instructions of locks.
+/// A use without an operation of its own: the search restarts, with the instructions of locks as steps.
 #[test]
 fn a_lock_that_is_used_otherwise_is_searched_by_its_instructions() {
     const USES: [(fn(), fn()); 5] = [

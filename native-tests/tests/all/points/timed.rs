@@ -128,7 +128,7 @@ fn a_loop_until_a_time_sees_an_earlier_change() {
     assert!(!seen_in_time(50));
 }
 
-/// A loop that waits for a thread which sleeps again and again goes round in vain once, and not after each sleep.
+/// A loop that waits for a thread which sleeps again and again repeats once without effect, and not after each sleep.
 #[test]
 fn loops_wait_for_many_sleeps() {
     fn body() {

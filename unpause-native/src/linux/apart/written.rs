@@ -9,7 +9,7 @@ use crate::linux::death::Death;
 use crate::linux::execution::{Ended, Region};
 use crate::linux::fault::{Fault, Problem, Step, TooWeak};
 use crate::linux::net::{Effect, Transfer};
-use crate::linux::request::{Access, Call, Operation, Request};
+use crate::linux::request::{Access, Call, Comparison, Operation, Request};
 
 /// A value that can be written as bytes.
 pub trait Written: Sized {
@@ -239,7 +239,7 @@ written_enumerations! {
     }
     Ended { 0 Returned 1 Panicked(message, place) }
     Region { 0 Heap 1 Stack(thread) 2 Program 3 Unknown }
-    Effect { 0 Done { answer, changed } 1 Waits { version } }
+    Effect { 0 Done { answer, changed, beside } 1 Waits { version, limit } }
     ProcessEnd { 0 Signal(number) 1 Exit(code) 2 Hung 3 Full 4 Strayed }
     Death {
         0 Signal { signal, address, raised }
@@ -251,8 +251,8 @@ written_enumerations! {
     }
     Request {
         0 Access(access)
-        1 Wait { word, expected, deadline }
-        2 Wake { word, count }
+        1 Wait { word, expected, bits, deadline }
+        2 Wake { word, count, bits }
         3 Spawn { thread }
         4 Join { thread }
         5 Yield
@@ -264,7 +264,10 @@ written_enumerations! {
         11 End
         12 Died(death)
         13 Noted
+        14 Requeue { word, to, wakes, moves, expected }
+        15 WakeOp { word, count, access, others, comparison, operand }
     }
+    Comparison { 0 Equal 1 NotEqual 2 Less 3 LessOrEqual 4 Greater 5 GreaterOrEqual }
 }
 
 impl Written for Transfer {
@@ -327,7 +330,16 @@ mod tests {
         let all = [
             bytes(&Request::Access(access)),
             bytes(&Request::Died(exit)),
-            bytes(&Request::Wait { word: 7, expected: 1, deadline: Some(u64::MAX) }),
+            bytes(&Request::Wait { word: 7, expected: 1, bits: 3, deadline: Some(u64::MAX) }),
+            bytes(&Request::Requeue { word: 7, to: 11, wakes: 1, moves: 2, expected: Some(5) }),
+            bytes(&Request::WakeOp {
+                word: 7,
+                count: 1,
+                access,
+                others: 2,
+                comparison: Comparison::GreaterOrEqual,
+                operand: -2048,
+            }),
             bytes(&Request::Died(Death::Process(ProcessEnd::Signal(11)))),
         ];
         for written in &all {

@@ -61,6 +61,16 @@ impl Address {
         }
     }
 
+    /// Returns `true` for an address without a family, with which a program dissolves a connection.
+    ///
+    /// # Safety
+    /// `size` bytes at `memory` must be valid.
+    pub(crate) unsafe fn has_no_family(memory: *const libc::sockaddr, size: u32) -> bool {
+        // SAFETY: the size is checked, and the read allows any alignment.
+        size as usize >= size_of::<libc::sa_family_t>()
+            && c_int::from(unsafe { memory.cast::<u16>().read_unaligned() }) == libc::AF_UNSPEC
+    }
+
     /// Writes the address for a caller, truncated to the available room, and the whole size. Writes nothing if `memory`
     /// is null.
     ///

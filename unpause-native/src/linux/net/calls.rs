@@ -10,10 +10,11 @@ use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current, outside};
 use super::address::Address;
 use super::calls_of_sockets::check;
+use super::disk::{self, Access, on_disk};
 use super::sockets::is_unnamed;
 use super::stream::Wire;
-use super::transfer::{About, operate};
-use super::{Answer, FIRST, Kind, Net};
+use super::transfer::{About, operate, operate_on};
+use super::{Answer, Begun, FIRST, Kind, Net};
 
 /// Returns the current simulated thread, if the descriptor belongs to its run.
 #[inline]
@@ -30,6 +31,7 @@ pub(super) fn at_once<R>(thread: &mut Thread, act: impl FnOnce(&mut Net) -> R) -
         net.path = path;
         let result = act(net);
         net.changed.clear();
+        net.beside.clear();
         result
     })
 }
@@ -49,20 +51,30 @@ pub(super) fn on(
     thread: &mut Thread,
     descriptor: c_int,
     call: Call,
+    act: impl FnMut(&mut Net, usize) -> Answer,
+) -> Answer {
+    let begin = thread.run().now;
+    on_since(thread, descriptor, call, (&mut None, begin), act)
+}
+
+/// Performs an operation like [`on`]. If a function consists of several operations, they wait in the same way, and have
+/// the same deadline. `begin` is the time at which the function was called.
+fn on_since(
+    thread: &mut Thread,
+    descriptor: c_int,
+    call: Call,
+    (begun, begin): (&mut Begun, u64),
     mut act: impl FnMut(&mut Net, usize) -> Answer,
 ) -> Answer {
-    let (file, about, waits, limit) = at_once(thread, |net| {
+    let (file, about) = at_once(thread, |net| {
         let file = net.find(descriptor)?;
-        let about = (net.file(file).object, net.kind_of(file), call.name);
-        let entry = net.file(file);
-        let limit = call.limit.and_then(|limit| entry.timeouts[limit]);
-        Ok::<_, c_int>((file, about, call.waits && !entry.nonblocking, limit))
+        Ok::<_, c_int>((file, (net.file(file).object, net.kind_of(file), call.name)))
     })?;
-    let deadline = limit.map(|limit| thread.run().in_nanoseconds(limit));
-    operate(thread, call.frame, about, (waits, deadline), |net| match net.files[file] {
-        Some(_) => act(net, file),
-        // Another thread has closed the descriptor.
-        None => Err(libc::EBADF),
+    let limit = begun.and_then(|(_, limit)| limit);
+    let waits = (false, limit.map(|time| thread.run().after(begin, time)));
+    operate_on(thread, call.frame, about, waits, (descriptor, file), |net| {
+        net.begin(begun, file, (call.waits, call.limit));
+        act(net, file)
     })
 }
 
@@ -111,7 +123,7 @@ impl Net {
 ///
 /// # Safety
 /// The memory must be valid for writes of `size` bytes, or `size` must be 0.
-unsafe fn target<'a>(memory: *mut c_void, size: usize) -> &'a mut [u8] {
+pub(super) unsafe fn target<'a>(memory: *mut c_void, size: usize) -> &'a mut [u8] {
     match size {
         0 => &mut [],
         // SAFETY: the caller guarantees the memory.
@@ -121,7 +133,7 @@ unsafe fn target<'a>(memory: *mut c_void, size: usize) -> &'a mut [u8] {
 
 /// # Safety
 /// The memory must be valid for reads of `size` bytes, or `size` must be 0.
-unsafe fn source<'a>(memory: *const c_void, size: usize) -> &'a [u8] {
+pub(super) unsafe fn source<'a>(memory: *const c_void, size: usize) -> &'a [u8] {
     match size {
         0 => &[],
         // SAFETY: the caller guarantees the memory.
@@ -129,41 +141,93 @@ unsafe fn source<'a>(memory: *const c_void, size: usize) -> &'a [u8] {
     }
 }
 
-/// Receives into the buffers. Also returns the sender of a packet.
-fn receive(
+/// A received packet: its sender, and `true` if it was longer than the buffers.
+pub(super) type Packet = (Address, bool);
+
+/// Receives into the buffers from a socket. Also returns the received packet, if the file is a datagram socket.
+pub(super) fn receive(
+    thread: &mut Thread,
+    frame: usize,
+    descriptor: c_int,
+    buffers: Vec<&mut [u8]>,
+    flags: c_int,
+) -> (Answer, Option<Packet>) {
+    match at_once(thread, |net| net.find_socket(descriptor)) {
+        Ok(_) => read_parts(thread, frame, descriptor, buffers, flags),
+        Err(error) => (Err(error), None),
+    }
+}
+
+/// Reads from a file into the buffers. Also returns the received packet, if the file is a datagram socket.
+fn read_parts(
     thread: &mut Thread,
     frame: usize,
     descriptor: c_int,
     mut buffers: Vec<&mut [u8]>,
     flags: c_int,
-) -> (Answer, Option<Address>) {
+) -> (Answer, Option<Packet>) {
     let waits = flags & libc::MSG_DONTWAIT == 0;
-    let peeks = flags & libc::MSG_PEEK != 0;
-    let mut sender = None;
-    let call = Call { frame, name: "read", limit: Some(0), waits };
-    let answer = on(thread, descriptor, call, |net, file| {
-        let mut whole = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
-        let size = match net.file(file).kind {
-            Kind::Datagram(_) => {
-                let (size, from) = net.receive(file, &mut whole, peeks)?;
-                sender = Some(from);
-                size
+    let [peeks, of_packet, of_all] =
+        [libc::MSG_PEEK, libc::MSG_TRUNC, libc::MSG_WAITALL].map(|flag| flags & flag != 0);
+    let room: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+    let (mut packet, mut got, mut is_last) = (None, 0, true);
+    // The bytes for a call that waits for all of them may arrive one by one, until its deadline.
+    let (mut begun, begin) = (None, thread.run().now);
+    loop {
+        let call = Call { frame, name: "read", limit: Some(0), waits };
+        let since = (&mut begun, begin);
+        let answer = on_since(thread, descriptor, call, since, |net, file| {
+            let mut part = vec![0; room - got];
+            let entry = net.file(file);
+            is_last = !of_all || peeks || entry.nonblocking;
+            let (size, answer) = match entry.kind {
+                Kind::Datagram(_) => {
+                    let (length, sender) = net.receive(file, &mut part, peeks)?;
+                    (packet, is_last) = (Some((sender, length > room)), true);
+                    (length.min(room), if of_packet { length } else { length.min(room) })
+                }
+                _ => net.read(file, &mut part, peeks).map(|size| (size, size))?,
+            };
+            scatter(&mut buffers, got, &part[..size]);
+            Ok(answer)
+        });
+        match answer {
+            Ok(size) if is_last || !waits || size == 0 || got + size >= room => {
+                return (Ok(got + size), packet);
             }
-            _ => net.read(file, &mut whole, peeks)?,
-        };
-        let mut rest = &whole[..size];
-        for buffer in &mut buffers {
-            let (now, later) = rest.split_at(rest.len().min(buffer.len()));
-            buffer[..now.len()].copy_from_slice(now);
-            rest = later;
+            Ok(size) => got += size,
+            Err(_) if got > 0 => return (Ok(got), None),
+            Err(error) => return (Err(error), None),
         }
-        Ok(size)
-    });
-    (answer, sender)
+    }
 }
 
-/// Sends the buffers. A datagram socket sends them as one packet to `to`.
-fn send_all(
+/// Copies bytes into the buffers, from the byte with the index `at` on.
+fn scatter(buffers: &mut [&mut [u8]], mut at: usize, mut bytes: &[u8]) {
+    for buffer in buffers {
+        let before = at.min(buffer.len());
+        let target = &mut buffer[before..];
+        let (now, later) = bytes.split_at(bytes.len().min(target.len()));
+        target[..now.len()].copy_from_slice(now);
+        (at, bytes) = (at - before, later);
+    }
+}
+
+/// Sends the buffers by a socket. A datagram socket sends them as one packet to `to`.
+pub(super) fn send_all(
+    thread: &mut Thread,
+    frame: usize,
+    descriptor: c_int,
+    buffers: &[&[u8]],
+    flags: c_int,
+    to: Option<Address>,
+) -> Answer {
+    at_once(thread, |net| net.find_socket(descriptor))?;
+    write_parts(thread, frame, descriptor, buffers, flags, to)
+}
+
+/// Writes the buffers to a file. A datagram socket sends them as one packet to `to`.
+fn write_parts(
     thread: &mut Thread,
     frame: usize,
     descriptor: c_int,
@@ -174,33 +238,55 @@ fn send_all(
     let waits = flags & libc::MSG_DONTWAIT == 0;
     to.as_ref().map_or(Ok(0), check)?;
     // A packet is received by its address, so the address is the object of the operation.
-    if let Some(receiver) = at_once(thread, |net| net.receiver(descriptor, to.as_ref())) {
-        let (object, kind, may_wait, limit) = receiver;
-        let whole = buffers.concat();
-        let deadline = limit.map(|limit| thread.run().in_nanoseconds(limit));
+    let mut begun = None;
+    while let Some(receiver) = at_once(thread, |net| net.receiver(descriptor, to.as_ref())) {
+        let (file, (object, kind)) = receiver;
+        let connected = at_once(thread, |net| net.connected(file));
+        let (whole, mut is_other) = (buffers.concat(), false);
         let about = (object, kind, "send_to");
-        return operate(thread, frame, about, (waits && may_wait, deadline), |net| {
-            let file = net.find(descriptor)?;
+        let answer = operate_on(thread, frame, about, (false, None), (descriptor, file), |net| {
+            // Another thread may have connected the socket to another address in the meantime.
+            is_other = to.is_none() && net.connected(file) != connected;
+            if is_other {
+                return Ok(0);
+            }
+            net.begin(&mut begun, file, (waits, Some(1)));
             net.send(file, &whole, to.clone())
         });
+        if !is_other {
+            return answer;
+        }
     }
-    let is_whole = at_once(thread, |net| {
-        let file = net.find(descriptor).ok()?;
-        let entry = net.file(file);
-        Some(waits && !entry.nonblocking && matches!(entry.kind, Kind::Stream(_)))
-    });
     let whole = match buffers {
         [buffer] => Cow::Borrowed(*buffer),
         _ => Cow::Owned(buffers.concat()),
     };
     // A call that waits writes all bytes, as in the kernel.
-    let mut sent = 0;
+    let (mut sent, mut is_whole) = (0, false);
+    let (mut begun, mut begin) = (None, thread.run().now);
     loop {
         let call = Call { frame, name: "write", limit: Some(1), waits };
-        match on(thread, descriptor, call, |net, file| net.write(file, &whole[sent..])) {
+        let since = (&mut begun, begin);
+        let mut is_tcp = true;
+        let answer = on_since(thread, descriptor, call, since, |net, file| {
+            if let Kind::Stream(stream) = &net.file(file).kind {
+                is_tcp = stream.wire == Wire::Tcp;
+                is_whole = net.waits;
+            }
+            if let Some((object, kind)) = net.receiver_of(file, to.as_ref()) {
+                // Another thread has connected the datagram socket in the meantime.
+                net.also(object, kind);
+            }
+            net.write(file, &whole[sent..])
+        });
+        if !is_tcp {
+            // As in the kernel, the time limit of a Unix socket starts again after each part.
+            (begun, begin) = (None, thread.run().now);
+        }
+        match answer {
             Ok(size) => {
                 sent += size;
-                if size == 0 || sent == whole.len() || is_whole != Some(true) {
+                if size == 0 || sent == whole.len() || !is_whole {
                     return Ok(sent);
                 }
             }
@@ -209,39 +295,17 @@ fn send_all(
     }
 }
 
-impl Net {
-    /// Returns the object of the target address of a packet, the kind of the socket, a flag that is
-    /// true if the socket waits for room, and the time limit. Returns `None` if the socket is not a
-    /// datagram socket.
-    fn receiver(
-        &mut self,
-        descriptor: c_int,
-        to: Option<&Address>,
-    ) -> Option<(u64, &'static str, bool, Option<u64>)> {
-        let file = self.find(descriptor).ok()?;
-        let kind = self.kind_of(file);
-        let entry = self.file(file);
-        let (waits, limit) = (!entry.nonblocking, entry.timeouts[1]);
-        let Kind::Datagram(socket) = &entry.kind else { return None };
-        let peer = if to.is_none() { socket.peer } else { None };
-        let to = to.or(socket.remote.as_ref())?.target();
-        let object = Net::object_of(&to, false);
-        let receiver = peer.or_else(|| self.named(false, &to));
-        let open = receiver.and_then(|receiver| self.files[receiver].as_ref());
-        Some((open.map_or(object, |open| open.object), kind, waits, limit))
-    }
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, size: usize) -> isize {
     if let Some(thread) = caller(descriptor) {
         // SAFETY: the caller guarantees the buffer.
         let buffers = vec![unsafe { target(buffer, size) }];
-        return result(receive(thread, frame_pointer(), descriptor, buffers, 0).0);
+        return result(read_parts(thread, frame_pointer(), descriptor, buffers, 0).0);
     }
     type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"read", Read)(descriptor, buffer, size) }
+    let call = || unsafe { real!(c"read", Read)(descriptor, buffer, size) };
+    disk::perform(frame_pointer(), "read", || disk::moves(descriptor), call)
 }
 
 #[unsafe(no_mangle)]
@@ -274,8 +338,8 @@ unsafe extern "C" fn recvfrom(
         // SAFETY: the caller guarantees the memory.
         unsafe {
             let buffers = vec![target(buffer, size)];
-            let (answer, sender) = receive(thread, frame_pointer(), descriptor, buffers, flags);
-            if let Some(sender) = sender {
+            let (answer, packet) = receive(thread, frame_pointer(), descriptor, buffers, flags);
+            if let Some((sender, _)) = packet {
                 sender.write(address, length);
             }
             return result(answer);
@@ -293,33 +357,9 @@ unsafe extern "C" fn recvfrom(
     unsafe { real!(c"recvfrom", Receive)(descriptor, buffer, size, flags, address, length) }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn recvmsg(descriptor: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
-    if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller guarantees the message.
-        unsafe {
-            let message = &mut *message;
-            let parts = parts(message.msg_iov, message.msg_iovlen);
-            let buffers = parts.iter().map(|part| target(part.iov_base, part.iov_len)).collect();
-            let (answer, sender) = receive(thread, frame_pointer(), descriptor, buffers, flags);
-            match sender {
-                Some(sender) => {
-                    sender.write(message.msg_name.cast(), &raw mut message.msg_namelen);
-                }
-                None => message.msg_namelen = 0,
-            }
-            (message.msg_controllen, message.msg_flags) = (0, 0);
-            return result(answer);
-        }
-    }
-    type Receive = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"recvmsg", Receive)(descriptor, message, flags) }
-}
-
 /// # Safety
 /// `parts` must point to `count` valid structures.
-unsafe fn parts<'a>(parts: *const libc::iovec, count: usize) -> &'a [libc::iovec] {
+pub(super) unsafe fn parts<'a>(parts: *const libc::iovec, count: usize) -> &'a [libc::iovec] {
     match count {
         0 => &[],
         // SAFETY: the caller guarantees the array.
@@ -335,11 +375,12 @@ unsafe extern "C" fn readv(descriptor: c_int, vector: *const libc::iovec, count:
             let parts = parts(vector, count as usize).iter();
             parts.map(|part| target(part.iov_base, part.iov_len)).collect()
         };
-        return result(receive(thread, frame_pointer(), descriptor, buffers, 0).0);
+        return result(read_parts(thread, frame_pointer(), descriptor, buffers, 0).0);
     }
     type Read = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"readv", Read)(descriptor, vector, count) }
+    let call = || unsafe { real!(c"readv", Read)(descriptor, vector, count) };
+    disk::perform(frame_pointer(), "read", || disk::moves(descriptor), call)
 }
 
 #[unsafe(no_mangle)]
@@ -347,7 +388,7 @@ unsafe extern "C" fn write(descriptor: c_int, buffer: *const c_void, size: usize
     if let Some(thread) = caller(descriptor) {
         // SAFETY: the caller guarantees the buffer.
         let buffer = unsafe { source(buffer, size) };
-        return result(send_all(thread, frame_pointer(), descriptor, &[buffer], 0, None));
+        return result(write_parts(thread, frame_pointer(), descriptor, &[buffer], 0, None));
     }
     // SAFETY: the caller guarantees the arguments.
     if unsafe { output::takes(descriptor, buffer, size) } {
@@ -355,7 +396,8 @@ unsafe extern "C" fn write(descriptor: c_int, buffer: *const c_void, size: usize
     }
     type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"write", Write)(descriptor, buffer, size) }
+    let call = || unsafe { real!(c"write", Write)(descriptor, buffer, size) };
+    disk::perform(frame_pointer(), "write", || on_disk(descriptor, Access::Changes), call)
 }
 
 #[unsafe(no_mangle)]
@@ -366,7 +408,7 @@ unsafe extern "C" fn writev(descriptor: c_int, vector: *const libc::iovec, count
             let parts = parts(vector, count as usize).iter();
             parts.map(|part| source(part.iov_base, part.iov_len)).collect()
         };
-        return result(send_all(thread, frame_pointer(), descriptor, &buffers, 0, None));
+        return result(write_parts(thread, frame_pointer(), descriptor, &buffers, 0, None));
     }
     // SAFETY: the caller guarantees the arguments.
     if let Some(size) = unsafe { output::takes_parts(descriptor, vector, count) } {
@@ -374,7 +416,8 @@ unsafe extern "C" fn writev(descriptor: c_int, vector: *const libc::iovec, count
     }
     type Write = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"writev", Write)(descriptor, vector, count) }
+    let call = || unsafe { real!(c"writev", Write)(descriptor, vector, count) };
+    disk::perform(frame_pointer(), "write", || on_disk(descriptor, Access::Changes), call)
 }
 
 #[unsafe(no_mangle)]
@@ -423,32 +466,4 @@ unsafe extern "C" fn sendto(
     ) -> isize;
     // SAFETY: the caller guarantees the arguments.
     unsafe { real!(c"sendto", Send)(descriptor, buffer, size, flags, address, length) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn sendmsg(
-    descriptor: c_int,
-    message: *const libc::msghdr,
-    flags: c_int,
-) -> isize {
-    if let Some(thread) = caller(descriptor) {
-        // SAFETY: the caller guarantees the message.
-        unsafe {
-            let message = &*message;
-            let name = message.msg_name.cast::<libc::sockaddr>();
-            let to = (!name.is_null()).then(|| Address::read(name, message.msg_namelen));
-            let parts = parts(message.msg_iov, message.msg_iovlen).iter();
-            let buffers: Vec<&[u8]> =
-                parts.map(|part| source(part.iov_base, part.iov_len)).collect();
-            // Runs do not support passing descriptors.
-            let refused = if message.msg_controllen > 0 { Err(libc::EOPNOTSUPP) } else { Ok(0) };
-            return result(refused.and_then(|_| {
-                let to = to.transpose()?;
-                send_all(thread, frame_pointer(), descriptor, &buffers, flags, to)
-            }));
-        }
-    }
-    type Send = unsafe extern "C" fn(c_int, *const libc::msghdr, c_int) -> isize;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"sendmsg", Send)(descriptor, message, flags) }
 }

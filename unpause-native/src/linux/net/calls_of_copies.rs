@@ -5,8 +5,9 @@ use std::ffi::{c_int, c_uint};
 
 use super::super::clock::fail;
 use super::super::real::real;
-use super::FIRST;
+use super::super::switch::frame_pointer;
 use super::calls::{at_once, caller};
+use super::{FIRST, disk};
 
 /// Returns the error of a copy between two descriptors. `None` if neither belongs to the run.
 fn refusal(descriptors: [c_int; 2]) -> Option<c_int> {
@@ -26,7 +27,8 @@ macro_rules! copies {
             }
             type Function = unsafe extern "C" fn($($type),*) -> isize;
             // SAFETY: the caller guarantees the arguments.
-            unsafe { real!($symbol, Function)($($argument),*) }
+            let call = || unsafe { real!($symbol, Function)($($argument),*) };
+            disk::perform(frame_pointer(), "copy", || disk::among($descriptors), call)
         }
     )*};
 }

@@ -1,20 +1,20 @@
-//! libc functions that open, close and change descriptors, and functions that wait for several
-//! descriptors.
+//! libc functions that open, close and change descriptors.
 
-use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
+use std::ffi::{c_int, c_uint, c_ulong};
 
 use super::super::children;
-use super::super::clock::{fail, nanoseconds, sleep_for};
+use super::super::clock::fail;
 use super::super::compiled::note_entered;
 use super::super::real::real;
 use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current};
 use super::address::Address;
 use super::calls::{Call, at_once, caller, on, result};
+use super::disk::{self, Access, on_disk};
 use super::epoll::{Epoll, Interest};
+use super::sockets::is_unnamed;
 use super::stream::{Stream, Wire};
-use super::transfer::operate;
-use super::{Answer, ERR, Events, FIRST, HUP, IN, Kind, OUT, RDHUP};
+use super::{Answer, FIRST, Kind, Net};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close(descriptor: c_int) -> c_int {
@@ -41,7 +41,8 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
         return 0;
     }
     // SAFETY: the argument is a number.
-    unsafe { real!(c"close", unsafe extern "C" fn(c_int) -> c_int)(descriptor) }
+    let call = || unsafe { real!(c"close", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
+    disk::close(frame_pointer(), descriptor, call)
 }
 
 #[unsafe(no_mangle)]
@@ -50,7 +51,8 @@ unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
         return result(duplicate(thread, descriptor));
     }
     // SAFETY: the argument is a number.
-    unsafe { real!(c"dup", unsafe extern "C" fn(c_int) -> c_int)(descriptor) }
+    let other = unsafe { real!(c"dup", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
+    disk::duplicated(descriptor, other)
 }
 
 fn duplicate(thread: &mut Thread, descriptor: c_int) -> Answer {
@@ -66,21 +68,21 @@ type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -> c_int {
+    let frame = frame_pointer();
     if let Some(thread) = caller(descriptor) {
         return result(match command {
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicate(thread, descriptor),
+            libc::F_GETFL => on_state(thread, frame, descriptor, "flags", |net, file| {
+                let blocks = if net.file(file).nonblocking { libc::O_NONBLOCK } else { 0 };
+                Ok((libc::O_RDWR | blocks) as usize)
+            }),
+            libc::F_SETFL => {
+                let nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
+                set_nonblocking(thread, frame, descriptor, nonblocking)
+            }
             _ => at_once(thread, |net| {
-                let file = net.find(descriptor)?;
-                let entry = net.file(file);
+                net.find(descriptor)?;
                 match command {
-                    libc::F_GETFL => {
-                        let blocks = if entry.nonblocking { libc::O_NONBLOCK } else { 0 };
-                        Ok((libc::O_RDWR | blocks) as usize)
-                    }
-                    libc::F_SETFL => {
-                        entry.nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
-                        Ok(0)
-                    }
                     libc::F_GETFD => Ok(libc::FD_CLOEXEC as usize),
                     libc::F_SETFD => Ok(0),
                     _ => Err(libc::EINVAL),
@@ -89,35 +91,119 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
         });
     }
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"fcntl", Fcntl)(descriptor, command, argument) }
+    let real = |command| unsafe { real!(c"fcntl", Fcntl)(descriptor, command, argument) };
+    let on_disk = |access| on_disk(descriptor, access);
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => disk::duplicated(descriptor, real(command)),
+        libc::F_GETFL => disk::perform(frame, "flags", || on_disk(Access::Reads), || real(command)),
+        libc::F_SETFL => {
+            disk::perform(frame, "set_flags", || on_disk(Access::Changes), || real(command))
+        }
+        libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+            // SAFETY: the caller passes a description of the lock.
+            let kind = c_int::from(unsafe { (*(argument as *const libc::flock)).l_type });
+            let waits = command == libc::F_OFD_SETLKW;
+            let name = match (kind, waits) {
+                (libc::F_UNLCK, _) => "unlock",
+                (libc::F_RDLCK, true) => "lock_shared",
+                (libc::F_RDLCK, false) => "try_lock_shared",
+                (_, true) => "lock",
+                (_, false) => "try_lock",
+            };
+            let call = |waits| real(if waits { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK });
+            // A part of a file may be unlocked while another part stays locked, so the descriptor stays in the list.
+            disk::lock(frame, (name, descriptor), (waits, false), call)
+        }
+        _ => real(command),
+    }
+}
+
+/// Performs an operation on the state of a file, for example on an option. It is a point if other threads can use the
+/// file.
+pub(super) fn on_state(
+    thread: &mut Thread,
+    frame: usize,
+    descriptor: c_int,
+    name: &'static str,
+    mut act: impl FnMut(&mut Net, usize) -> Answer,
+) -> Answer {
+    let is_alone = thread.run().has_one_thread();
+    if is_alone || at_once(thread, |net| net.is_private(descriptor)) {
+        return at_once(thread, |net| {
+            let file = net.find(descriptor)?;
+            act(net, file)
+        });
+    }
+    on(thread, descriptor, Call { frame, name, limit: None, waits: false }, act)
+}
+
+/// Makes the calls on a file wait, or not.
+fn set_nonblocking(
+    thread: &mut Thread,
+    frame: usize,
+    descriptor: c_int,
+    nonblocking: bool,
+) -> Answer {
+    on_state(thread, frame, descriptor, "set_nonblocking", |net, file| {
+        let entry = net.file(file);
+        if std::mem::replace(&mut entry.nonblocking, nonblocking) != nonblocking {
+            let object = entry.object;
+            net.change(object);
+        }
+        Ok(0)
+    })
+}
+
+impl Net {
+    /// Returns `true` for a socket that only the current thread uses: it has created the socket, which has no address
+    /// yet. Records a use of such a socket by another thread.
+    fn is_private(&mut self, descriptor: c_int) -> bool {
+        let Ok(file) = self.find(descriptor) else { return true };
+        let path = self.path;
+        let entry = self.file(file);
+        let is_new = match &entry.kind {
+            Kind::Unbound(socket) => is_unnamed(&socket.local),
+            Kind::Datagram(socket) => is_unnamed(&socket.local) && socket.remote.is_none(),
+            _ => false,
+        };
+        let is_own = entry.maker == path;
+        if is_new && !is_own {
+            note_entered("a call on a socket without an address that another thread has created");
+        }
+        is_new && is_own
+    }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_int) -> c_int {
+    let frame = frame_pointer();
     if let Some(thread) = caller(descriptor) {
-        return result(at_once(thread, |net| {
-            let file = net.find(descriptor)?;
-            let entry = net.file(file);
-            match request {
+        return result(match request {
+            libc::FIONBIO => {
                 // SAFETY: the caller passes a pointer to a number.
-                libc::FIONBIO => entry.nonblocking = unsafe { *argument } != 0,
-                libc::FIONREAD => {
-                    let readable = match &entry.kind {
-                        Kind::Stream(stream) => stream.readable(),
-                        Kind::Datagram(socket) => socket.readable(),
-                        _ => return Err(libc::ENOTTY),
-                    };
-                    // SAFETY: the caller provides room for a number.
-                    unsafe { *argument = readable as c_int };
-                }
-                _ => return Err(libc::ENOTTY),
+                let nonblocking = unsafe { *argument } != 0;
+                set_nonblocking(thread, frame, descriptor, nonblocking)
             }
-            Ok(0)
-        }));
+            libc::FIONREAD => on_state(thread, frame, descriptor, "available", |net, file| {
+                let readable = match &net.file(file).kind {
+                    Kind::Stream(stream) => stream.readable(),
+                    Kind::Datagram(socket) => socket.readable(),
+                    _ => return Err(libc::ENOTTY),
+                };
+                // SAFETY: the caller provides room for a number.
+                unsafe { *argument = readable as c_int };
+                Ok(0)
+            }),
+            _ => at_once(thread, |net| {
+                net.find(descriptor)?;
+                Err(libc::ENOTTY)
+            }),
+        });
     }
     type Control = unsafe extern "C" fn(c_int, c_ulong, *mut c_int) -> c_int;
     // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"ioctl", Control)(descriptor, request, argument) }
+    let call = || unsafe { real!(c"ioctl", Control)(descriptor, request, argument) };
+    disk::perform(frame, "ioctl", || on_disk(descriptor, Access::Changes), call)
 }
 
 /// Returns the current simulated thread, if a file created by a libc function with this frame
@@ -170,6 +256,9 @@ pub(in super::super) unsafe extern "C" fn eventfd(count: c_uint, flags: c_int) -
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
     if let Some(thread) = current() {
+        if flags & !libc::EPOLL_CLOEXEC != 0 {
+            return fail(libc::EINVAL);
+        }
         return at_once(thread, |net| {
             let object = net.new_object();
             let file = net.add(Kind::Epoll(Epoll::default()), object);
@@ -182,7 +271,10 @@ unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_create(_size: c_int) -> c_int {
+unsafe extern "C" fn epoll_create(size: c_int) -> c_int {
+    if size <= 0 {
+        return fail(libc::EINVAL);
+    }
     // SAFETY: the argument is a number.
     unsafe { epoll_create1(0) }
 }
@@ -220,116 +312,6 @@ unsafe extern "C" fn epoll_ctl(
     unsafe { real!(c"epoll_ctl", Control)(epoll, operation, descriptor, event) }
 }
 
-/// Converts milliseconds to nanoseconds. `None` if the number is negative.
-fn milliseconds(time: c_int) -> Option<u64> {
-    u64::try_from(time).ok().map(|time| time * 1_000_000)
-}
-
-/// Waits for events of an epoll file of the run, for at most `timeout` nanoseconds.
-///
-/// # Safety
-/// `events` must have room for `count` events.
-unsafe fn wait(
-    thread: &mut Thread,
-    frame: usize,
-    epoll: c_int,
-    (events, count): (*mut libc::epoll_event, c_int),
-    timeout: Option<u64>,
-) -> c_int {
-    note_entered("epoll_wait");
-    let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
-    let found = at_once(thread, |net| {
-        let file = net.find(epoll)?;
-        Ok((file, net.file(file).object))
-    });
-    let (file, object) = match found {
-        Ok(found) => found,
-        Err(error) => return fail(error),
-    };
-    let count = usize::try_from(count).unwrap_or(0);
-    let about = (object, "epoll", "poll");
-    let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
-        let found = net.events(file, count)?;
-        for (at, (ready, data)) in found.iter().enumerate() {
-            // SAFETY: the caller provides room for `count` events.
-            unsafe {
-                let event = libc::epoll_event { events: *ready, u64: *data };
-                events.add(at).write_unaligned(event);
-            }
-        }
-        Ok(found.len())
-    });
-    result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_wait(
-    epoll: c_int,
-    events: *mut libc::epoll_event,
-    count: c_int,
-    timeout: c_int,
-) -> c_int {
-    if let Some(thread) = caller(epoll) {
-        // SAFETY: the caller provides room for the events.
-        return unsafe {
-            wait(thread, frame_pointer(), epoll, (events, count), milliseconds(timeout))
-        };
-    }
-    type Wait = unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, c_int) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"epoll_wait", Wait)(epoll, events, count, timeout) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_pwait(
-    epoll: c_int,
-    events: *mut libc::epoll_event,
-    count: c_int,
-    timeout: c_int,
-    mask: *const libc::sigset_t,
-) -> c_int {
-    if caller(epoll).is_some() {
-        // SAFETY: the caller guarantees the arguments. A run has no signals, so the mask is
-        // ignored.
-        return unsafe { epoll_wait(epoll, events, count, timeout) };
-    }
-    type Wait = unsafe extern "C" fn(
-        c_int,
-        *mut libc::epoll_event,
-        c_int,
-        c_int,
-        *const libc::sigset_t,
-    ) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"epoll_pwait", Wait)(epoll, events, count, timeout, mask) }
-}
-
-#[unsafe(no_mangle)]
-pub(in super::super) unsafe extern "C" fn epoll_pwait2(
-    epoll: c_int,
-    events: *mut libc::epoll_event,
-    count: c_int,
-    timeout: *const libc::timespec,
-    mask: *const libc::sigset_t,
-) -> c_int {
-    if let Some(thread) = caller(epoll) {
-        // SAFETY: the caller guarantees the events and the time. A run has no signals, so the mask
-        // is ignored.
-        return unsafe {
-            wait(thread, frame_pointer(), epoll, (events, count), nanoseconds(timeout))
-        };
-    }
-    // The call is by number, because libc has had this function only since version 2.35.
-    type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
-    let (number, count, size) = (libc::SYS_epoll_pwait2, count as usize, size_of::<u64>());
-    // SAFETY: the caller guarantees the arguments, and the kernel's signal set has 64 bits.
-    unsafe {
-        let call = real!(c"syscall", Call);
-        call(number, epoll as usize, events as usize, count, timeout as usize, mask as usize, size)
-            as c_int
-    }
-}
-
 #[unsafe(no_mangle)]
 pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
     // A program that cannot create such files, for example through the crate polling, waits with a
@@ -341,131 +323,4 @@ pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_
     type Create = unsafe extern "C" fn(c_int, c_int) -> c_int;
     // SAFETY: the arguments are numbers.
     unsafe { real!(c"timerfd_create", Create)(clock, flags) }
-}
-
-/// Waits until one of the descriptors is ready. Returns `None` if they do not belong to the run. Programs also call
-/// `poll` without descriptors, as a sleep.
-fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>) -> Option<c_int> {
-    if polled.iter().all(|one| one.fd < 0)
-        && let Some(time) = timeout
-    {
-        polled.iter_mut().for_each(|one| one.revents = 0);
-        return (time == 0 || sleep_for(time, frame)).then_some(0);
-    }
-    let thread = polled.iter().find_map(|one| caller(one.fd))?;
-    note_entered("poll");
-    let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
-    // A temporary epoll file waits for all of them during the call.
-    let (epoll, object) = at_once(thread, |net| {
-        let object = net.new_object();
-        let file = net.add(Kind::Epoll(Epoll::default()), object);
-        let epoll = net.open(file, false);
-        for one in polled.iter() {
-            let events: Events = IN | OUT | RDHUP | HUP | ERR;
-            // A descriptor that occurs twice is also found twice below.
-            let _ = net.control(file, libc::EPOLL_CTL_ADD, one.fd, Interest { events, data: 0 });
-        }
-        (epoll, object)
-    });
-    let about = (object, "poll", "poll");
-    let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
-        let mut count = 0;
-        for one in polled.iter_mut() {
-            one.revents = match net.find(one.fd) {
-                Ok(file) => {
-                    let always = ERR | HUP;
-                    (net.readiness(file) & (one.events as Events | always)) as i16
-                }
-                Err(_) if one.fd >= FIRST => libc::POLLNVAL,
-                Err(_) => 0,
-            };
-            count += usize::from(one.revents != 0);
-        }
-        if count > 0 { Ok(count) } else { Err(libc::EAGAIN) }
-    });
-    let _ = at_once(thread, |net| net.close(epoll));
-    Some(result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer }))
-}
-
-/// Returns the descriptors of a call.
-///
-/// # Safety
-/// The pointer must be valid for `count` descriptors, or `count` must be 0.
-unsafe fn polled_by<'a>(polled: *mut libc::pollfd, count: libc::nfds_t) -> &'a mut [libc::pollfd] {
-    match count {
-        0 => &mut [],
-        // SAFETY: the caller guarantees the descriptors.
-        _ => unsafe { std::slice::from_raw_parts_mut(polled, count as usize) },
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
-    if current().is_some() {
-        // SAFETY: the caller guarantees the descriptors.
-        let polled = unsafe { polled_by(polled, count) };
-        if let Some(found) = wait_for_one(frame_pointer(), polled, milliseconds(timeout)) {
-            return found;
-        }
-    }
-    type Poll = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"poll", Poll)(polled, count, timeout) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ppoll(
-    polled: *mut libc::pollfd,
-    count: libc::nfds_t,
-    timeout: *const libc::timespec,
-    mask: *const libc::sigset_t,
-) -> c_int {
-    if current().is_some() {
-        // SAFETY: the caller guarantees the descriptors and the time.
-        let (polled, time) = unsafe { (polled_by(polled, count), nanoseconds(timeout)) };
-        if let Some(found) = wait_for_one(frame_pointer(), polled, time) {
-            return found;
-        }
-    }
-    type Poll = unsafe extern "C" fn(
-        *mut libc::pollfd,
-        libc::nfds_t,
-        *const libc::timespec,
-        *const libc::sigset_t,
-    ) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"ppoll", Poll)(polled, count, timeout, mask) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn select(
-    count: c_int,
-    reads: *mut c_void,
-    writes: *mut c_void,
-    errors: *mut c_void,
-    timeout: *mut c_void,
-) -> c_int {
-    if current().is_some() {
-        let is_sleep = count == 0 || [reads, writes, errors].iter().all(|set| set.is_null());
-        // SAFETY: the pointer is null, or points to the caller's time.
-        let time = unsafe { timeout.cast::<libc::timeval>().as_mut() }.filter(|_| is_sleep);
-        if let Some(time) = time
-            && let (Ok(seconds), Ok(micros)) =
-                (u64::try_from(time.tv_sec), u64::try_from(time.tv_usec))
-        {
-            let nanoseconds = seconds.saturating_mul(1_000_000_000);
-            let nanoseconds = nanoseconds.saturating_add(micros.saturating_mul(1_000));
-            if nanoseconds > 0 {
-                sleep_for(nanoseconds, frame_pointer());
-            }
-            // As in the kernel, no time is left.
-            *time = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            return 0;
-        }
-        note_entered("select, which waits in real time");
-    }
-    type Select =
-        unsafe extern "C" fn(c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { real!(c"select", Select)(count, reads, writes, errors, timeout) }
 }

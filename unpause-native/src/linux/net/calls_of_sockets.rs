@@ -8,8 +8,8 @@ use super::super::real::real;
 use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current, outside};
 use super::address::Address;
-use super::calls::{Call, about, at_once, caller, on, result};
-use super::calls_of_files::in_run;
+use super::calls::{Call, about, at_once, caller, on, result, source};
+use super::calls_of_files::{in_run, on_state};
 use super::datagram::Datagram;
 use super::sockets::Unbound;
 use super::stream::{Stream, Wire};
@@ -33,7 +33,7 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
                 let local = Address::unspecified(domain);
                 let is_stream = kind & 0xf == libc::SOCK_STREAM;
                 let new = match is_stream {
-                    true => Kind::Unbound(Unbound { domain, local }),
+                    true => Kind::Unbound(Unbound::new(domain, local)),
                     false => Kind::Datagram(Datagram::new(local)),
                 };
                 let file = net.add(new, object);
@@ -107,6 +107,7 @@ unsafe extern "C" fn bind(descriptor: c_int, address: *const libc::sockaddr, len
         let frame = frame_pointer();
         // SAFETY: the caller guarantees the address.
         return result(unsafe { Address::read(address, length) }.and_then(|address| {
+            at_once(thread, |net| net.find_socket(descriptor))?;
             check(&address)?;
             let (object, kind) = object_of(thread, descriptor, &address);
             let act = |net: &mut Net| {
@@ -160,6 +161,14 @@ unsafe extern "C" fn connect(
 ) -> c_int {
     if let Some(thread) = caller(descriptor) {
         let frame = frame_pointer();
+        if let Err(error) = at_once(thread, |net| net.find_socket(descriptor)) {
+            return fail(error);
+        }
+        // SAFETY: the caller guarantees the address.
+        if unsafe { Address::has_no_family(address, length) } {
+            let call = Call { frame, name: "connect", limit: None, waits: false };
+            return result(on(thread, descriptor, call, |net, file| net.disconnect(file)));
+        }
         // SAFETY: the caller guarantees the address.
         return result(unsafe { Address::read(address, length) }.and_then(|address| {
             check(&address)?;
@@ -179,6 +188,9 @@ unsafe extern "C" fn connect(
 unsafe extern "C" fn listen(descriptor: c_int, backlog: c_int) -> c_int {
     if let Some(thread) = caller(descriptor) {
         let call = Call { frame: frame_pointer(), name: "listen", limit: None, waits: false };
+        if let Err(error) = at_once(thread, |net| net.find_socket(descriptor)) {
+            return fail(error);
+        }
         return result(on(thread, descriptor, call, |net, file| net.listen(file)));
     }
     type Listen = unsafe extern "C" fn(c_int, c_int) -> c_int;
@@ -196,6 +208,9 @@ unsafe extern "C" fn accept4(
     if let Some(thread) = caller(descriptor) {
         let mut remote = None;
         let call = Call { frame: frame_pointer(), name: "accept", limit: Some(0), waits: true };
+        if let Err(error) = at_once(thread, |net| net.find_socket(descriptor)) {
+            return fail(error);
+        }
         let answer = on(thread, descriptor, call, |net, file| {
             let (accepted, from) = net.accept(file, flags & libc::SOCK_NONBLOCK != 0)?;
             remote = Some(from);
@@ -225,18 +240,52 @@ unsafe extern "C" fn accept(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn shutdown(descriptor: c_int, how: c_int) -> c_int {
     if let Some(thread) = caller(descriptor) {
+        if !(libc::SHUT_RD..=libc::SHUT_RDWR).contains(&how) {
+            return fail(libc::EINVAL);
+        }
         let ends = [how != libc::SHUT_WR, how != libc::SHUT_RD];
         let call = Call { frame: frame_pointer(), name: "shutdown", limit: None, waits: false };
-        return result(on(thread, descriptor, call, |net, file| match &mut net.file(file).kind {
-            Kind::Stream(_) => net.shut_down(file, ends),
-            Kind::Listener(_) => net.shut_listener(file, ends),
-            Kind::Datagram(socket) if socket.is_unix() => net.shut_packets(file, ends),
-            _ => Err(libc::ENOTCONN),
+        return result(on(thread, descriptor, call, |net, file| {
+            let is_path = matches!(net.address(file, false)?, Address::Path(_));
+            match net.file(file).kind {
+                Kind::Stream(_) => net.shut_down(file, ends),
+                Kind::Listener(_) => net.shut_listener(file, ends),
+                Kind::Datagram(_) => net.shut_packets(file, ends),
+                _ if is_path => Ok(0),
+                _ => Err(libc::ENOTCONN),
+            }
         }));
     }
     type Shutdown = unsafe extern "C" fn(c_int, c_int) -> c_int;
     // SAFETY: the arguments are numbers.
     unsafe { real!(c"shutdown", Shutdown)(descriptor, how) }
+}
+
+/// Returns the address of a socket, or of the other end. Not a point if the address cannot change any more.
+fn address_of(
+    thread: &mut Thread,
+    frame: usize,
+    descriptor: c_int,
+    remote: bool,
+) -> Result<Address, c_int> {
+    let constant = at_once(thread, |net| {
+        let file = net.find(descriptor)?;
+        let is_constant = match net.file(file).kind {
+            Kind::Stream(_) => true,
+            Kind::Listener(_) => !remote,
+            _ => false,
+        };
+        Ok::<_, c_int>(is_constant.then(|| net.address(file, remote)))
+    })?;
+    if let Some(found) = constant {
+        return found;
+    }
+    let (name, mut found) = (if remote { "peer_addr" } else { "local_addr" }, None);
+    on_state(thread, frame, descriptor, name, |net, file| {
+        found = Some(net.address(file, remote)?);
+        Ok(0)
+    })?;
+    found.ok_or(libc::EBADF)
 }
 
 /// Defines a function that returns an address of a socket.
@@ -249,11 +298,7 @@ macro_rules! names {
             length: *mut u32,
         ) -> c_int {
             if let Some(thread) = caller(descriptor) {
-                let found = at_once(thread, |net| {
-                    let file = net.find(descriptor)?;
-                    net.address(file, $remote)
-                });
-                return match found {
+                return match address_of(thread, frame_pointer(), descriptor, $remote) {
                     Ok(found) => {
                         // SAFETY: the caller guarantees the memory.
                         unsafe { found.write(address, length) };
@@ -271,9 +316,6 @@ macro_rules! names {
 names!(getsockname, c"getsockname", false);
 names!(getpeername, c"getpeername", true);
 
-/// The options for the time limits of a socket: for receiving and for sending.
-const LIMITS: [c_int; 2] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO];
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn setsockopt(
     descriptor: c_int,
@@ -283,22 +325,13 @@ unsafe extern "C" fn setsockopt(
     length: u32,
 ) -> c_int {
     if let Some(thread) = caller(descriptor) {
+        if c_int::try_from(length).is_err() {
+            return fail(libc::EINVAL);
+        }
         // SAFETY: the caller guarantees the memory.
-        let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length as usize) };
-        return result(at_once(thread, |net| {
-            let file = net.find(descriptor)?;
-            let entry = net.file(file);
-            let limit = LIMITS.iter().position(|limit| *limit == name);
-            if let (libc::SOL_SOCKET, Some(limit), [seconds, micros]) =
-                (level, limit, value.as_chunks::<8>().0)
-            {
-                let nanoseconds = u64::from_ne_bytes(*seconds)
-                    .saturating_mul(1_000_000_000)
-                    .saturating_add(u64::from_ne_bytes(*micros).saturating_mul(1000));
-                entry.timeouts[limit] = (nanoseconds > 0).then_some(nanoseconds);
-            }
-            entry.options.insert((level, name), value.to_vec());
-            Ok(0)
+        let value = unsafe { source(value, length as usize) };
+        return result(on_state(thread, frame_pointer(), descriptor, "set_option", |net, file| {
+            net.set_option(file, (level, name), value)
         }));
     }
     type Set = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, u32) -> c_int;
@@ -317,44 +350,32 @@ unsafe extern "C" fn getsockopt(
     if let Some(thread) = caller(descriptor) {
         let frame = frame_pointer();
         let mut bytes = Vec::new();
+        // SAFETY: the caller provides the length of the memory.
+        let room = unsafe { *length };
+        if c_int::try_from(room).is_err() {
+            return fail(libc::EINVAL);
+        }
+        let room = room as usize;
         let answer = match (level, name) {
             (libc::SOL_SOCKET, libc::SO_ERROR) => {
                 let call = Call { frame, name: "take_error", limit: None, waits: false };
                 on(thread, descriptor, call, |net, file| {
-                    let error = match &mut net.file(file).kind {
-                        Kind::Stream(stream) => std::mem::take(&mut stream.error),
-                        Kind::Datagram(socket) => std::mem::take(&mut socket.error),
-                        _ => 0,
-                    };
-                    if error != 0 {
-                        net.notify(file, 0);
-                    }
-                    bytes = error.to_ne_bytes().to_vec();
+                    net.address(file, false)?;
+                    bytes = net.take_error(file).to_ne_bytes().to_vec();
                     Ok(0)
                 })
             }
-            _ => at_once(thread, |net| {
-                let file = net.find(descriptor)?;
-                let entry = net.file(file);
-                bytes = match (level, name) {
-                    (libc::SOL_SOCKET, libc::SO_TYPE) => match entry.kind {
-                        Kind::Datagram(_) => libc::SOCK_DGRAM.to_ne_bytes().to_vec(),
-                        _ => libc::SOCK_STREAM.to_ne_bytes().to_vec(),
-                    },
-                    (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
-                        c_int::from(matches!(entry.kind, Kind::Listener(_))).to_ne_bytes().to_vec()
-                    }
-                    option => entry.options.get(&option).cloned().unwrap_or_default(),
-                };
+            _ => on_state(thread, frame, descriptor, "option", |net, file| {
+                bytes = net.option(file, (level, name), room)?;
                 Ok(0)
             }),
         };
         if answer.is_ok() {
-            // SAFETY: the caller provides room for `*length` bytes. An option that was not set is zero.
+            let size = room.min(bytes.len());
+            // SAFETY: the caller provides room for `*length` bytes.
             unsafe {
-                let room = *length as usize;
-                bytes.resize(room, 0);
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.cast(), room);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.cast(), size);
+                *length = size as u32;
             }
         }
         return result(answer);

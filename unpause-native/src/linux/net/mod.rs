@@ -15,15 +15,22 @@
 //! | `epoll.rs` | events of files, and the files that wait for them |
 //! | `address.rs` | addresses |
 //! | `transfer.rs` | an operation as a request by a thread |
-//! | `calls.rs`, `calls_of_sockets.rs`, `calls_of_files.rs`, `calls_of_copies.rs` | functions of libc |
+//! | `options.rs` | options of sockets |
+//! | `disk.rs`, `calls_on_disk.rs` | real files, and the functions of libc that operate on them |
+//! | `calls.rs`, `calls_of_….rs` | functions of libc |
 
 mod address;
 mod calls;
 mod calls_of_copies;
 mod calls_of_files;
+mod calls_of_messages;
 mod calls_of_sockets;
+mod calls_of_waits;
+mod calls_on_disk;
 mod datagram;
+pub(super) mod disk;
 mod epoll;
+mod options;
 mod sockets;
 mod stream;
 mod transfer;
@@ -34,15 +41,18 @@ use std::ffi::c_int;
 
 /// The libc functions that programs also call by system call number.
 pub(super) mod by_number {
-    pub(in super::super) use super::calls_of_files::{epoll_pwait2, eventfd, timerfd_create};
+    pub(in super::super) use super::calls_of_files::{eventfd, timerfd_create};
+    pub(in super::super) use super::calls_of_waits::epoll_pwait2;
 }
 pub use self::transfer::{Effect, Transfer};
 
 use self::address::Address;
 use self::datagram::Datagram;
+use self::disk::Disk;
 use self::epoll::Epoll;
+use self::options::Options;
 use self::sockets::{Listener, Unbound};
-use self::stream::Stream;
+use self::stream::{Stream, Wire};
 use self::unix::Names;
 
 /// The answer to a call: a number, or an error number.
@@ -65,14 +75,16 @@ struct File {
     /// The object to which the file belongs.
     object: u64,
     nonblocking: bool,
-    /// The number of descriptors of the file.
+    /// The number of descriptors of the file, and of calls that wait for the file.
     descriptors: usize,
     /// The epoll files with which the file is registered, each with the registered descriptor.
     watchers: Vec<(usize, c_int)>,
-    /// The nanoseconds after which a receiving or sending call times out.
+    /// The nanoseconds after which a receiving or sending call times out; 0 if the call does not wait.
     timeouts: [Option<u64>; 2],
-    /// The options of a socket, by level and name. They are stored, but have no effect unless the code uses them.
-    options: BTreeMap<(c_int, c_int), Vec<u8>>,
+    /// The options that were set, by level and name: see [options].
+    options: Options,
+    /// The path of the thread that has created the file.
+    maker: u64,
 }
 
 enum Kind {
@@ -91,21 +103,32 @@ pub(crate) struct Net {
     files: Vec<Option<File>>,
     /// The file of each descriptor. The first entry belongs to [`FIRST`].
     descriptors: Vec<Option<usize>>,
-    /// The sockets that have a name. The flag is `true` for stream sockets.
+    /// The sockets that have a name which is not a file. The flag is `true` for stream sockets.
     names: BTreeMap<(bool, Address), usize>,
-    /// The files in the file system that are names of Unix sockets.
+    /// The Unix sockets that have a file as their name.
     name_files: Names,
     /// The number of changes of each object.
     versions: BTreeMap<u64, u64>,
     /// The objects changed by the current operation.
     changed: Vec<u64>,
+    /// The objects, other than its own, that the current operation has used, with their kinds.
+    beside: Vec<(u64, &'static str)>,
+    /// True if the current operation waits while it is not possible.
+    waits: bool,
+    /// The nanoseconds after which the wait of the current operation times out, if the file has a time limit.
+    limit: Option<u64>,
     /// The number of objects that each thread has created, by path of the thread.
     made: BTreeMap<u64, u64>,
     /// The path of the thread that performs the current operation.
     path: u64,
     /// The effect of the last requested operation.
     effect: Option<Effect>,
+    /// The descriptors of real files.
+    disk: Disk,
 }
+
+/// The way in which a call waits: `true` if it waits, and its time limit. `None` before its first turn.
+type Begun = Option<(bool, Option<u64>)>;
 
 /// The bit that is set in the keys of objects, and in no address of memory.
 const KEY: u64 = 1 << 62;
@@ -151,7 +174,8 @@ impl Net {
             descriptors: 0,
             watchers: Vec::new(),
             timeouts: [None; 2],
-            options: BTreeMap::new(),
+            options: Options::new(),
+            maker: self.path,
         }));
         self.files.len() - 1
     }
@@ -181,6 +205,18 @@ impl Net {
         at.and_then(|at| *self.descriptors.get(at)?).ok_or(libc::EBADF)
     }
 
+    /// Returns the file of a descriptor, if it is a socket.
+    fn find_socket(&self, descriptor: c_int) -> Answer {
+        let file = self.find(descriptor)?;
+        match self.files[file].as_ref().map(|file| &file.kind) {
+            Some(Kind::Event { .. } | Kind::Epoll(_)) => Err(libc::ENOTSOCK),
+            Some(Kind::Stream(stream)) if matches!(stream.wire, Wire::Source | Wire::Sink) => {
+                Err(libc::ENOTSOCK)
+            }
+            _ => Ok(file),
+        }
+    }
+
     /// Returns an open file.
     ///
     /// # Panics
@@ -195,6 +231,24 @@ impl Net {
         if !self.changed.contains(&object) {
             self.changed.push(object);
         }
+    }
+
+    /// Records that the current operation has used another object in addition to its own.
+    fn also(&mut self, object: u64, kind: &'static str) {
+        if !self.beside.contains(&(object, kind)) {
+            self.beside.push((object, kind));
+        }
+    }
+
+    /// Sets how the current operation waits. The state of the file decides in the first turn of the call, and `begun`
+    /// keeps the decision. `limit` is the index of the time limit.
+    fn begin(&mut self, begun: &mut Begun, file: usize, (waits, limit): (bool, Option<usize>)) {
+        let entry = self.file(file);
+        let (waits, limit) = *begun.get_or_insert_with(|| {
+            let limit = limit.and_then(|limit| entry.timeouts[limit]);
+            (waits && !entry.nonblocking && limit != Some(0), limit)
+        });
+        (self.waits, self.limit) = (waits, limit);
     }
 
     /// Records a change of a file that may make it ready for `events`.
@@ -230,7 +284,10 @@ impl Net {
     fn read(&mut self, file: usize, into: &mut [u8], peeks: bool) -> Answer {
         match &mut self.file(file).kind {
             Kind::Stream(_) => self.read_stream(file, into, peeks),
-            Kind::Datagram(_) => self.receive(file, into, peeks).map(|(size, _)| size),
+            Kind::Datagram(_) => {
+                let room = into.len();
+                self.receive(file, into, peeks).map(|(size, _)| size.min(room))
+            }
             Kind::Event { count, semaphore } => {
                 let target = into.get_mut(..8).ok_or(libc::EINVAL)?;
                 if *count == 0 {
@@ -242,7 +299,15 @@ impl Net {
                 self.notify(file, OUT);
                 Ok(8)
             }
-            Kind::Unbound(_) | Kind::Listener(_) => Err(libc::ENOTCONN),
+            Kind::Unbound(unbound) => {
+                let has_failed = unbound.has_failed;
+                match self.take_error(file) {
+                    0 if has_failed => Ok(0),
+                    0 => Err(libc::ENOTCONN),
+                    error => Err(error),
+                }
+            }
+            Kind::Listener(_) => Err(libc::ENOTCONN),
             Kind::Epoll(_) => Err(libc::EINVAL),
         }
     }
@@ -263,7 +328,10 @@ impl Net {
                 self.notify(file, IN);
                 Ok(8)
             }
-            Kind::Unbound(_) => Err(libc::EPIPE),
+            Kind::Unbound(_) => match self.take_error(file) {
+                0 => Err(libc::EPIPE),
+                error => Err(error),
+            },
             Kind::Listener(_) => Err(libc::EPIPE),
             Kind::Epoll(_) => Err(libc::EINVAL),
         }
@@ -273,15 +341,20 @@ impl Net {
     fn close(&mut self, descriptor: c_int) -> Answer {
         let file = self.find(descriptor)?;
         self.descriptors[(descriptor - FIRST) as usize] = None;
+        self.release(file);
+        Ok(0)
+    }
+
+    /// Releases a file that a descriptor or a waiting call has kept open.
+    fn release(&mut self, file: usize) {
         let entry = self.file(file);
         entry.descriptors -= 1;
         if entry.descriptors == 0 {
             self.end(file);
         }
-        Ok(0)
     }
 
-    /// Ends a file that has no descriptors.
+    /// Ends a file that has no descriptors, and for which no call waits.
     fn end(&mut self, file: usize) {
         let Some(File { kind, object, watchers, options, .. }) = self.files[file].take() else {
             return;
@@ -290,11 +363,12 @@ impl Net {
             self.forget(epoll, (descriptor, file));
         }
         self.names.retain(|_, named| *named != file);
-        let linger = options.get(&(libc::SOL_SOCKET, libc::SO_LINGER));
-        // If the option is on with time 0, the connection is reset.
-        let is_reset = linger.is_some_and(|linger| linger[..8] == [1, 0, 0, 0, 0, 0, 0, 0]);
+        self.name_files.close(file);
         match kind {
-            Kind::Stream(stream) => self.end_stream(stream, is_reset),
+            Kind::Stream(stream) => {
+                let is_reset = stream.wire == Wire::Tcp && options::resets(&options);
+                self.end_stream(stream, is_reset);
+            }
             Kind::Listener(listener) => self.reset_waiting(listener.waiting),
             Kind::Epoll(epoll) => {
                 for (_, member) in epoll.members.into_keys() {

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::address::Address;
 use super::stream::{Stream, Wire};
 use super::unix::is_file;
-use super::{Answer, Events, HUP, IN, Kind, Net, OUT, RDHUP};
+use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP, disk};
 
 /// The first port for a socket without a requested port, and the number of such ports.
 const PORTS: (u16, u16) = (32_768, 28_232);
@@ -15,11 +15,20 @@ const PORTS: (u16, u16) = (32_768, 28_232);
 pub(super) struct Unbound {
     pub(super) domain: c_int,
     pub(super) local: Address,
+    /// True if a nonblocking call has begun a connection, which was then refused.
+    pub(super) has_failed: bool,
+    /// The error of this connection, which the next call returns; 0 for no error.
+    pub(super) error: c_int,
 }
 
 impl Unbound {
+    pub(super) fn new(domain: c_int, local: Address) -> Unbound {
+        Unbound { domain, local, has_failed: false, error: 0 }
+    }
+
     pub(super) fn readiness(&self) -> Events {
-        OUT | HUP
+        let failed = if self.has_failed { IN | RDHUP } else { 0 };
+        OUT | HUP | failed | if self.error != 0 { ERR } else { 0 }
     }
 }
 
@@ -59,7 +68,7 @@ impl Net {
                 exact.or_else(|| find(Address::V4([0; 4], port))).or_else(both)
             }
             Address::V6(..) => exact.or_else(all_v6),
-            Address::Path(_) => exact,
+            Address::Path(_) => self.at_path(is_stream, &address).ok(),
         }
     }
 
@@ -97,7 +106,7 @@ impl Net {
             Kind::Datagram(datagram) if is_unnamed(&datagram.local) => false,
             _ => return Err(libc::EINVAL),
         };
-        let mut address = address;
+        let (mut address, requested) = (address.clone(), address);
         if address.port() == 0 && !matches!(address, Address::Path(_)) {
             address = address.with_port(self.free_port(is_stream)?);
         }
@@ -126,18 +135,21 @@ impl Net {
         if self.names.iter().any(taken) {
             return Err(libc::EADDRINUSE);
         }
-        if let Address::Path(path) = &address
-            && is_file(path)
-        {
-            self.name_files.add(path)?;
+        match &address {
+            Address::Path(path) if is_file(path) => {
+                self.also(disk::FILES, disk::KIND);
+                self.name_files.add(path, is_stream, file)?;
+            }
+            _ => _ = self.names.insert((is_stream, key), file),
         }
-        self.names.insert((is_stream, key), file);
         let object = Net::object_of(&address, is_stream);
         let entry = self.file(file);
         entry.object = object;
         match &mut entry.kind {
             Kind::Unbound(unbound) => unbound.local = address,
-            Kind::Datagram(datagram) => datagram.local = address,
+            Kind::Datagram(datagram) => {
+                (datagram.local, datagram.requested) = (address, requested);
+            }
             _ => {}
         }
         self.change(object);
@@ -146,9 +158,12 @@ impl Net {
 
     pub(super) fn listen(&mut self, file: usize) -> Answer {
         let (local, domain) = match &self.file(file).kind {
-            Kind::Unbound(unbound) => (unbound.local.clone(), unbound.domain),
+            Kind::Unbound(unbound) if !unbound.has_failed => {
+                (unbound.local.clone(), unbound.domain)
+            }
             Kind::Listener(_) => return Ok(0),
-            _ => return Err(libc::EOPNOTSUPP),
+            Kind::Datagram(_) => return Err(libc::EOPNOTSUPP),
+            _ => return Err(libc::EINVAL),
         };
         if is_unnamed(&local) {
             if domain == libc::AF_UNIX {
@@ -164,14 +179,15 @@ impl Net {
     }
 
     /// Connects a socket. If the socket is nonblocking, the error `EINPROGRESS` means that the connection is
-    /// established.
+    /// established or refused.
     pub(super) fn connect(&mut self, file: usize, to: Address) -> Answer {
         if let Kind::Datagram(datagram) = &mut self.file(file).kind {
             if datagram.is_unix() {
                 return self.connect_packets(file, to);
             }
-            datagram.remote = Some(to.target());
             let is_new = datagram.local.port() == 0;
+            self.changes_target(file);
+            self.datagram(file)?.remote = Some(to.target());
             if is_new {
                 self.name_anew(file)?;
             }
@@ -181,7 +197,14 @@ impl Net {
             }
             return Ok(0);
         }
-        let (local, domain) = match &self.file(file).kind {
+        let (local, domain) = match &mut self.file(file).kind {
+            Kind::Unbound(unbound) if unbound.has_failed => {
+                unbound.has_failed = false;
+                self.changes_own(file);
+                let error = self.take_error(file);
+                self.notify(file, 0);
+                return Err(if error == 0 { libc::ECONNABORTED } else { error });
+            }
             Kind::Unbound(unbound) => (unbound.local.clone(), unbound.domain),
             Kind::Stream(_) => return Err(libc::EISCONN),
             _ => return Err(libc::EINVAL),
@@ -191,12 +214,18 @@ impl Net {
         }
         let to = to.target();
         let listener = match domain {
-            libc::AF_UNIX => self.at_path(true, &to)?,
-            _ => self.named(true, &to).ok_or(libc::ECONNREFUSED)?,
+            libc::AF_UNIX => {
+                self.uses_files(&to);
+                self.at_path(true, &to)?
+            }
+            _ => match self.named(true, &to) {
+                Some(named) => named,
+                None => return self.refuse(file),
+            },
         };
         let listens = match &self.file(listener).kind {
             Kind::Listener(listener) if !listener.shut[0] => listener.local.clone(),
-            _ => return Err(libc::ECONNREFUSED),
+            _ => return self.refuse(file),
         };
         let local = match (&local, is_unnamed(&local)) {
             (Address::Path(_), _) => local,
@@ -211,6 +240,13 @@ impl Net {
         let accepted = Stream::new(wire, to.seen_by(&listens), local.seen_by(&listens));
         let mut own = Stream::new(wire, local.clone(), to);
         let accepted = self.add(Kind::Stream(accepted), object);
+        if wire == Wire::Tcp {
+            // The accepted socket inherits the options of the listener.
+            let from = self.file(listener);
+            let (options, timeouts) = (from.options.clone(), from.timeouts);
+            let to = self.file(accepted);
+            (to.options, to.timeouts) = (options, timeouts);
+        }
         own.peer = Some(accepted);
         self.stream(accepted).peer = Some(file);
         if !matches!(local, Address::Path(_)) {
@@ -228,17 +264,65 @@ impl Net {
         if waits { Ok(0) } else { Err(libc::EINPROGRESS) }
     }
 
+    /// Refuses the connection of a socket. As in the kernel, a nonblocking TCP socket has the error afterwards.
+    fn refuse(&mut self, file: usize) -> Answer {
+        let entry = self.file(file);
+        match &mut entry.kind {
+            Kind::Unbound(unbound) if entry.nonblocking && unbound.domain != libc::AF_UNIX => {
+                (unbound.has_failed, unbound.error) = (true, libc::ECONNREFUSED);
+            }
+            _ => return Err(libc::ECONNREFUSED),
+        }
+        self.changes_own(file);
+        self.notify(file, IN | OUT | RDHUP | HUP | ERR);
+        Err(libc::EINPROGRESS)
+    }
+
+    /// Dissolves the connection of a socket: `connect` with the family `AF_UNSPEC`. Runs do not support this for a
+    /// connected TCP socket.
+    pub(super) fn disconnect(&mut self, file: usize) -> Answer {
+        match &mut self.file(file).kind {
+            Kind::Datagram(_) => self.dissolve(file),
+            Kind::Unbound(unbound) if unbound.domain != libc::AF_UNIX => {
+                unbound.has_failed = false;
+                self.notify(file, 0);
+                Ok(0)
+            }
+            Kind::Listener(listener) if !matches!(listener.local, Address::Path(_)) => {
+                self.shut_listener(file, [true, false])
+            }
+            Kind::Stream(stream) if stream.wire == Wire::Tcp => Err(libc::EAFNOSUPPORT),
+            _ => Err(libc::EINVAL),
+        }
+    }
+
+    /// Takes the error that the next call on a socket returns; 0 for no error.
+    pub(super) fn take_error(&mut self, file: usize) -> c_int {
+        let error = match &mut self.file(file).kind {
+            Kind::Unbound(unbound) => std::mem::take(&mut unbound.error),
+            Kind::Stream(stream) => std::mem::take(&mut stream.error),
+            Kind::Datagram(socket) => std::mem::take(&mut socket.error),
+            _ => 0,
+        };
+        if error != 0 {
+            self.notify(file, 0);
+        }
+        error
+    }
+
     /// Accepts the first waiting connection. Returns its descriptor, and the address of the other end.
     pub(super) fn accept(
         &mut self,
         file: usize,
         nonblocking: bool,
     ) -> Result<(c_int, Address), c_int> {
-        let is_blocking = !self.file(file).nonblocking;
-        let Kind::Listener(listener) = &mut self.file(file).kind else {
-            return Err(libc::EINVAL);
+        let waits = self.waits;
+        let listener = match &mut self.file(file).kind {
+            Kind::Listener(listener) => listener,
+            Kind::Datagram(_) => return Err(libc::EOPNOTSUPP),
+            _ => return Err(libc::EINVAL),
         };
-        let none = if listener.shut[0] && is_blocking { libc::EINVAL } else { libc::EAGAIN };
+        let none = if listener.shut[0] && waits { libc::EINVAL } else { libc::EAGAIN };
         let accepted = listener.waiting.pop_front().ok_or(none)?;
         self.notify(file, 0);
         let remote = self.stream(accepted).remote.clone();
@@ -264,7 +348,7 @@ impl Net {
         if reads {
             let local = listener.local.clone();
             let waiting = std::mem::take(&mut listener.waiting);
-            self.file(file).kind = Kind::Unbound(Unbound { domain, local });
+            self.file(file).kind = Kind::Unbound(Unbound::new(domain, local));
             self.reset_waiting(waiting);
             self.notify(file, OUT | HUP);
         }

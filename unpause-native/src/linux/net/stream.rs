@@ -108,7 +108,11 @@ impl Net {
         let (closed, ended) = (stream.has_no_more_input(), stream.peer.is_none());
         match stream.wire {
             Wire::Source => has_input | if ended { HUP } else { 0 },
-            Wire::Sink => has_room | if ended { ERR } else { 0 },
+            Wire::Sink => {
+                // A pipe is ready for a write if it accepts a whole one.
+                let has_room = if self.room(stream.peer) >= WHOLE { OUT } else { 0 };
+                has_room | if ended { ERR } else { 0 }
+            }
             Wire::Tcp | Wire::Unix => {
                 let reads = if closed || stream.error != 0 { IN } else { 0 };
                 let half = if closed { RDHUP } else { 0 };
@@ -131,13 +135,19 @@ impl Net {
             if peeks || size == 0 {
                 return Ok(size);
             }
+            let had_room = stream.input.len() + WHOLE <= CAPACITY;
             let ends = stream.take(size);
-            let (peer, is_told) = (stream.peer, ends && stream.wire == Wire::Unix);
+            let has_room = stream.input.len() + WHOLE <= CAPACITY;
+            let (peer, wire) = (stream.peer, stream.wire);
             self.notify(file, 0);
-            if let Some(peer) = peer
-                && (std::mem::take(&mut self.stream(peer).wants_room) || is_told)
-            {
-                self.notify(peer, OUT);
+            if let Some(peer) = peer {
+                let is_told = match wire {
+                    Wire::Source => has_room && !had_room,
+                    _ => std::mem::take(&mut self.stream(peer).wants_room),
+                };
+                if is_told || ends && wire == Wire::Unix {
+                    self.notify(peer, OUT);
+                }
             }
             return Ok(size);
         }

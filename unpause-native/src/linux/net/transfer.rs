@@ -1,10 +1,13 @@
 //! An operation on a file of the run, as a request of the calling thread. The carrier performs the operation in the
 //! turn of the thread.
 
+use std::ffi::c_int;
+
 use super::super::orders;
 use super::super::request::{Call, Request};
 use super::super::thread::{Thread, outside};
-use super::{Answer, Net};
+use super::calls::at_once;
+use super::{Answer, Net, disk};
 
 /// An operation on a file. The carrier performs it with
 /// [`Execution::perform_transfer`](crate::Execution::perform_transfer). If this is not possible yet, the carrier waits
@@ -31,11 +34,15 @@ pub enum Effect {
         answer: i64,
         /// The objects that were changed. Threads that wait for them can try again.
         changed: Vec<u64>,
+        /// The other objects that the operation has used, with their kinds. It counts as a change of them.
+        beside: Vec<(u64, &'static str)>,
     },
     /// The operation must wait for a change of its object.
     Waits {
         /// The number of changes so far.
         version: u64,
+        /// The nanoseconds after which the wait times out, if the file has a time limit.
+        limit: Option<u64>,
     },
 }
 
@@ -53,7 +60,8 @@ struct Slot<F> {
 pub(super) type About = (u64, &'static str, &'static str);
 
 /// Performs `act` in the turn of the thread. While `act` returns `EAGAIN` and `waits` is true, waits for changes of the
-/// object, until the deadline. The answer after the deadline is `EAGAIN`.
+/// object, until the deadline. The answer after the deadline is `EAGAIN`. `act` may set [`Net::waits`] and
+/// [`Net::limit`] instead.
 pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     thread: &mut Thread,
     frame: usize,
@@ -67,13 +75,16 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
         let slot = unsafe { &mut *slot.cast::<Slot<F>>() };
         // SAFETY: the same reason.
         let net = unsafe { &mut *slot.net };
-        net.path = slot.path;
+        (net.path, net.waits, net.limit) = (slot.path, slot.waits, None);
         slot.answer = (slot.act)(net);
         let changed = std::mem::take(&mut net.changed);
+        let beside = std::mem::take(&mut net.beside);
         net.effect = Some(match slot.answer {
-            Err(libc::EAGAIN) if slot.waits => Effect::Waits { version: net.version(slot.object) },
-            Ok(size) => Effect::Done { answer: size as i64, changed },
-            Err(error) => Effect::Done { answer: -i64::from(error), changed },
+            Err(libc::EAGAIN) if net.waits => {
+                Effect::Waits { version: net.version(slot.object), limit: net.limit }
+            }
+            Ok(size) => Effect::Done { answer: size as i64, changed, beside },
+            Err(error) => Effect::Done { answer: -i64::from(error), changed, beside },
         });
     }
     fn typed<F: FnMut(&mut Net) -> Answer>(_: &Slot<F>) -> unsafe fn(*mut ()) {
@@ -84,13 +95,55 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     let call = Call::new(typed(&slot), (&raw mut slot).cast());
     let transfer = Transfer { object, kind, name, deadline, call };
     let number = thread.number;
-    // Any two calls are ordered by happens-before, in the order of the calls. Programs may rely on less.
-    if let Some(orders) = orders::orders() {
+    // Any two calls are ordered by happens-before, in the order of the calls. Programs may rely on less. Calls on the
+    // file system order no memory.
+    let orders = || orders::orders().filter(|_| object != disk::FILES);
+    if let Some(orders) = orders() {
         outside(|| orders.publish(number, orders::FILES));
     }
     thread.stop(Request::Transfer(transfer), (0, frame));
-    if let Some(orders) = orders::orders() {
+    if let Some(orders) = orders() {
         outside(|| orders.receive(number, orders::FILES));
     }
     slot.answer
+}
+
+/// Performs `act` on the open file of a descriptor, like [`operate`]. Returns `EBADF` if another thread has closed the
+/// descriptor before. As in the kernel, a file stays open while a call waits for it, even without a descriptor.
+pub(super) fn operate_on(
+    thread: &mut Thread,
+    frame: usize,
+    about: About,
+    (waits, deadline): (bool, Option<u64>),
+    (descriptor, file): (c_int, usize),
+    mut act: impl FnMut(&mut Net) -> Answer,
+) -> Answer {
+    let mut is_waiting = false;
+    let answer = operate(thread, frame, about, (waits, deadline), |net| {
+        if !is_waiting && net.find(descriptor) != Ok(file) {
+            return Err(libc::EBADF);
+        }
+        let answer = act(net);
+        let must_wait = net.waits && answer == Err(libc::EAGAIN);
+        match (std::mem::replace(&mut is_waiting, must_wait), must_wait) {
+            (false, true) => net.file(file).descriptors += 1,
+            (true, false) => net.release(file),
+            _ => {}
+        }
+        answer
+    });
+    if is_waiting {
+        // The wait has timed out.
+        let is_last = at_once(thread, |net| net.file(file).descriptors == 1);
+        let release = |net: &mut Net| -> Answer {
+            net.release(file);
+            Ok(0)
+        };
+        if is_last {
+            let _ = operate(thread, frame, (about.0, about.1, "close"), (false, None), release);
+        } else {
+            let _ = at_once(thread, release);
+        }
+    }
+    answer
 }

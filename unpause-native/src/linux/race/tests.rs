@@ -145,7 +145,7 @@ fn executed(all: &[Did], rules: Rules, seed: u64) -> (Vec<Option<usize>>, Option
             Did::Atomic { thread, word, operation, order } => {
                 let size = if operation == Operation::Fence { 0 } else { 8 };
                 let address = 0x2000 + 64 * word;
-                // Each value tells the step that has written it.
+                // Each value identifies the step that has written it.
                 let (failure, operand, replacement) = (0, at as u64 + 1, 0);
                 let access =
                     Access { operation, size, order, failure, address, operand, replacement };

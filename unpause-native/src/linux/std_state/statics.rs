@@ -60,15 +60,16 @@ const STATICS: &[(&str, Treatment)] = &[
     ),
     ("min_stack_size::DLSYM", Kept(SYSTEM)),
     ("posix_spawn::PIDFD_SUPPORTED", Kept(SYSTEM)),
-    ("try_statx::STATX_SAVED_STATE", Kept(SYSTEM)),
+    // A call that the system does not support is an operation of the run, so each run must try it, or none.
+    ("try_statx::STATX_SAVED_STATE", Value),
+    ("sendfile_splice::HAS_SPLICE", Value),
+    ("sendfile_splice::HAS_SENDFILE", Value),
+    ("copy_regular_files::HAS_COPY_FILE_RANGE", Value),
     ("getrandom::URANDOM_READY", Kept(SYSTEM)),
     ("getrandom::GETRANDOM_AVAILABLE", Kept(SYSTEM)),
     ("getrandom::GRND_INSECURE_AVAILABLE", Kept(SYSTEM)),
     ("getrandom::DEVICE", Kept(SYSTEM)),
     ("debug_path_exists::DEBUG_PATH_EXISTS", Kept(SYSTEM)),
-    ("sendfile_splice::HAS_SPLICE", Kept(SYSTEM)),
-    ("sendfile_splice::HAS_SENDFILE", Kept(SYSTEM)),
-    ("copy_regular_files::HAS_COPY_FILE_RANGE", Kept(SYSTEM)),
     ("guard::key::enable::DTORS", Kept("the key of a thread-local of C, one in a process")),
     ("main_thread::MAIN", Kept(START)),
     ("unix::ON_BROKEN_PIPE_USED", Kept(START)),
@@ -181,7 +182,7 @@ impl Swapped {
         }
     }
 
-    /// Restores the value of the process.
+    /// Restores the value that the static has outside of runs.
     pub(crate) fn end(&self) {
         if *bytes(self.address, self.outer.len()) != *self.outer {
             write(self.address, &self.outer);

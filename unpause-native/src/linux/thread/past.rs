@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU32;
 use super::{Own, Thread, outside};
 use crate::linux::arenas::Arena;
 use crate::linux::clock::Readings;
+use crate::linux::heap::{self, Memory};
 use crate::linux::local::Run;
 use crate::linux::orders;
 use crate::linux::request::Request;
@@ -76,6 +77,7 @@ impl Thread {
             detached: false,
             outside: 1,
             destructors: Vec::new(),
+            specific: Vec::new(),
             starts_child: 0,
             path: 0,
             children: 0,
@@ -91,6 +93,7 @@ impl Thread {
             returns: 0,
             panics: Vec::new(),
             panicked_by: Vec::new(),
+            left: Vec::new(),
         }
     }
 
@@ -104,8 +107,23 @@ impl Thread {
             allocations: self.allocations,
             panics: std::mem::take(&mut self.panics),
             panicked_by: std::mem::take(&mut self.panicked_by),
+            left: self.references(),
             ..Thread::without_stack(1)
         }
+    }
+
+    /// Returns the addresses on the heap in its thread-locals, if the run searches for leaks.
+    fn references(&self) -> Vec<usize> {
+        // SAFETY: see `heap::Shared`.
+        if unsafe { (*heap::heap()).memory } == Memory::Plain {
+            return Vec::new();
+        }
+        let (block, size) = self.thread_locals();
+        let (begin, end) = (block.next_multiple_of(8), block + size);
+        let words = (begin..end.saturating_sub(7)).step_by(8);
+        // SAFETY: these words are in the thread-local block of a thread that has ended.
+        let read = words.map(|address| unsafe { (address as *const usize).read_volatile() });
+        read.filter(|word| heap::has(*word)).collect()
     }
 
     /// Returns `true` if another thread has taken over its worker.

@@ -138,7 +138,7 @@ program! {
 }
 
 program! {
-    /// Three owners of data, which each uses before it drops its own. The last one frees the data.
+    /// Three owners of data, which each uses before it drops its own. The last owner frees the data.
     fn owners(decrement: Ordering, fence: Ordering) {
         let (count, used) = (word(3), [word(0), word(0), word(0)]);
         let mut tasks = Vec::new();

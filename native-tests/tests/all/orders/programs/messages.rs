@@ -22,7 +22,7 @@ program! {
 }
 
 program! {
-    /// The same, with so many operations of each thread on words of its own.
+    /// The same, but each thread also does twenty operations on words of its own.
     fn passes_behind_others(o: [Ordering; 2]) {
         let (data, flag, own, other) = (word(0), word(0), word(0), word(0));
         let first = task!((data, flag, own) {
@@ -126,7 +126,7 @@ program! {
 }
 
 program! {
-    /// Two threads that each store a word and load the other one: at most one sees nothing.
+    /// Two threads that each store a word and load the other word: at most one thread misses the other store.
     fn both_enter(o: [Ordering; 4]) {
         let (x, y, entered) = (word(0), word(0), word(0));
         let first = task!((x, y, entered) {
@@ -148,7 +148,7 @@ program! {
 }
 
 program! {
-    /// Two threads that each store two words: both first stores are last.
+    /// Two threads that each store to two words: both first stores are last in the order of their word.
     fn both_lose(o: [Ordering; 2]) {
         let (x, y) = (word(0), word(0));
         let first = task!((x, y) {

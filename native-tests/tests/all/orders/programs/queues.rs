@@ -136,7 +136,7 @@ program! {
 }
 
 program! {
-    /// A ring of so many slots, with one producer and one consumer, which empties the slots.
+    /// A ring with `slots` slots, one producer, and one consumer that empties the slots.
     fn ring(slots: usize, tail_order: Ordering, head_order: Ordering) {
         let (head, tail, data) = (word(0), word(0), [word(0), word(0)]);
         let producer = task!((head, tail, data) {

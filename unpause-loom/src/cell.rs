@@ -9,6 +9,8 @@
 
 use std::cell;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,30 +19,35 @@ const WRITE: usize = 1 << 32;
 
 /// A `std::cell::UnsafeCell` with monitored accesses.
 pub struct UnsafeCell<T: ?Sized> {
-    /// The accesses in progress.
-    accesses: AtomicUsize,
+    /// The accesses in progress. A [`ConstPtr`] or [`MutPtr`] shares this word, because the cell may be moved or
+    /// dropped while the pointer exists.
+    accesses: Arc<AtomicUsize>,
     /// All accesses so far, counted only in runs whose loads may return older stores.
     history: AtomicUsize,
     value: cell::UnsafeCell<T>,
 }
 
-/// An access of a cell, in progress until it is dropped.
+/// An access of a cell, in progress until it is dropped. `W` is a reference to the word of the cell, or an owner of the
+/// word.
 #[derive(Debug)]
-struct Access {
-    accesses: *const AtomicUsize,
+struct Access<W: Deref<Target = AtomicUsize>> {
+    accesses: W,
     number: usize,
 }
 
-impl Access {
+impl<W: Deref<Target = AtomicUsize>> Access<W> {
     #[track_caller]
-    fn begin(accesses: &AtomicUsize, history: &AtomicUsize, number: usize) -> Access {
+    fn begin(accesses: W, history: &AtomicUsize, number: usize) -> Access<W> {
         if unpause_model::may_be_old() {
             let seen = history.load(Relaxed);
             let missed = history.fetch_add(number, Relaxed).wrapping_sub(seen);
             check(number, missed, "that no memory order puts before or after");
         }
-        check(number, accesses.fetch_add(number, Relaxed), "beside");
-        Access { accesses, number }
+        let others = accesses.fetch_add(number, Relaxed);
+        // A panic of the check ends the access, so destructors that run then can use the cell.
+        let access = Access { accesses, number };
+        check(number, others, "beside");
+        access
     }
 }
 
@@ -57,18 +64,17 @@ fn check(number: usize, others: usize, relation: &str) {
     }
 }
 
-impl Drop for Access {
+impl<W: Deref<Target = AtomicUsize>> Drop for Access<W> {
     fn drop(&mut self) {
-        // SAFETY: code that keeps a pointer to the value guarantees that the cell still exists.
-        unsafe { (*self.accesses).fetch_sub(self.number, Relaxed) };
+        self.accesses.fetch_sub(self.number, Relaxed);
     }
 }
 
 impl<T> UnsafeCell<T> {
     /// Creates a cell with this value.
-    pub const fn new(value: T) -> UnsafeCell<T> {
+    pub fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell {
-            accesses: AtomicUsize::new(0),
+            accesses: Arc::default(),
             history: AtomicUsize::new(0),
             value: cell::UnsafeCell::new(value),
         }
@@ -82,8 +88,14 @@ impl<T> UnsafeCell<T> {
 
 impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
-    fn begin(&self, number: usize) -> Access {
-        Access::begin(&self.accesses, &self.history, number)
+    fn begin(&self, number: usize) -> Access<&AtomicUsize> {
+        Access::begin(&*self.accesses, &self.history, number)
+    }
+
+    /// Begins an access that may outlive the cell.
+    #[track_caller]
+    fn begin_shared(&self, number: usize) -> Access<Arc<AtomicUsize>> {
+        Access::begin(self.accesses.clone(), &self.history, number)
     }
 
     /// Calls `act` with a pointer for reading.
@@ -118,7 +130,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// If another thread writes at the same time.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        ConstPtr { _access: self.begin(1), pointer: self.value.get() }
+        ConstPtr { _access: self.begin_shared(1), pointer: self.value.get() }
     }
 
     /// Returns a pointer for writing. The access lasts until the pointer is dropped.
@@ -127,7 +139,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// If another thread reads or writes at the same time.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        MutPtr { _access: self.begin(WRITE), pointer: self.value.get() }
+        MutPtr { _access: self.begin_shared(WRITE), pointer: self.value.get() }
     }
 }
 
@@ -152,7 +164,7 @@ impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
 /// A pointer for reading the value of an [`UnsafeCell`].
 #[derive(Debug)]
 pub struct ConstPtr<T: ?Sized> {
-    _access: Access,
+    _access: Access<Arc<AtomicUsize>>,
     pointer: *const T,
 }
 
@@ -178,7 +190,7 @@ impl<T: ?Sized> ConstPtr<T> {
 /// A pointer for writing the value of an [`UnsafeCell`].
 #[derive(Debug)]
 pub struct MutPtr<T: ?Sized> {
-    _access: Access,
+    _access: Access<Arc<AtomicUsize>>,
     pointer: *mut T,
 }
 
@@ -207,7 +219,7 @@ pub struct Cell<T>(UnsafeCell<T>);
 
 impl<T> Cell<T> {
     /// Creates a cell with this value.
-    pub const fn new(value: T) -> Cell<T> {
+    pub fn new(value: T) -> Cell<T> {
         Cell(UnsafeCell::new(value))
     }
 

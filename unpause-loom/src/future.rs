@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
+
+use crate::sync::Notify;
 
 /// A stored waker of a task, for other threads to call.
 #[derive(Default)]
@@ -47,23 +49,25 @@ impl fmt::Debug for AtomicWaker {
     }
 }
 
-/// Unparks a thread.
-struct Unpark(Thread);
+/// The wake-ups of one future. They are separate from the park token of the thread, which belongs to the program, and
+/// from the wake-ups of other futures on the same thread.
+struct Woken(Notify);
 
-impl Wake for Unpark {
+impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.0.notify();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.0.notify();
     }
 }
 
-/// Polls a future until it is ready. The thread is parked while it waits. In a run, the future may be polled once
+/// Polls a future until it is ready. The thread is blocked while it waits. In a run, the future may be polled once
 /// without a wake-up, at any moment after its first pending poll.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let woken = Arc::new(Woken(Notify::new()));
+    let waker = Waker::from(woken.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     let mut is_first = true;
@@ -72,24 +76,24 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Ready(output) => return output,
             Poll::Pending => {
                 if std::mem::take(&mut is_first) && unpause_model::is_stepped() {
-                    may_unpark();
+                    may_wake(waker.clone());
                 }
-                thread::park();
+                woken.0.wait();
             }
         }
     }
 }
 
-/// May unpark the current thread later. A separate thread does so, but only if its first step runs before this function
-/// ends. So a lost wake-up of the future is still a deadlock in other runs.
-fn may_unpark() {
+/// May call the waker later. A separate thread does so, but only if its first step runs before this function ends. So a
+/// lost wake-up of the future is still a deadlock in other runs.
+fn may_wake(waker: Waker) {
     let is_late = Arc::new(AtomicBool::new(false));
-    let (of_thread, this) = (is_late.clone(), thread::current());
-    let unparks = thread::spawn(move || {
+    let of_thread = is_late.clone();
+    let wakes = thread::spawn(move || {
         if !of_thread.load(SeqCst) {
-            this.unpark();
+            waker.wake();
         }
     });
     is_late.store(true, SeqCst);
-    unpause_model::detach(move || drop(unparks.join()));
+    unpause_model::detach(move || drop(wakes.join()));
 }

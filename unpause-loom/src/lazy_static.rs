@@ -3,8 +3,22 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 pub use crate::thread::{AccessError, panicking, yield_now};
+
+/// True if the closure of the model has returned before the end of another thread. The accesses are steps of the run,
+/// so a search tries both orders of the return and each use of a value.
+static RETURNED: AtomicBool = AtomicBool::new(false);
+
+/// Records that the closure of the model has returned. From now on, each use of a value panics. The record is a step
+/// only if other threads are left, because only their uses depend on the schedule.
+pub(crate) fn shut_down() {
+    // On real threads, `RETURNED` would stay set after the run.
+    if unpause_model::is_stepped() && unpause_model::has_detached() {
+        RETURNED.store(true, SeqCst);
+    }
+}
 
 /// A static with a value that is created at its first use in a run, and dropped at the end of the run.
 pub struct Lazy<T> {
@@ -25,7 +39,13 @@ impl<T: 'static> Lazy<T> {
     }
 
     /// Returns the value.
+    ///
+    /// # Panics
+    /// If the closure of the model has returned.
+    #[track_caller]
     pub fn get(&'static self) -> &'static T {
+        let has_returned = RETURNED.load(SeqCst) || unpause_model::is_ending();
+        assert!(!has_returned, "attempted to access lazy_static during shutdown");
         // SAFETY: `once` is written only when all threads of a run have ended.
         unsafe { &*self.once.get() }.call_once(|| {
             let value = (self.make)();

@@ -13,7 +13,7 @@ macro_rules! thread_local {
     ($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
         ::std::thread_local! {
             $(#[$attribute])* $visible static $name: $type = {
-                $crate::thread::__local();
+                $crate::thread::__local(::std::mem::needs_drop::<$type>());
                 $value
             };
         }

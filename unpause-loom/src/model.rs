@@ -9,6 +9,8 @@ use unpause_model::Model;
 
 /// The default of [`Builder::max_branches`] in loom.
 const BRANCHES: usize = 1_000;
+/// The largest bound of unpause's search with a bound on preemptions.
+const MOST_PREEMPTIONS: usize = 8;
 /// The time limit of the search if the model sets none.
 const SEARCH: &str = "SIM_TIME=10s";
 
@@ -36,7 +38,7 @@ pub struct Builder {
     pub max_permutations: Option<usize>,
     /// The time limit of the search: `LOOM_MAX_DURATION`, in seconds.
     pub max_duration: Option<Duration>,
-    /// The maximum number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`.
+    /// The maximum number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`. A number above 8 has no effect.
     pub preemption_bound: Option<usize>,
     /// loom's checkpoint file. A search does not use it, and a note says so.
     pub checkpoint_file: Option<PathBuf>,
@@ -101,18 +103,23 @@ impl Builder {
                 );
             });
         }
-        Model { plan: &self.plan(), tool: "unpause-loom" }.check(body);
+        Model { plan: &self.plan(), tool: "unpause-loom" }.check(move || {
+            body();
+            crate::lazy_static::shut_down();
+        });
     }
 
     /// Returns the settings of the phases: a search, runs of the default strategy if the search was too long, and runs
     /// with weak memory orders.
     fn plan(&self) -> String {
         let strategy = match self.preemption_bound {
-            Some(bound) => format!("preemptions:{bound}"),
-            None => "exhaustive".to_owned(),
+            Some(bound @ ..=MOST_PREEMPTIONS) => format!("preemptions:{bound}"),
+            // The search of the whole model contains each larger bound.
+            _ => "exhaustive".to_owned(),
         };
         let time = match self.max_duration {
-            Some(time) => format!("SIM_TIME={}ms", time.as_millis().max(1)),
+            // The setting cannot express a longer time, such as `Duration::MAX`.
+            Some(time) => format!("SIM_TIME={}ms", time.as_millis().clamp(1, u64::MAX.into())),
             None => SEARCH.to_owned(),
         };
         let runs = self
@@ -120,7 +127,7 @@ impl Builder {
             .map_or(String::new(), |runs| format!(" SIM_SEEDS={}", runs.max(1)));
         let steps = match self.max_branches {
             BRANCHES => String::new(),
-            steps => format!(" SIM_STEPS={}", steps.max(1)),
+            steps => format!(" SIM_STEPS={}", steps.clamp(1, u32::MAX as usize)),
         };
         format!(
             "SIM_STRATEGY={strategy} {time}{runs}{steps}\n\

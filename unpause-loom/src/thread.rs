@@ -1,9 +1,11 @@
 //! loom's `thread`: std's, but closures need not be `Send`.
 
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::io;
-use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::mem::{ManuallyDrop, needs_drop};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::thread;
 
 pub use std::thread::{
@@ -11,8 +13,11 @@ pub use std::thread::{
 };
 
 #[doc(hidden)]
-pub fn __local() {
-    unpause_model::local();
+pub fn __local(has_destructor: bool) {
+    // A value without a destructor owns no objects.
+    if has_destructor {
+        unpause_model::local();
+    }
 }
 
 /// A value of any type that moves to another thread or is shared between threads.
@@ -29,8 +34,22 @@ impl<T> Moved<T> {
     }
 }
 
+/// The place of a result with a destructor, shared by the thread and its handle. The last owner drops the
+/// result, so the result of a thread without a handle is dropped by the thread.
+struct Packet<T>(UnsafeCell<Option<T>>);
+
+// SAFETY: as for `Moved`.
+unsafe impl<T> Send for Packet<T> {}
+// SAFETY: the thread writes the result, and the handle takes it after the end of the thread. Also as for `Moved`.
+unsafe impl<T> Sync for Packet<T> {}
+impl<T> RefUnwindSafe for Packet<T> {}
+
 /// A thread of a model. The run waits for the end of the thread, even if the handle is dropped.
-pub struct JoinHandle<T>(ManuallyDrop<thread::JoinHandle<Moved<T>>>);
+pub struct JoinHandle<T> {
+    /// std's handle. Its result is `None` if the result is in the packet.
+    handle: ManuallyDrop<thread::JoinHandle<Option<Moved<T>>>>,
+    packet: Option<Arc<Packet<T>>>,
+}
 
 impl<T> JoinHandle<T> {
     /// Waits for the end of the thread, and returns its result.
@@ -39,22 +58,31 @@ impl<T> JoinHandle<T> {
     /// Returns the panic payload if the thread has panicked.
     pub fn join(self) -> thread::Result<T> {
         let mut this = ManuallyDrop::new(self);
+        let packet = this.packet.take();
         // SAFETY: taken only once, because `self` is not dropped.
-        let thread = unsafe { ManuallyDrop::take(&mut this.0) };
-        joined(thread)
+        let handle = unsafe { ManuallyDrop::take(&mut this.handle) };
+        let result = joined(handle)?.map(Moved::take);
+        let in_packet = packet.and_then(|packet| {
+            // SAFETY: the thread has ended.
+            unsafe { (*packet.0.get()).take() }
+        });
+        match result.or(in_packet) {
+            Some(result) => Ok(result),
+            None => unreachable!("a thread that has not panicked has a result"),
+        }
     }
 
     /// Returns the thread.
     pub fn thread(&self) -> &Thread {
-        self.0.thread()
+        self.handle.thread()
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // SAFETY: taken only once, because `self` is dropped now.
-        let thread = Moved(unsafe { ManuallyDrop::take(&mut self.0) });
-        let join = move || drop(joined(thread.take()));
+        let handle = Moved(unsafe { ManuallyDrop::take(&mut self.handle) });
+        let join = move || drop(joined(handle.take()));
         // SAFETY: the run waits for the thread before it ends. The result of the thread lives as long as the captured
         // values of its closure, which is `'static`.
         unpause_model::detach(unsafe { outliving(join) });
@@ -62,8 +90,8 @@ impl<T> Drop for JoinHandle<T> {
 }
 
 /// Waits for the end of a thread. A panic of the thread fails the model.
-fn joined<T>(thread: thread::JoinHandle<Moved<T>>) -> thread::Result<T> {
-    thread.join().map(Moved::take).inspect_err(|payload| unpause_model::joined_panic(&**payload))
+fn joined<T>(handle: thread::JoinHandle<T>) -> thread::Result<T> {
+    handle.join().inspect_err(|payload| unpause_model::joined_panic(&**payload))
 }
 
 /// Returns the same closure without the lifetime of its captures.
@@ -136,11 +164,20 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
+        let packet = needs_drop::<T>().then(|| Arc::new(Packet(UnsafeCell::new(None))));
+        let of_thread = packet.clone();
         let body = Moved(body);
         let run = move || {
             let body = body.take();
+            let body = move || {
+                let result = body();
+                let Some(packet) = of_thread else { return Some(Moved(result)) };
+                // SAFETY: the handle reads the result after the end of the thread.
+                unsafe { *packet.0.get() = Some(result) };
+                None
+            };
             match catch_unwind(AssertUnwindSafe(body)) {
-                Ok(result) => Moved(result),
+                Ok(result) => result,
                 Err(payload) => {
                     // As in loom, the model fails even if no thread joins this thread.
                     unpause_model::fail();
@@ -148,6 +185,7 @@ impl Builder {
                 }
             }
         };
-        self.0.spawn(run).map(|thread| JoinHandle(ManuallyDrop::new(thread)))
+        let handle = ManuallyDrop::new(self.0.spawn(run)?);
+        Ok(JoinHandle { handle, packet })
     }
 }

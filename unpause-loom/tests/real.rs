@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use loom::cell::{Cell, UnsafeCell};
 use loom::sync::Mutex;
+use loom::sync::mpsc::{RecvTimeoutError, channel};
 use loom::thread;
 
 #[test]
@@ -76,6 +78,69 @@ fn a_read_within_a_write_fails_the_model() {
 }
 
 #[test]
+#[should_panic(expected = "a read of an UnsafeCell beside a write")]
+fn a_destructor_uses_the_cell_of_a_failed_access() {
+    struct Owner(UnsafeCell<u8>);
+
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.0.with_mut(|_| ());
+        }
+    }
+
+    loom::model(|| {
+        let owner = Owner(UnsafeCell::new(1));
+        owner.0.with_mut(|_| owner.0.with(|_| ()));
+    });
+}
+
+#[test]
+fn a_pointer_ends_its_access_although_the_cell_has_moved() {
+    loom::model(|| {
+        let cell = UnsafeCell::new(1);
+        let pointer = cell.get();
+        let moved = Box::new(cell);
+        drop(pointer);
+        moved.with_mut(|_| ());
+        let pointer = moved.get_mut();
+        assert_eq!(moved.into_inner(), 1);
+        drop(pointer);
+    });
+}
+
+/// The receiver sees that the result, a sender, is dropped.
+#[test]
+fn the_result_of_a_thread_without_a_handle_is_dropped_by_the_thread() {
+    loom::model(|| {
+        let (sender, receiver) = channel::<u8>();
+        drop(thread::spawn(move || sender));
+        let received = receiver.recv_timeout(Duration::from_secs(5));
+        assert_eq!(received, Err(RecvTimeoutError::Disconnected));
+    });
+}
+
+#[test]
+fn a_result_with_a_destructor_is_returned() {
+    loom::model(|| {
+        let result = thread::spawn(|| vec![1]).join();
+        assert_eq!(result.unwrap(), [1]);
+    });
+}
+
+loom::thread_local! {
+    static COUNT: std::cell::Cell<usize> = std::cell::Cell::new(0);
+}
+
+#[test]
+#[should_panic(expected = "Arc leaked")]
+fn a_thread_local_without_a_destructor_hides_no_leak() {
+    loom::model(|| {
+        COUNT.with(|count| count.set(1));
+        std::mem::forget(loom::sync::Arc::new(1));
+    });
+}
+
+#[test]
 fn references_are_counted_as_those_of_std() {
     loom::model(|| {
         let value = loom::sync::Arc::new(Mutex::new(1));
@@ -100,6 +165,27 @@ fn cells_have_values() {
     assert_eq!((first.get(), second.replace(3), second.take()), (2, 1, 3));
 }
 
+#[cfg(feature = "futures")]
+#[test]
+fn a_future_leaves_the_park_token_to_the_program() {
+    use std::future::poll_fn;
+    use std::task::Poll;
+    use std::time::Instant;
+
+    thread::current().unpark();
+    let mut has_yielded = false;
+    loom::future::block_on(poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }));
+    let (begin, long) = (Instant::now(), Duration::from_secs(5));
+    std::thread::park_timeout(long);
+    assert!(begin.elapsed() < long);
+}
+
 loom::lazy_static! {
     static ref DROPPED: Dropped = Dropped;
     pub static ref NUMBER: usize = 7;
@@ -122,4 +208,24 @@ fn a_static_is_dropped_at_the_end_of_its_run() {
         let _: &Dropped = &DROPPED;
     });
     assert!(DROPS.load(SeqCst) > 0);
+}
+
+loom::lazy_static! {
+    static ref USES_OTHER: UsesOther = UsesOther;
+}
+
+struct UsesOther;
+
+impl Drop for UsesOther {
+    fn drop(&mut self) {
+        assert_eq!(*NUMBER, 7);
+    }
+}
+
+#[test]
+#[should_panic(expected = "lazy_static during shutdown")]
+fn a_static_that_another_uses_at_the_end_of_a_run_fails_the_model() {
+    loom::model(|| {
+        let _: &UsesOther = &USES_OTHER;
+    });
 }

@@ -37,6 +37,9 @@ struct Asked {
     receiver: *mut c_void,
 }
 
+/// The number of runs, and the failure message if a run has failed.
+pub(crate) type Ended = (u64, Option<String>);
+
 /// A function that executes one run of the model.
 type Once<'a> = &'a dyn Fn() -> Result<(), Option<String>>;
 
@@ -67,14 +70,9 @@ pub fn may_be_old() -> bool {
 }
 
 impl Door {
-    /// Makes the engine execute the runs. Returns their number, or the failure message if a run fails.
-    pub(crate) fn check(
-        &self,
-        plan: &str,
-        has_captured: bool,
-        once: Once<'_>,
-    ) -> Result<u64, String> {
-        let mut ended = Ok(0);
+    /// Makes the engine execute the runs. Returns their number, and the failure message if a run fails.
+    pub(crate) fn check(&self, plan: &str, has_captured: bool, once: Once<'_>) -> Ended {
+        let mut ended = (0, None);
         (self.model)(&Asked {
             plan: Text { at: plan.as_ptr(), length: plan.len() },
             has_captured,
@@ -110,7 +108,7 @@ extern "C" fn end(receiver: *mut c_void, kind: u32, text: Text, runs: u64) {
     // the call.
     let (ended, text) = unsafe {
         let bytes = std::slice::from_raw_parts(text.at, text.length);
-        (&mut *receiver.cast::<Result<u64, String>>(), String::from_utf8_lossy(bytes).into_owned())
+        (&mut *receiver.cast::<Ended>(), String::from_utf8_lossy(bytes).into_owned())
     };
-    *ended = if kind == 0 { Ok(runs) } else { Err(text) };
+    *ended = (runs, (kind != 0).then_some(text));
 }

@@ -23,6 +23,9 @@ const KINDS: [(Kind, &str); 2] = [
 ];
 
 struct Kept {
+    is_running: bool,
+    is_ending: bool,
+    is_marked: bool,
     counts: [isize; KINDS.len()],
     numbers: usize,
     first_has_local: bool,
@@ -34,6 +37,9 @@ struct Kept {
 
 // The engine resets a static to its initial value when a run begins. On real threads, only one model runs at a time.
 static KEPT: Mutex<Kept> = Mutex::new(Kept {
+    is_running: false,
+    is_ending: false,
+    is_marked: false,
     counts: [0; KINDS.len()],
     numbers: 0,
     first_has_local: false,
@@ -63,6 +69,26 @@ pub fn number() -> usize {
     kept.numbers
 }
 
+/// Returns `true` while a run executes. The call is not a step of the run.
+pub fn is_running() -> bool {
+    kept().is_running
+}
+
+/// Returns `true` from the return of a run's body to the end of the run. The call is not a step of the run.
+pub fn is_ending() -> bool {
+    kept().is_ending
+}
+
+/// Marks the run, for [`is_marked`]. The call is not a step of the run.
+pub fn mark() {
+    kept().is_marked = true;
+}
+
+/// Returns `true` if a thread has [marked](mark) the run. The call is not a step of the run.
+pub fn is_marked() -> bool {
+    kept().is_marked
+}
+
 /// Records that the current thread creates a value of a thread-local. The thread-local values of a run's first thread
 /// are dropped after the end of the run, and may own objects. So if the first thread has such values, a remaining
 /// object is not a failure.
@@ -90,6 +116,11 @@ pub fn detach(join: impl FnOnce() + Send + 'static) {
     kept().detached.push(Box::new(join));
 }
 
+/// Returns `true` if a thread is [registered](detach) that is never joined. The call is not a step of the run.
+pub fn has_detached() -> bool {
+    !kept().detached.is_empty()
+}
+
 /// Calls `act` at the end of the run, when all threads have ended, for example to drop values of statics.
 pub fn at_end(act: impl FnOnce() + Send + 'static) {
     kept().at_end.push(Box::new(act));
@@ -101,9 +132,16 @@ pub(crate) fn begin() {
     let mut kept = kept();
     kept.counts = [0; KINDS.len()];
     (kept.numbers, kept.first_has_local, kept.panic) = (0, false, None);
+    (kept.is_running, kept.is_ending, kept.is_marked) = (true, false, false);
     let actions = (std::mem::take(&mut kept.detached), std::mem::take(&mut kept.at_end));
     drop(kept);
     drop(actions);
+}
+
+/// Records that no run executes.
+pub(crate) fn leave() {
+    let mut kept = kept();
+    (kept.is_running, kept.is_ending) = (false, false);
 }
 
 /// Ends a run whose body has returned.
@@ -111,6 +149,7 @@ pub(crate) fn begin() {
 /// # Errors
 /// Returns a message if a thread has panicked on real threads, or if an object has outlived the run.
 pub(crate) fn end() -> Result<(), String> {
+    kept().is_ending = true;
     // Each action may register further actions.
     while let Some(act) = next() {
         act();

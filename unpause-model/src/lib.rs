@@ -26,9 +26,13 @@ mod kept;
 mod real;
 
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use self::door::{fail, is_stepped, may_be_old};
-pub use self::kept::{Kind, at_end, count, detach, joined_panic, local, number};
+pub use self::kept::{
+    Kind, at_end, count, detach, has_detached, is_ending, is_marked, is_running, joined_panic,
+    local, mark, number,
+};
 
 /// The settings for the runs of a model.
 #[derive(Clone, Copy, Debug)]
@@ -52,25 +56,39 @@ impl Model<'_> {
     where
         F: Fn() + Send + Sync + 'static,
     {
-        match self.try_check(&|| body(), size_of::<F>() > 0) {
-            Ok(runs) => runs,
+        let checked = self.try_check(&|| body(), size_of::<F>() > 0);
+        if let Some(message) = checked.failure {
             // The screen has already shown everything, so the panic hook is not called.
-            Err(message) => panic::resume_unwind(Box::new(message)),
+            panic::resume_unwind(Box::new(message));
         }
+        checked.runs
     }
 
     /// Like `check`, for a body of unknown type. `has_captured` is `true` if the body captures memory, which outlives
-    /// the runs.
-    ///
-    /// # Errors
-    /// Returns the panic message of a failing run, or a line about the failure.
-    pub fn try_check(&self, body: &(dyn Fn() + Sync), has_captured: bool) -> Result<u64, String> {
-        let once = || once(body);
-        match door::open() {
+    /// the runs. A failure does not panic.
+    pub fn try_check(&self, body: &(dyn Fn() + Sync), has_captured: bool) -> Checked {
+        let calls = AtomicU64::new(0);
+        let once = || {
+            calls.fetch_add(1, Relaxed);
+            once(body)
+        };
+        let (runs, failure) = match door::open() {
             Some(door) => door.check(self.plan, has_captured, &once),
             None => real::check(self.tool, &once),
-        }
+        };
+        // A search also calls the body in runs that do not count. Captured values see these calls.
+        let runs = if has_captured { runs.max(calls.into_inner()) } else { runs };
+        Checked { runs, failure }
     }
+}
+
+/// The end of a check.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// The number of runs, up to the failing run. If the body has captured memory: the number of calls of the body.
+    pub runs: u64,
+    /// The panic message of the failing run, or a line about the failure; `None` if no run failed.
+    pub failure: Option<String>,
 }
 
 /// Runs the body of a model once, with all threads that it leaves behind.
@@ -83,7 +101,9 @@ fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
         body();
         kept::end()
     };
-    match panic::catch_unwind(AssertUnwindSafe(run)) {
+    let ended = panic::catch_unwind(AssertUnwindSafe(run));
+    kept::leave();
+    match ended {
         Ok(ended) => ended.map_err(Some),
         Err(payload) => {
             let message = message(&*payload);

@@ -4,6 +4,8 @@ use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::door::Ended;
+
 /// The number of runs of a model.
 const RUNS: u32 = 100;
 /// The time after which no further run begins.
@@ -11,11 +13,8 @@ const TIME: Duration = Duration::from_secs(1);
 /// The time after which a run counts as never ending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a model several times. Returns the number of runs, or the failure message if a run fails.
-pub(crate) fn check(
-    tool: &str,
-    once: &(dyn Fn() -> Result<(), Option<String>> + Sync),
-) -> Result<u64, String> {
+/// Runs a model several times. Returns the number of runs, and the failure message if a run fails.
+pub(crate) fn check(tool: &str, once: &(dyn Fn() -> Result<(), Option<String>> + Sync)) -> Ended {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         eprintln!(
@@ -28,14 +27,12 @@ pub(crate) fn check(
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
     for made in 1..=RUNS {
-        if let Some(failure) = run(once) {
-            return Err(failure);
-        }
-        if begun.elapsed() > TIME {
-            return Ok(made.into());
+        let failure = run(once);
+        if failure.is_some() || begun.elapsed() > TIME {
+            return (made.into(), failure);
         }
     }
-    Ok(RUNS.into())
+    (RUNS.into(), None)
 }
 
 /// Runs a model on a separate thread, so that a run that never ends is detected as a failure.

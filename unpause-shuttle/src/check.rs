@@ -3,17 +3,20 @@
 use std::path::Path;
 
 use crate::runner::{Config, Runner};
-use crate::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, UrwRandomScheduler};
+use crate::scheduler::{
+    DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler, RoundRobinScheduler,
+    UncontrolledNondeterminismCheckScheduler, UrwRandomScheduler,
+};
 
-/// Runs `body` 100 times with the default strategy.
+/// Runs `body` once, with the default strategy.
 ///
 /// # Panics
-/// If a run fails.
+/// If the run fails.
 pub fn check<F>(body: F)
 where
     F: Fn() + Send + Sync + 'static,
 {
-    check_random(body, 100);
+    Runner::new(RoundRobinScheduler::new(1), Config::new()).run(body);
 }
 
 /// Runs `body` this many times with the default strategy.
@@ -60,7 +63,8 @@ where
     Runner::new(PctScheduler::new(depth, iterations), Config::new()).run(body);
 }
 
-/// Explores all runs, or at most this many runs.
+/// Explores all runs, or at most this many runs. A search of all runs that ends without a proof, for example because of
+/// its time limit, is followed by 1000 runs of the default strategy.
 ///
 /// # Panics
 /// If a run fails.
@@ -71,8 +75,8 @@ where
     Runner::new(DfsScheduler::new(max_iterations, false), Config::new()).run(body);
 }
 
-/// Runs `body` with the default strategy. Each failing run and some other runs are repeated, so nondeterminism of the
-/// body is found.
+/// Runs `body` with the default strategy. The first run is repeated with the same decisions and the same random bytes.
+/// If it cannot be repeated, for example because it changes captured values, it fails.
 ///
 /// # Panics
 /// If a run fails.
@@ -80,32 +84,34 @@ pub fn check_uncontrolled_nondeterminism<F>(body: F, max_iterations: usize)
 where
     F: Fn() + Send + Sync + 'static,
 {
-    check_random(body, max_iterations);
+    let runs = RandomScheduler::new(max_iterations);
+    let scheduler = UncontrolledNondeterminismCheckScheduler::new(runs);
+    Runner::new(scheduler, Config::new()).run(body);
 }
 
-/// The message that refuses a schedule.
-pub(crate) const REFUSED: &str = "a schedule of shuttle means nothing to unpause, which has other runs. Run the test with \
-    `check_random`; its screen has the command that replays a failing run";
-
-/// Refuses to replay, because a shuttle schedule has no meaning here.
+/// Runs `body` 1000 times with the default strategy, because a schedule of shuttle has no meaning here. So a failure is
+/// found again, unless it is rare. The screen of a failure has the command that replays it.
 ///
 /// # Panics
-/// Always. The message contains the remedy.
-pub fn replay<F>(_body: F, _schedule: &str)
+/// If a run fails.
+pub fn replay<F>(body: F, schedule: &str)
 where
     F: Fn() + Send + Sync + 'static,
 {
-    panic!("{REFUSED}");
+    Runner::new(ReplayScheduler::new_from_encoded(schedule), Config::new()).run(body);
 }
 
-/// Refuses to replay, because a shuttle schedule has no meaning here.
+/// Like [`replay`], for a schedule in a file.
 ///
 /// # Panics
-/// Always. The message contains the remedy.
-pub fn replay_from_file<F, P>(_body: F, _path: P)
+/// If the file cannot be read, or if a run fails.
+pub fn replay_from_file<F, P>(body: F, path: P)
 where
     F: Fn() + Send + Sync + 'static,
     P: AsRef<Path>,
 {
-    panic!("{REFUSED}");
+    match ReplayScheduler::new_from_file(path) {
+        Ok(scheduler) => _ = Runner::new(scheduler, Config::new()).run(body),
+        Err(error) => panic!("could not load schedule from file: {error}"),
+    }
 }

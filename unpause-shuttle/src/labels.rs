@@ -1,13 +1,14 @@
 //! Task labels: one value per type. A new task inherits the labels of the spawning task when it is spawned.
 //!
-//! A program without labels takes no additional steps, because a thread-local of each task records if it has labels.
+//! A program without labels takes no additional steps, because the run is [marked](unpause_model::mark) at the first
+//! use of labels.
 
 use std::any::{Any, TypeId};
-use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::current::{TaskId, me};
+use crate::current::TaskId;
+use crate::thread::number;
 
 /// The labels of a task: one value per type.
 #[derive(Clone, Default)]
@@ -170,18 +171,12 @@ unsafe impl Send for Moved {}
 /// empties it, because a task of a later run may have the same number.
 static LABELS: Mutex<Vec<(TaskId, Moved)>> = Mutex::new(Vec::new());
 
-thread_local! {
-    /// `true` if the current task has labels.
-    static HAS: Cell<bool> = const { Cell::new(false) };
-}
-
 fn all() -> MutexGuard<'static, Vec<(TaskId, Moved)>> {
     LABELS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes the labels of an earlier run on real threads. Under the engine this is not needed.
 pub(crate) fn clear() {
-    HAS.set(false);
     if !unpause_model::is_stepped() {
         all().clear();
     }
@@ -189,9 +184,7 @@ pub(crate) fn clear() {
 
 /// Calls `act` with the labels of a task.
 pub(crate) fn with<R>(task: TaskId, act: impl FnOnce(&mut Labels) -> R) -> R {
-    if task == me() {
-        HAS.set(true);
-    }
+    unpause_model::mark();
     let mut all = all();
     let at = all.iter().position(|(of, _)| *of == task).unwrap_or_else(|| {
         all.push((task, Moved(Labels::new())));
@@ -200,20 +193,14 @@ pub(crate) fn with<R>(task: TaskId, act: impl FnOnce(&mut Labels) -> R) -> R {
     act(&mut all[at].1.0)
 }
 
-/// Gives a new task the labels of the current task. Returns `false` if the current task has no labels.
-pub(crate) fn inherit(child: TaskId) -> bool {
-    if !HAS.get() {
-        return false;
+/// Gives a new task the labels of the current task.
+pub(crate) fn inherit(child: TaskId) {
+    if !unpause_model::is_marked() {
+        return;
     }
-    let mut labels = with(me(), |labels| labels.clone());
+    let mut labels = with(TaskId::from(number()), |labels| labels.clone());
     if let Some(ChildLabelFn(change)) = labels.get().cloned() {
         change(child, &mut labels);
     }
     with(child, |own| *own = labels);
-    true
-}
-
-/// Begins the current task, which has inherited labels.
-pub(crate) fn begin() {
-    HAS.set(true);
 }

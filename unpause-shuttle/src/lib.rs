@@ -11,15 +11,17 @@
 //!
 //! Under this command, [`check_random`] and the other check functions run the test under unpause. [`check_dfs`] is the
 //! exhaustive search; the other functions select strategies. A failure is shrunk, shown, kept and replayed like any
-//! failure of unpause. Without the command, the closure runs several times on real threads, and a note says so.
+//! failure of unpause. Values that the closure captures see one call for each run: rehearsals and repetitions are in
+//! processes of their own. Without the command, the closure runs several times on real threads, and a note says so.
 //!
 //! | shuttle | here |
 //! |---|---|
-//! | `check_random`, `check` | runs of the default strategy, `portfolio` |
+//! | `check_random` | runs of the default strategy, `portfolio` |
+//! | `check` | one run of the default strategy |
 //! | `check_pct`, `check_urw` | the strategies `pct` and `urw` |
 //! | `check_dfs` | `exhaustive`, which runs one interleaving per class of equivalent interleavings |
-//! | `replay`, `replay_from_file` | refused: a run of unpause is replayed by the command on its screen |
-//! | `sync`, `thread`, `hint` | std's |
+//! | `replay`, `replay_from_file` | 1000 runs of the default strategy, because the schedule has no meaning here |
+//! | `sync`, `thread`, `hint` | std's; an `RwLock` must not be acquired by a thread that holds it |
 //! | `future` | tasks, implemented as threads that poll |
 //! | `rand` | rand 0.8, with random bytes of the run |
 //! | `thread_local!`, `lazy_static!` | new in each run |
@@ -28,6 +30,7 @@
 
 mod check;
 pub mod current;
+mod events;
 pub mod future;
 pub mod hint;
 mod labels;

@@ -9,7 +9,9 @@ pub fn thread_rng() -> rngs::ThreadRng {
 
 /// Random number generators.
 pub mod rngs {
-    use ::rand::{CryptoRng, Error, RngCore, thread_rng};
+    use ::rand::{CryptoRng, Error, RngCore};
+
+    use crate::thread::assert_random;
 
     /// The generator of the current thread. Unlike rand's generator, it may move to another thread, as in shuttle.
     #[derive(Clone, Default, Debug)]
@@ -19,21 +21,27 @@ pub mod rngs {
 
     impl RngCore for ThreadRng {
         fn next_u32(&mut self) -> u32 {
-            thread_rng().next_u32()
+            rand().next_u32()
         }
 
         fn next_u64(&mut self) -> u64 {
-            thread_rng().next_u64()
+            rand().next_u64()
         }
 
         fn fill_bytes(&mut self, bytes: &mut [u8]) {
-            thread_rng().fill_bytes(bytes);
+            rand().fill_bytes(bytes);
         }
 
         fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
-            thread_rng().try_fill_bytes(bytes)
+            rand().try_fill_bytes(bytes)
         }
     }
 
     impl CryptoRng for ThreadRng {}
+
+    /// Returns the generator of rand, unless the check does not allow random numbers.
+    fn rand() -> ::rand::rngs::ThreadRng {
+        assert_random();
+        ::rand::thread_rng()
+    }
 }

@@ -4,9 +4,10 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unpause_model::Model;
+use unpause_model::{Checked, Model};
 
-use crate::scheduler::Scheduler;
+use crate::events::{self, Created};
+use crate::scheduler::{Demands, MANY, Scheduler, seeds};
 
 /// Settings of a [`Runner`].
 #[derive(Clone, Debug)]
@@ -24,15 +25,15 @@ pub struct Config {
     pub silence_warnings: bool,
     /// Has no effect.
     pub record_steps_in_span: bool,
-    /// Has no effect, because a failing run ends all its threads.
+    /// Changes only the message of a failure, because a failing run ends all its threads.
     pub ungraceful_shutdown_config: UngracefulShutdownConfig,
 }
 
-/// shuttle's handling of the end of a failing run. It has no effect here.
+/// shuttle's handling of the end of a failing run. Here, it changes only the message of a failure.
 #[derive(Clone, Copy, Default, Debug)]
 #[non_exhaustive]
 pub struct UngracefulShutdownConfig {
-    /// Has no effect.
+    /// If true, the message of a failure begins with shuttle's sentence about this setting.
     pub immediately_return_on_panic: bool,
     /// Has no effect.
     pub continuation_function_behavior: ContinuationFunctionBehavior,
@@ -84,9 +85,9 @@ pub enum FailurePersistence {
 pub enum MaxSteps {
     /// No explicit limit: unpause's default limit applies.
     None,
-    /// A run with more steps fails.
+    /// A run with more steps continues with few points, except in a search. It fails if it does not end.
     FailAfter(usize),
-    /// A run with more steps ends in shuttle, but fails here.
+    /// A run with more steps ends there without a failure.
     ContinueAfter(usize),
 }
 
@@ -108,12 +109,75 @@ impl Config {
     fn settings(&self) -> String {
         let steps = match self.max_steps {
             MaxSteps::None => String::new(),
-            MaxSteps::FailAfter(steps) | MaxSteps::ContinueAfter(steps) => {
-                format!(" SIM_STEPS={}", steps.max(1))
-            }
+            MaxSteps::FailAfter(steps) => format!(" SIM_STEPS={}", steps.max(1)),
+            MaxSteps::ContinueAfter(steps) => format!(" SIM_STEPS={} ends_at_limit", steps.max(1)),
         };
-        let time = self.max_time.map(|time| format!(" SIM_TIME={}ms", time.as_millis().max(1)));
+        // The setting cannot express a longer time, such as `Duration::MAX`.
+        let millis = |time: Duration| time.as_millis().clamp(1, u64::MAX.into());
+        let time = self.max_time.map(|time| format!(" SIM_TIME={}ms", millis(time)));
         steps + &time.unwrap_or_default()
+    }
+
+    /// Returns the plan for the runs of a scheduler.
+    fn plan(&self, scheduler: &dyn Scheduler) -> String {
+        let settings = self.settings();
+        let first = scheduler.settings() + &settings;
+        // If its runs end at their step limit, no search is a proof.
+        let is_cut = matches!(self.max_steps, MaxSteps::ContinueAfter(_));
+        match scheduler.demands().samples && !is_cut && self.max_time.is_none() {
+            true => format!("{first}\nunproved {}{settings}", seeds(0, MANY)),
+            false => first,
+        }
+    }
+
+    /// Executes the runs of a plan, and returns their number.
+    fn check(
+        &self,
+        plan: &str,
+        demands: Demands,
+        body: &(dyn Fn() + Sync),
+        has_captured: bool,
+    ) -> usize {
+        if demands.follows {
+            eprintln!(
+                "note: unpause-shuttle: a schedule of shuttle cannot be followed, so the test runs {MANY} times"
+            );
+        }
+        let (refuses_random, created) = (demands.refuses_random, Created::if_heard());
+        let body = || {
+            crate::thread::begin(refuses_random, created);
+            body();
+        };
+        let model = Model { plan, tool: "unpause-shuttle" };
+        let Checked { runs, failure } = model.try_check(&body, has_captured || created.is_some());
+        if let Some(created) = created {
+            created.send();
+        }
+        events::ended(runs);
+        if let Some(message) = failure {
+            // The screen has already shown everything, so the panic hook is not called.
+            resume_unwind(Box::new(self.words(&message)));
+        }
+        runs as usize
+    }
+
+    /// Returns the message of a failure with shuttle's wording, which tests expect.
+    fn words(&self, message: &str) -> String {
+        if let Some(tasks) = message.strip_prefix("deadlock: ") {
+            return format!("deadlock! blocked tasks: [{tasks}]");
+        }
+        if let Some(steps) = message.strip_prefix("step limit reached after ") {
+            return format!(
+                "exceeded max_steps bound of {steps}. this might be caused by an unfair schedule (e.g., a spin loop)?"
+            );
+        }
+        if let Some(differs) = message.strip_prefix("non-determinism ") {
+            return format!("possible nondeterminism: {differs}");
+        }
+        match self.ungraceful_shutdown_config.immediately_return_on_panic {
+            true => format!("Task panicked, and early return is enabled. {message}"),
+            false => message.to_owned(),
+        }
     }
 }
 
@@ -144,8 +208,8 @@ impl<S: Scheduler + 'static> Runner<S> {
     where
         F: Fn() + Send + Sync + 'static,
     {
-        let plan = self.scheduler.settings() + &self.config.settings();
-        check(&plan, &|| body(), size_of::<F>() > 0)
+        let (plan, demands) = (self.config.plan(&*self.scheduler), self.scheduler.demands());
+        self.config.check(&plan, demands, &|| body(), size_of::<F>() > 0)
     }
 }
 
@@ -155,17 +219,25 @@ impl<S: Scheduler + 'static> Runner<S> {
 pub struct PortfolioRunner {
     config: Config,
     plans: Vec<String>,
+    /// The demands of the schedulers. Random numbers are refused only if all schedulers refuse them.
+    demands: Option<Demands>,
 }
 
 impl PortfolioRunner {
     /// Creates a runner without schedulers.
     pub fn new(_stop_on_first_failure: bool, config: Config) -> PortfolioRunner {
-        PortfolioRunner { config, plans: Vec::new() }
+        PortfolioRunner { config, plans: Vec::new(), demands: None }
     }
 
     /// Adds a scheduler.
     pub fn add<S: Scheduler + Send + 'static>(&mut self, scheduler: S) {
-        self.plans.push(scheduler.settings() + &self.config.settings());
+        self.plans.push(self.config.plan(&scheduler));
+        let (new, old) = (scheduler.demands(), self.demands);
+        self.demands = Some(Demands {
+            refuses_random: new.refuses_random && old.is_none_or(|old| old.refuses_random),
+            follows: new.follows || old.is_some_and(|old| old.follows),
+            ..new
+        });
     }
 
     /// Executes the runs of each scheduler.
@@ -176,26 +248,7 @@ impl PortfolioRunner {
     where
         F: Fn() + Send + Sync + 'static,
     {
-        check(&self.plans.join("\n"), &|| body(), size_of::<F>() > 0);
-    }
-}
-
-/// Executes the runs of a plan, and returns their number.
-fn check(plan: &str, body: &(dyn Fn() + Sync), has_captured: bool) -> usize {
-    let body = || {
-        crate::thread::begin();
-        body();
-    };
-    match (Model { plan, tool: "unpause-shuttle" }).try_check(&body, has_captured) {
-        Ok(runs) => runs as usize,
-        Err(message) => {
-            // shuttle's wording, which tests expect.
-            let message = match message.strip_prefix("deadlock: ") {
-                Some(tasks) => format!("deadlock! blocked tasks: [{tasks}]"),
-                None => message,
-            };
-            // The screen has already shown everything, so the panic hook is not called.
-            resume_unwind(Box::new(message))
-        }
+        let (plan, demands) = (self.plans.join("\n"), self.demands.unwrap_or_default());
+        self.config.check(&plan, demands, &|| body(), size_of::<F>() > 0);
     }
 }

@@ -1,9 +1,10 @@
 //! shuttle's `thread`: std's. A panic of any thread fails the test.
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
+use std::fmt;
 use std::io;
-use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::thread;
 
 pub use std::thread::{
@@ -11,17 +12,37 @@ pub use std::thread::{
 };
 
 use crate::current::TaskId;
+use crate::events::{self, Created};
 use crate::labels;
 
 thread_local! {
     /// The number of the thread in its run, if it has one.
     static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+    /// True if the thread must not draw random numbers.
+    static REFUSES_RANDOM: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes the current thread the first thread of its run.
-pub(crate) fn begin() {
+pub(crate) fn begin(refuses_random: bool, created: Option<Created>) {
     NUMBER.set(Some(0));
+    REFUSES_RANDOM.set(refuses_random);
+    events::begin(created);
     labels::clear();
+}
+
+/// Returns `true` if the current thread belongs to a run of a check. On real threads, a thread that was spawned through
+/// std is not known.
+pub(crate) fn is_in_run() -> bool {
+    NUMBER.get().is_some() || unpause_model::is_stepped() && unpause_model::is_running()
+}
+
+/// Panics if the check does not allow random numbers.
+pub(crate) fn assert_random() {
+    // shuttle's words.
+    assert!(
+        !REFUSES_RANDOM.get(),
+        "requested random data from DFS scheduler with allow_random_data = false"
+    );
 }
 
 /// Returns the number of the current thread. A thread spawned through std gets its number here.
@@ -74,14 +95,14 @@ pub fn current() -> Thread {
 
 /// Returns the number of a new thread, and a function for the new thread to call first. The new thread inherits the
 /// labels of the current thread.
-pub(crate) fn child() -> (usize, impl FnOnce() + Send + 'static) {
+pub(crate) fn child(place: &'static Location<'static>) -> (usize, impl FnOnce() + Send + 'static) {
     let number = unpause_model::number();
-    let has_labels = labels::inherit(TaskId::from(number));
+    labels::inherit(TaskId::from(number));
+    let (refuses_random, inherited) = (REFUSES_RANDOM.get(), events::created(number, place));
     (number, move || {
         NUMBER.set(Some(number));
-        if has_labels {
-            labels::begin();
-        }
+        REFUSES_RANDOM.set(refuses_random);
+        events::inherit(inherited);
     })
 }
 
@@ -100,6 +121,7 @@ pub(crate) fn failing<T>(body: impl FnOnce() -> T) -> T {
 ///
 /// # Panics
 /// If the system cannot create a thread.
+#[track_caller]
 pub fn spawn<F, T>(body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -111,22 +133,40 @@ where
     }
 }
 
+/// The place of the result of a thread, shared by the thread and its handle. The last owner drops the result. So a
+/// thread without a handle drops its result before its thread-locals.
+struct Packet<T>(UnsafeCell<Option<T>>);
+
+// SAFETY: the thread writes the result, and the handle takes it after the end of the thread.
+unsafe impl<T: Send> Sync for Packet<T> {}
+
 /// The handle of a thread. The run waits for the end of the thread, even if the handle is dropped.
-#[derive(Debug)]
 pub struct JoinHandle<T> {
-    handle: ManuallyDrop<thread::JoinHandle<T>>,
+    /// std's handle; `None` after a join.
+    handle: Option<thread::JoinHandle<()>>,
+    result: Arc<Packet<T>>,
     thread: Thread,
 }
+
+// SAFETY: the result is `Send`, because `Builder::spawn` requires it.
+unsafe impl<T> Send for JoinHandle<T> {}
+// SAFETY: as for `Send`.
+unsafe impl<T> Sync for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
     /// Waits for the end of the thread, and returns its result.
     ///
     /// # Errors
     /// Returns the panic payload if the thread has panicked.
-    pub fn join(self) -> Result<T> {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: taken only once, because `self` is not dropped.
-        joined(unsafe { ManuallyDrop::take(&mut this.handle) }.join())
+    pub fn join(mut self) -> Result<T> {
+        if let Some(handle) = self.handle.take() {
+            joined(handle.join())?;
+        }
+        // SAFETY: the thread has ended.
+        match unsafe { (*self.result.0.get()).take() } {
+            Some(result) => Ok(result),
+            None => unreachable!("a thread that has not panicked has a result"),
+        }
     }
 
     /// Returns the thread.
@@ -136,33 +176,27 @@ impl<T> JoinHandle<T> {
 
     /// Returns `true` if the thread has ended.
     pub fn is_finished(&self) -> bool {
-        self.handle.is_finished()
+        self.handle.as_ref().is_none_or(thread::JoinHandle::is_finished)
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("thread", &self.thread).finish_non_exhaustive()
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        // SAFETY: taken only once, because `self` is dropped now.
-        let thread = unsafe { ManuallyDrop::take(&mut self.handle) };
-        // SAFETY: the result of the thread is `'static`, because `Builder::spawn` requires it.
-        unpause_model::detach(unsafe { outliving(move || drop(joined(thread.join()))) });
+        if let Some(handle) = self.handle.take() {
+            unpause_model::detach(move || drop(joined(handle.join())));
+        }
     }
 }
 
 /// Records the panic of a joined thread. It fails the run.
 fn joined<T>(result: Result<T>) -> Result<T> {
     result.inspect_err(|payload| unpause_model::joined_panic(&**payload))
-}
-
-/// Returns the same closure without the lifetime of its captures.
-///
-/// # Safety
-/// The captured values must live until the closure is called.
-unsafe fn outliving<'a>(act: impl FnOnce() + Send + 'a) -> impl FnOnce() + Send + 'static {
-    let boxed: Box<dyn FnOnce() + Send + 'a> = Box::new(act);
-    // SAFETY: guaranteed by the caller.
-    let boxed: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(boxed) };
-    boxed
 }
 
 /// Calls `body` with a scope for threads that may borrow values. All threads of the scope end before the call returns.
@@ -189,12 +223,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Spawns a thread. Its panic fails the run, even if the handle is joined.
+    #[track_caller]
     pub fn spawn<F, T>(&'scope self, body: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let (number, begin) = child();
+        let (number, begin) = child(Location::caller());
         let handle = self.0.spawn(move || {
             begin();
             failing(body)
@@ -264,19 +299,27 @@ impl Builder {
     ///
     /// # Errors
     /// If the system cannot create a thread.
+    #[track_caller]
     pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (number, begin) = child();
+        let (number, begin) = child(Location::caller());
+        let result = Arc::new(Packet(UnsafeCell::new(None)));
+        let packet = result.clone();
         let run = move || {
             begin();
-            failing(body)
+            failing(move || {
+                let result = body();
+                // SAFETY: the handle takes the result only after the end of this thread.
+                unsafe { *packet.0.get() = Some(result) };
+                drop(packet);
+            });
         };
         self.0.spawn(run).map(|handle| {
             let thread = Thread { thread: handle.thread().clone(), id: ThreadId(number) };
-            JoinHandle { handle: ManuallyDrop::new(handle), thread }
+            JoinHandle { handle: Some(handle), result, thread }
         })
     }
 }

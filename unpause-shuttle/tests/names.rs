@@ -77,7 +77,9 @@ functions! {
     PortfolioRunner: new;
     RandomScheduler: new new_from_seed;
     Receiver<u8>: recv try_recv recv_timeout iter try_iter;
+    ReplayScheduler: new_from_encoded set_allow_incomplete;
     RoundRobinScheduler: new;
+    RwLock<u8>: new into_inner read write try_read try_write get_mut clear_poison;
     SyncSender<u8>: send try_send;
     UncontrolledNondeterminismCheckScheduler<DfsScheduler>: new;
     UngracefulShutdownConfig: new;
@@ -127,7 +129,11 @@ fn values_of_shuttle_have_its_traits_and_constants() {
     const SETTINGS: UngracefulShutdownConfig = UngracefulShutdownConfig::new();
     const BEHAVIOR: ContinuationFunctionBehavior = ContinuationFunctionBehavior::new();
     fn is_send_and_sync<T: Send + Sync + Clone + Default>() {}
+    fn is_copied<T: Copy>() {}
     is_send_and_sync::<ThreadRng>();
+    // A value of shuttle's lock need not be `Sync`.
+    is_send_and_sync::<Arc<RwLock<std::cell::Cell<u8>>>>();
+    is_copied::<BarrierWaitResult>();
     assert_eq!(SETTINGS.continuation_function_behavior, BEHAVIOR);
     assert_eq!(clock().partial_cmp(&clock()), Some(std::cmp::Ordering::Equal));
     assert_eq!(*statics::NUMBER, 7);
@@ -136,8 +142,51 @@ fn values_of_shuttle_have_its_traits_and_constants() {
 }
 
 #[test]
+fn a_lock_has_the_functions_of_std() {
+    let mut lock = RwLock::from(1);
+    *lock.get_mut().unwrap() += 1;
+    *lock.write().unwrap() += 1;
+    assert_eq!(format!("{}", lock.read().unwrap()), "3");
+    assert_eq!(format!("{:?}", lock.try_read().unwrap()), "3");
+    let poisons = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _guard = lock.try_write().unwrap();
+        assert!(lock.is_poisoned(), "panics with the lock");
+    }));
+    assert!(poisons.is_err() && lock.is_poisoned());
+    assert!(lock.read().is_err());
+    assert!(matches!(lock.try_write(), Err(TryLockError::Poisoned(_))));
+    lock.clear_poison();
+    assert_eq!(lock.into_inner().unwrap(), 3);
+}
+
+#[test]
+fn a_schedule_is_not_read_but_a_file_must_exist() {
+    let mut scheduler = ReplayScheduler::new_from_encoded("91010100");
+    scheduler.set_allow_incomplete();
+    scheduler.set_target_clock(&[1_u32, 2]);
+    assert_eq!(scheduler.settings(), "SIM_SEEDS=0..1000");
+    assert!(ReplayScheduler::new_from_file("no such file").is_err());
+}
+
+#[test]
+fn the_variable_of_shuttle_has_the_seed() {
+    const NAME: &str = "the_variable_of_shuttle_has_the_seed";
+    if std::env::var_os("SHUTTLE_RANDOM_SEED").is_some() {
+        assert_eq!(RandomScheduler::new(2).settings(), "SIM_SEEDS=7..9");
+        assert_eq!(UrwRandomScheduler::new(2).settings(), "SIM_STRATEGY=urw SIM_SEEDS=7..9");
+        assert_eq!(PctScheduler::new(3, 2).settings(), "SIM_STRATEGY=pct:3 SIM_SEEDS=7..9");
+        return;
+    }
+    let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = test.args(["--exact", NAME]).env("SHUTTLE_RANDOM_SEED", "7").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn a_scheduler_has_seeds_for_all_its_runs() {
     assert_eq!(RoundRobinScheduler::default().settings(), "SIM_SEEDS=0..1");
+    let checks = UncontrolledNondeterminismCheckScheduler::new(RandomScheduler::new(2));
+    assert_eq!(checks.settings(), "SIM_SEEDS=0..2 SIM_ISOLATE=run");
     assert_eq!(RandomScheduler::new_from_seed(7, 2).settings(), "SIM_SEEDS=7..9");
     let last = RandomScheduler::new_from_seed(u64::MAX, 2).settings();
     assert_eq!(last, "SIM_SEEDS=18446744073709551613..18446744073709551615");

@@ -26,9 +26,21 @@ macro_rules! atomic {
             ///
             /// # Safety
             /// No other thread may write at the same time.
+            ///
+            /// # Panics
+            /// If another thread changes the value at the same time.
+            #[track_caller]
             pub unsafe fn unsync_load(&self) -> $value {
+                // A search tries each store between the two loads. With the memory `c11`, a load may return an older
+                // value only if no memory order puts the missed store before it.
+                let before = self.0.load(Ordering::Relaxed);
                 // SAFETY: guaranteed by the caller.
-                unsafe { *self.0.as_ptr() }
+                let value = unsafe { *self.0.as_ptr() };
+                let after = self.0.load(Ordering::Relaxed);
+                if before != value || value != after {
+                    panic!("Causality violation: an unsync_load beside a store of another thread");
+                }
+                value
             }
 
             /// Calls `act` with the value.

@@ -189,7 +189,7 @@ impl BatchSemaphore {
         Acquire { semaphore: self, permits, is_bypassable, number: None, is_done: false }
     }
 
-    /// Waits for permits. The thread is parked while it waits.
+    /// Waits for permits. The thread is blocked while it waits.
     ///
     /// # Errors
     /// If the semaphore is closed.

@@ -1,4 +1,4 @@
-//! shuttle's `future`: each task is a thread that polls its future and parks until it is woken.
+//! shuttle's `future`: each task is a thread that polls its future and blocks until it is woken.
 
 pub mod batch_semaphore;
 
@@ -6,39 +6,58 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
 
 use crate::thread::{child, failing};
 
-/// Unparks a thread.
-struct Unpark(Thread);
+/// The wake-ups of one future. They are separate from the park token of the thread, which belongs to the program, and
+/// from the wake-ups of other futures on the same thread.
+#[derive(Debug, Default)]
+struct Woken {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
 
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
+impl Woken {
+    fn set(&self) {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
     }
 
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+    /// Waits for a wake-up, and resets it.
+    fn wait(&self) {
+        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_while(is_set, |is_set| !*is_set);
+        *waited.unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 
-/// Polls a future until it is ready. The thread is parked while it waits.
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.set();
+    }
+}
+
+/// Polls a future until it is ready. The thread is blocked while it waits.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    match run(future, &AtomicBool::new(false)) {
+    match run(future, &AtomicBool::new(false), &Arc::default()) {
         Some(output) => output,
         None => unreachable!("nobody aborts it"),
     }
 }
 
 /// Polls a future until it is ready, or until it `is_aborted`.
-fn run<F: Future>(future: F, is_aborted: &AtomicBool) -> Option<F::Output> {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+fn run<F: Future>(future: F, is_aborted: &AtomicBool, woken: &Arc<Woken>) -> Option<F::Output> {
+    let waker = Waker::from(woken.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
@@ -47,7 +66,7 @@ fn run<F: Future>(future: F, is_aborted: &AtomicBool) -> Option<F::Output> {
         }
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return Some(output),
-            Poll::Pending => thread::park(),
+            Poll::Pending => woken.wait(),
         }
     }
 }
@@ -101,16 +120,13 @@ struct Shared<T> {
 struct Control {
     is_aborted: AtomicBool,
     is_finished: AtomicBool,
-    thread: Mutex<Option<Thread>>,
+    woken: Arc<Woken>,
 }
 
 impl Control {
     fn abort(&self) {
         self.is_aborted.store(true, SeqCst);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(thread) = thread {
-            thread.unpark();
-        }
+        self.woken.set();
     }
 }
 
@@ -202,6 +218,7 @@ impl<T> Moved<T> {
 ///
 /// # Panics
 /// If the system cannot create a thread.
+#[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -214,6 +231,7 @@ where
 ///
 /// # Panics
 /// If the system cannot create a thread.
+#[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + 'static,
@@ -222,19 +240,24 @@ where
     let control = Arc::new(Control {
         is_aborted: AtomicBool::new(false),
         is_finished: AtomicBool::new(false),
-        thread: Mutex::new(None),
+        woken: Arc::default(),
     });
     let ended = Mutex::new(Ended { result: None, panic: None, is_finished: false, waker: None });
-    let shared = Arc::new(Shared { control: control.clone(), ended });
+    let shared = Arc::new(Shared { control, ended });
     let moved = Moved((future, shared.clone()));
-    let (_, begin) = child();
-    let task = thread::spawn(move || {
+    let (_, begin) = child(Location::caller());
+    drop(thread::spawn(move || {
         begin();
         let (future, shared) = moved.take();
-        let run = || failing(|| run(future, &shared.control.is_aborted));
+        let control = &shared.control;
+        let run = || failing(|| run(future, &control.is_aborted, &control.woken));
         let (result, panic) = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(output) => (Some(output.ok_or(JoinError::Cancelled)), None),
-            Err(payload) => (None, Some(payload)),
+            Err(payload) => {
+                // On real threads, the panic would be lost if no task awaits the handle.
+                unpause_model::joined_panic(&*payload);
+                (None, Some(payload))
+            }
         };
         let waker = {
             let mut ended = shared.ended();
@@ -245,7 +268,6 @@ where
         if let Some(waker) = waker {
             waker.wake();
         }
-    });
-    *control.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.thread().clone());
+    }));
     JoinHandle(shared)
 }

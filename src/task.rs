@@ -274,7 +274,7 @@ impl<T> Unpin for JoinHandle<T> {}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle").finish_non_exhaustive()
+        f.debug_struct("JoinHandle").field("id", &self.id()).finish()
     }
 }
 

@@ -2,7 +2,7 @@
 //! `unpause-tokio` have.
 //!
 //! A name that is not there needs a row in the table of `docs/tokio.md`, with the reason. After a change of the
-//! locked version `UPDATE_EXPECT=1 cargo test -p sim-tests --test tokio_names` writes the list anew.
+//! locked version `UPDATE_EXPECT=1 cargo test -p sim-tests --test tokio_names` writes the list again.
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,34 @@ fn each_name_is_there_or_has_a_row_with_the_reason() {
     }
 }
 
-/// Returns what the rows say in error: names without a row, and rows of names that are there.
+#[test]
+fn each_feature_of_tokio_can_be_named() {
+    let (_, sources) = locked();
+    let theirs = features(&sources.with_file_name("Cargo.toml"));
+    assert!(theirs.contains("io-uring") && theirs.contains("full"), "{theirs:?}");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for manifest in ["unpause-tokio/Cargo.toml", "unpause-tokio/patch/Cargo.toml"] {
+        let mut ours = features(&workspace.join(manifest));
+        // Each package has this feature, even if its manifest does not name it.
+        ours.insert("default".to_owned());
+        let missing: Vec<&String> = theirs.difference(&ours).collect();
+        assert!(missing.is_empty(), "{manifest}: {missing:?}");
+    }
+}
+
+/// Returns the features that a manifest lists.
+fn features(manifest: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(manifest).unwrap();
+    let lines = text.lines().skip_while(|line| *line != "[features]").skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    lines
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic()))
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// Returns the errors of the rows: names without a row, and rows for existing names.
 fn differences(missing: &BTreeSet<&str>, rows: &BTreeSet<&str>) -> Vec<String> {
     let has_row = |path: &&&str| {
         rows.iter().any(|row| {
@@ -59,7 +86,7 @@ fn differences(missing: &BTreeSet<&str>, rows: &BTreeSet<&str>) -> Vec<String> {
     let without = missing.iter().filter(|path| !has_row(path));
     let without =
         without.map(|path| format!("{path} is not there and has no row in docs/tokio.md"));
-    // In the real build more names are there: tokio's own.
+    // The real build has more names: tokio's own.
     let stale = rows.iter().filter(|row| sim::SIMULATED && !missing.contains(*row));
     without
         .chain(stale.map(|row| format!("{row} has a row in docs/tokio.md and is there")))
@@ -120,7 +147,7 @@ fn locked() -> (String, PathBuf) {
     (version.clone(), PathBuf::from(format!("{folder}/tokio-{version}/src")))
 }
 
-/// Returns what a command prints.
+/// Returns the output of a command.
 fn output(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -56,7 +56,7 @@ impl Id {
     }
 
     /// Calls `work` with this task as the current one.
-    fn during<R>(self, work: impl FnOnce() -> R) -> R {
+    pub(super) fn during<R>(self, work: impl FnOnce() -> R) -> R {
         struct Restore(Option<Id>);
 
         impl Drop for Restore {

@@ -108,9 +108,11 @@ fn prepare<F: Future>(
             };
             finished.store(true, Ordering::Release);
             // If the handle was dropped, no task receives the result, so it is dropped here.
-            if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
-                member.drops(abort, unwanted);
-            }
+            id.during(|| {
+                if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
+                    member.drops(abort, unwanted);
+                }
+            });
             // The member is dropped last: a run has nothing left to do once all of its tasks have ended.
             drop(member);
         }
@@ -182,6 +184,17 @@ impl Stopper {
     /// Returns `true` if the task has ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    /// Drops the result, if no call has returned it. Its destructor has the identity of the task.
+    fn drop(&mut self) {
+        // After this call the task keeps its result.
+        self.result.close();
+        if let Ok(Some(result)) = self.result.try_recv() {
+            self.id.during(|| drop(result));
+        }
     }
 }
 

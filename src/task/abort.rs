@@ -45,6 +45,6 @@ impl AbortHandle {
 
 impl fmt::Debug for AbortHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AbortHandle").finish_non_exhaustive()
+        f.debug_struct("AbortHandle").field("id", &self.id()).finish()
     }
 }

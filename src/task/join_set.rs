@@ -246,6 +246,9 @@ impl<T: 'static> JoinSet<T> {
 
     /// Returns the result of a task that has ended, if any. Not a point.
     ///
+    /// If several tasks have ended, this is the result of the task that was spawned first. In tokio, it is the result
+    /// of the task that ended first.
+    ///
     /// ```
     /// # sim::block_on(async {
     /// let mut tasks = sim::task::JoinSet::new();
@@ -267,7 +270,9 @@ impl<T: 'static> JoinSet<T> {
     fn try_next(&mut self) -> Option<Joined<T>> {
         let ended =
             |member: &&mut Member<T>| member.0.as_ref().is_some_and(|handle| handle.is_finished());
-        let mut handle = self.members.iter_mut().find(ended)?.0.take()?;
+        // The iterator begins with the member that was added last.
+        let members: Vec<_> = self.members.iter_mut().collect();
+        let mut handle = members.into_iter().rev().find(ended)?.0.take()?;
         self.len -= 1;
         match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some((handle.id(), result)),

@@ -62,7 +62,7 @@ where
 ///
 /// In a run, its tasks are tasks of the run, and step even if the set is not awaited. Outside of runs, polling the set
 /// polls its tasks: through its own await, which ends when all tasks have ended, or through
-/// [`run_until`](Self::run_until). Dropping the set ends its tasks.
+/// [`run_until`](Self::run_until). Dropping the set ends its tasks and drops their values.
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc};
@@ -92,8 +92,8 @@ struct LocalTasks {
     new: RefCell<Vec<LocalBoxFuture<'static, ()>>>,
     /// The waker of the task that polls the set.
     waker: RefCell<Option<Waker>>,
-    /// In a run: the tasks of the set.
-    of_run: RefCell<Vec<seam::Stopper>>,
+    /// In a run: the tasks of the set, and their futures.
+    of_run: RefCell<Vec<(seam::Stopper, Rc<dyn Clear>)>>,
 }
 
 impl LocalTasks {
@@ -104,7 +104,8 @@ impl LocalTasks {
     {
         // A weak reference, because the set owns its tasks.
         let future = Entered { tasks: Rc::downgrade(self), future };
-        let handle = seam::spawn_local(here, future, |task| {
+        let future = Rc::new(Shared(RefCell::new(Some(Box::pin(future)))));
+        let handle = seam::spawn_local(here, Polled(future.clone()), |task| {
             self.new.borrow_mut().push(task);
             let waker = self.waker.borrow().clone();
             if let Some(waker) = waker {
@@ -112,7 +113,8 @@ impl LocalTasks {
             }
         });
         if seam::in_run() {
-            self.of_run.borrow_mut().push(handle.stopper());
+            let future: Rc<dyn Clear> = future;
+            self.of_run.borrow_mut().push((handle.stopper(), future));
         }
         JoinHandle::of(handle, here)
     }
@@ -219,9 +221,10 @@ impl Future for LocalSet {
             if let Some(end) = &mut self.end {
                 ready!(end.poll(cx));
                 self.end = None;
-                self.tasks.of_run.borrow_mut().remove(0);
+                let ended = self.tasks.of_run.borrow_mut().remove(0);
+                drop(ended);
             }
-            let first = self.tasks.of_run.borrow().first().cloned();
+            let first = self.tasks.of_run.borrow().first().map(|(task, _)| task.clone());
             match first {
                 Some(first) => self.end = Some(seam::End::new(first, here())),
                 None => return Poll::Ready(()),
@@ -232,15 +235,20 @@ impl Future for LocalSet {
 
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        for task in self.tasks.of_run.borrow().iter().filter(|task| !task.is_finished()) {
-            task.abort(here());
+        let mut tasks = self.tasks.of_run.take();
+        tasks.retain(|(task, _)| !task.is_finished());
+        tasks.iter().for_each(|(task, _)| task.abort(here()));
+        // Like in tokio, the values of the tasks are dropped together with the set. While a panic unwinds, a panic of
+        // their destructors would abort the process. In this case, each task drops its values in its last step.
+        if !std::thread::panicking() {
+            tasks.iter().for_each(|(task, future)| task.as_task(|| future.clear()));
         }
     }
 }
 
 impl fmt::Debug for LocalSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalSet").finish_non_exhaustive()
+        f.debug_struct("LocalSet").finish()
     }
 }
 
@@ -265,7 +273,48 @@ impl Drop for LocalEnterGuard {
 
 impl fmt::Debug for LocalEnterGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalEnterGuard").finish_non_exhaustive()
+        f.debug_struct("LocalEnterGuard").finish()
+    }
+}
+
+/// The future of a local task, for the task and its set. `None` after its end.
+struct Shared<F>(RefCell<Option<Pin<Box<F>>>>);
+
+/// The part of [`Shared`] that does not depend on the type of the future.
+trait Clear {
+    /// Drops the future, unless it is being polled.
+    fn clear(&self);
+}
+
+impl<F> Clear for Shared<F> {
+    fn clear(&self) {
+        let future = self.0.try_borrow_mut().ok().and_then(|mut future| future.take());
+        drop(future);
+    }
+}
+
+/// The task's part of a [`Shared`] future.
+struct Polled<F>(Rc<Shared<F>>);
+
+impl<F: Future> Future for Polled<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let Shared(future) = &*self.0;
+        let mut future = future.borrow_mut();
+        // Without a future, the set was dropped, so the task is aborted and not polled again.
+        let Some(running) = &mut *future else { return Poll::Pending };
+        let polled = running.as_mut().poll(cx);
+        let ended = if polled.is_ready() { future.take() } else { None };
+        drop(future);
+        drop(ended);
+        polled
+    }
+}
+
+impl<F> Drop for Polled<F> {
+    fn drop(&mut self) {
+        self.0.clear();
     }
 }
 

@@ -318,7 +318,12 @@ impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
 
 impl<T: fmt::Debug + 'static, F> fmt::Debug for TaskLocalFuture<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskLocalFuture").field("value", &self.value).finish_non_exhaustive()
+        let mut text = f.debug_struct("TaskLocalFuture");
+        match &self.value {
+            Some(value) => text.field("value", value),
+            None => text.field("value", &format_args!("<missing>")),
+        };
+        text.finish()
     }
 }
 

@@ -12,8 +12,9 @@
 /// at least two branches may continue. The other branches follow in source order. With `biased;` before the branches,
 /// they are polled in source order, without a decision. Outside of runs, the first branch is random.
 ///
-/// A search does not vary the first branch of a poll in which no operation of this library took effect and no task was
-/// spawned. So it does not try both orders of the code before the first await of two branches.
+/// An exhaustive search does not vary the first branch of a poll in which no operation of this library took effect and
+/// no task was spawned. So it does not try both orders of the code before the first await of two branches. The bounded
+/// searches `preemptions` and `delays` try both.
 ///
 /// # Panics
 /// If no branch remains and there is no `else`.

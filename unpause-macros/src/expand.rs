@@ -91,7 +91,10 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
         true => quote_spanned!(place=> __sim::test_native),
     };
     // A build without instrumentation cannot step threads, so the harness lists the test as ignored, with the command.
-    let ignored = if arguments.races && !searches_races() {
+    // If the user ignores the test, it has this attribute already.
+    let ignored = if attributes.iter().any(|attribute| attribute.path().is_ident("ignore")) {
+        None
+    } else if arguments.races && !searches_races() {
         Some(quote!(#[ignore = "searches data races: run it with `cargo unpause test --races`"]))
     } else if arguments.native && !is_instrumented() {
         Some(quote!(#[ignore = "steps plain threads: run it with `cargo unpause test`"]))
@@ -361,6 +364,20 @@ mod tests {
         );
         assert!(found.contains(&quote!("::", "loop").to_string()));
         assert!(found.contains(&quote!(async || -> () { work().await }).to_string()));
+    }
+
+    #[test]
+    fn a_test_of_plain_threads_is_ignored_by_one_attribute() {
+        let ignored = |item: TokenStream| expansion(quote!(native), item).matches("ignore").count();
+        let own = ignored(quote!(
+            #[ignore = "slow"]
+            fn f() {}
+        ));
+        assert_eq!(own, 1);
+        let none = ignored(quote!(
+            fn f() {}
+        ));
+        assert_eq!(none, usize::from(!is_instrumented()));
     }
 
     #[test]

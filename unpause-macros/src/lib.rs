@@ -119,7 +119,7 @@ pub fn try_join(input: TokenStream) -> TokenStream {
 ///
 /// | argument of tokio | in a run |
 /// |---|---|
-/// | `flavor`, `worker_threads` | no effect: all tasks of a run share one thread, and the scheduler decides the next step |
+/// | `flavor`, `worker_threads`, `name` | no effect: all tasks of a run share one thread, and the scheduler decides the next step |
 /// | `start_paused` | no effect: the time of a run is always virtual |
 /// | `unhandled_panic` | no effect: a run fails if a task panics |
 /// | `crate = "path"` | the path of the library |

@@ -15,8 +15,20 @@ const SEEDS: u64 = 100;
 /// Arguments that select the runs of a test.
 const RUNS: [&str; 4] = ["seeds", "seed", "replay", "strategy"];
 
+/// The arguments of tokio's attribute.
+const OF_TOKIO: [&str; 6] =
+    ["crate", "flavor", "name", "start_paused", "unhandled_panic", "worker_threads"];
+
 /// The flavors of tokio's attribute.
-const FLAVORS: [&str; 3] = ["current_thread", "multi_thread", "local"];
+const FLAVORS: [&str; 3] = ["current_thread", THREADED, "local"];
+
+/// The flavor with several threads.
+const THREADED: &str = "multi_thread";
+
+/// The arguments that depend on the flavor. `true` if tokio accepts the argument only with several threads, `false` if
+/// only with one thread.
+const FITS: [(&str, bool); 3] =
+    [("worker_threads", true), ("start_paused", false), ("unhandled_panic", false)];
 
 /// Returns the expansion of the attribute with the tokens `attribute` on the item `item`.
 pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -25,8 +37,9 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut ours = TokenStream::new();
     let mut names_runs = false;
     let mut runtime = Runtime::default();
+    let mut given = Vec::new();
     for part in parts(attribute) {
-        match take(&part, &mut runtime) {
+        match take(&part, &mut runtime, &mut given) {
             Ok(Taken::Library(path)) => library = path,
             Ok(Taken::Tokio) => {}
             Ok(Taken::Other(name)) => {
@@ -37,15 +50,20 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
             Err(error) => errors.push(error),
         }
     }
+    if errors.is_empty() {
+        errors = misfits(runtime.flavor.as_ref(), &given);
+    }
     if !names_runs {
         ours.extend(quote!(seeds = #SEEDS,));
     }
     ours.extend(quote!(crate = #library));
-    let Runtime { flavor, worker_threads, start_paused } = runtime;
+    let Runtime { name, flavor, worker_threads, start_paused } = runtime;
+    let name = expand::option(name, quote!(&'static ::core::primitive::str));
     let flavor = expand::option(flavor, quote!(&'static ::core::primitive::str));
     let worker_threads = expand::option(worker_threads, quote!(::core::primitive::usize));
     let added = quote! {
         __sim::Tokio {
+            name: #name,
             flavor: #flavor,
             worker_threads: #worker_threads,
             start_paused: #start_paused,
@@ -57,9 +75,28 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// The runtime of a test that runs on tokio.
 #[derive(Default)]
 struct Runtime {
+    name: Option<LitStr>,
     flavor: Option<LitStr>,
     worker_threads: Option<LitInt>,
     start_paused: bool,
+}
+
+/// The name of an argument of tokio that was given, and its place.
+type Given = (String, Span);
+
+/// Returns an error for each argument that tokio rejects together with this flavor.
+fn misfits(flavor: Option<&LitStr>, given: &[Given]) -> Vec<Error> {
+    let is_threaded = flavor.is_some_and(|flavor| flavor.value() == THREADED);
+    let misfit = |(name, span): &Given| {
+        let (_, needs_threads) = FITS.iter().find(|(argument, _)| argument == name)?;
+        let message = match (needs_threads, is_threaded) {
+            (true, false) => format!("`{name}` needs `flavor = {THREADED:?}`, as in tokio"),
+            (false, true) => format!("`{name}` needs a flavor with one thread, as in tokio"),
+            _ => return None,
+        };
+        Some(Error::new(*span, message))
+    };
+    given.iter().filter_map(misfit).collect()
 }
 
 /// Returns the non-empty parts between commas.
@@ -85,10 +122,16 @@ enum Taken {
     Other(String),
 }
 
-/// Parses an argument. An argument of tokio is stored in `runtime`.
-fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
+/// Parses an argument. An argument of tokio is stored in `runtime`, and its name in `given`.
+fn take(part: &[TokenTree], runtime: &mut Runtime, given: &mut Vec<Given>) -> Result<Taken, Error> {
     let TokenTree::Ident(name) = &part[0] else { return Ok(Taken::Other(String::new())) };
     let text = name.to_string();
+    if OF_TOKIO.contains(&&*text) {
+        if given.iter().any(|(name, _)| *name == text) {
+            return Err(Error::new(name.span(), format!("`{text}` is given twice")));
+        }
+        given.push((text.clone(), name.span()));
+    }
     let value = || match &part[1..] {
         [TokenTree::Punct(equals), value @ ..] if equals.as_char() == '=' && !value.is_empty() => {
             Ok(value.iter().cloned().collect::<TokenStream>())
@@ -108,10 +151,18 @@ fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
             runtime.flavor = Some(flavor);
             Ok(Taken::Tokio)
         }
+        "name" => {
+            runtime.name = Some(parse(value()?, name.span(), "a text")?);
+            Ok(Taken::Tokio)
+        }
         // Only tokio's unstable builds support it.
         "unhandled_panic" => parse::<LitStr>(value()?, name.span(), "a text").map(|_| Taken::Tokio),
         "worker_threads" => {
-            runtime.worker_threads = Some(parse(value()?, name.span(), "a number")?);
+            let threads: LitInt = parse(value()?, name.span(), "a number")?;
+            if threads.base10_parse::<u64>().is_ok_and(|threads| threads == 0) {
+                return Err(Error::new(threads.span(), "`worker_threads` is a number from 1"));
+            }
+            runtime.worker_threads = Some(threads);
             Ok(Taken::Tokio)
         }
         "start_paused" => {
@@ -177,22 +228,21 @@ mod tests {
         let seeds = quote!(seeds: ::core::option::Option::Some(100u64)).to_string();
         assert!(plain.contains(&seeds), "{plain}");
         assert!(plain.contains("start_paused : false"), "{plain}");
-        let tokios = expansion(quote!(
-            flavor = "multi_thread",
-            worker_threads = 2,
-            start_paused = true,
-            unhandled_panic = "ignore",
-        ));
+        let tokios =
+            expansion(quote!(flavor = "multi_thread", worker_threads = 2, name = "of the test"));
         let expected = quote! {
             __sim::Tokio {
+                name: ::core::option::Option::Some("of the test"),
                 flavor: ::core::option::Option::Some("multi_thread"),
                 worker_threads: ::core::option::Option::Some(2),
-                start_paused: true,
+                start_paused: false,
             },
             async || -> () {},
         };
         assert!(tokios.contains(&expected.to_string()), "{tokios}");
         assert!(tokios.contains(&seeds), "{tokios}");
+        let paused = expansion(quote!(start_paused = true, unhandled_panic = "ignore",));
+        assert!(paused.contains("start_paused : true"), "{paused}");
     }
 
     #[test]
@@ -215,6 +265,37 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_that_is_given_twice_is_an_error() {
+        for twice in [
+            quote!(flavor = "local", flavor = "local"),
+            quote!(flavor = "multi_thread", worker_threads = 1, worker_threads = 2),
+            quote!(start_paused = true, start_paused = true),
+            quote!(unhandled_panic = "ignore", unhandled_panic = "ignore"),
+            quote!(name = "a", name = "b"),
+            quote!(crate = "a", crate = "b"),
+            quote!(seeds = 1, seeds = 2),
+        ] {
+            let found = expansion(twice);
+            assert_eq!(found.matches("compile_error").count(), 1, "{found}");
+            assert!(found.contains("is given twice"), "{found}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_tokio_rejects_for_a_flavor_are_errors() {
+        for (attribute, part) in [
+            (quote!(worker_threads = 2), "needs `flavor ="),
+            (quote!(flavor = "local", worker_threads = 2), "needs `flavor ="),
+            (quote!(flavor = "multi_thread", start_paused = true), "with one thread"),
+            (quote!(flavor = "multi_thread", unhandled_panic = "ignore"), "with one thread"),
+        ] {
+            let found = expansion(attribute);
+            assert_eq!(found.matches("compile_error").count(), 1, "{found}");
+            assert!(found.contains(part), "{found}");
+        }
+    }
+
+    #[test]
     fn wrong_arguments_are_errors() {
         let errors = |attribute| expansion(attribute).matches("compile_error").count();
         assert_eq!(errors(quote!(flavor = "multi_threads")), 1);
@@ -222,6 +303,7 @@ mod tests {
         assert_eq!(errors(quote!(worker_threads = "2", start_paused)), 2);
         assert_eq!(errors(quote!(crate = "a b")), 1);
         assert_eq!(errors(quote!(sedes = 1)), 1);
+        assert_eq!(errors(quote!(flavor = "multi_thread", worker_threads = 0)), 1);
         let refused = test(
             quote!(),
             quote!(

@@ -49,8 +49,16 @@
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
 //! - The files of a run have no permissions, times or symbolic links, and `FileType` and `Metadata` differ from std's.
 //! - A future must be polled where it was created: inside the same run, or outside of runs.
+//! - tokio's features `io-uring`, `schedule-latency` and `taskdump`, which need `--cfg tokio_unstable`, have no effect.
+//!   With this cfg, the last two are refused, because their items are missing.
 
 #![forbid(unsafe_code)]
+
+#[cfg(all(tokio_unstable, any(feature = "schedule-latency", feature = "taskdump")))]
+compile_error!(
+    "unpause-tokio does not have the items of tokio's features `schedule-latency` and `taskdump`: \
+     remove these features, or `--cfg tokio_unstable`"
+);
 
 // Exports everything. A simulated item is defined below, and takes precedence over the same item of a glob.
 pub use real::*;

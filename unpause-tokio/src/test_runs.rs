@@ -11,6 +11,8 @@ const REAL: &str = "UNPAUSE_TOKIO_REAL";
 /// The runtime of a test that runs on tokio, from the arguments of the attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokio {
+    /// tokio's `name`.
+    pub name: Option<&'static str>,
     /// tokio's `flavor`.
     pub flavor: Option<&'static str>,
     /// tokio's `worker_threads`.
@@ -56,6 +58,9 @@ impl Tokio {
             _ => Builder::new_current_thread(),
         };
         builder.enable_all();
+        if let Some(name) = self.name {
+            builder.name(name);
+        }
         if let Some(threads) = self.worker_threads {
             builder.worker_threads(threads);
         }

@@ -1,4 +1,4 @@
-//! The channel of which each receiver gets every message.
+//! The channel in which each receiver gets every message.
 
 use std::pin::pin;
 
@@ -129,7 +129,7 @@ fn a_sender_waits_until_all_receivers_are_gone() {
         sender.closed().await;
         assert_eq!(sender.receiver_count(), 0);
         assert!(sender.send(1).is_err());
-        // A new one opens it again.
+        // A new receiver opens it again.
         let mut receiver = sender.subscribe();
         assert_eq!(sender.send(2).unwrap(), 1);
         assert_eq!(receiver.try_recv(), Ok(2));

@@ -22,7 +22,7 @@ fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) 
     holds(fixed);
 }
 
-/// Asserts that the first body waits for ever in some order, and that the second passes in all.
+/// Asserts that the first body has an order in which it waits for ever, and that the second passes in all orders.
 fn waits(bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     if let Some((failure, screen)) = fails(bug) {
         assert!(matches!(failure, Failure::Deadlock { .. }), "{screen}");
@@ -86,7 +86,7 @@ fn a_borrow_that_does_not_update_repeats_a_change() {
     panics(text, async || handled_once(false).await, async || handled_once(true).await);
 }
 
-/// A task that handles the value that is there and marks it as seen.
+/// A task that handles the current value and marks it as seen.
 async fn last_handled(marks_after: bool) {
     let (sender, mut receiver) = watch::channel(0);
     let sending = spawn(async move {
@@ -99,7 +99,7 @@ async fn last_handled(marks_after: bool) {
     };
     yield_now().await;
     if marks_after {
-        // A value that came while it was handled counts as seen, too.
+        // A value that arrived while the previous value was handled counts as seen, too.
         receiver.mark_unchanged();
     }
     while receiver.changed().await.is_ok() {

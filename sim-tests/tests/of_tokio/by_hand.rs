@@ -139,7 +139,7 @@ fn sleeps_and_tasks_are_polled_by_hand() {
         advance(Duration::from_millis(999)).await;
         assert!(!mock.is_woken());
         assert!(mock.poll(nap.as_mut()).is_pending());
-        // By hand, it moves the time at once, and then yields.
+        // If it is polled by hand, `advance` moves the time at once and then yields.
         assert!(advance(Duration::from_millis(1)).now_or_never().is_none());
         assert!(mock.poll(nap.as_mut()).is_ready());
 
@@ -161,14 +161,14 @@ fn a_future_is_polled_by_hand_and_awaited_in_turn() {
         let sending = spawn(async move { sender.send(1).await });
         assert_eq!(recv.await, Some(1));
         sending.await.unwrap().unwrap();
-        // Until the turn of the await, the channel has the waker of the poll by hand.
+        // Until the step of the await, the channel keeps the waker of the manual poll.
         mock.is_woken();
 
         let notify = Arc::new(Notify::new());
         let mut notified = Box::pin(notify.clone().notified_owned());
         let waits = futures::future::poll_fn(|cx| {
             let first = notified.as_mut().poll(cx);
-            // The announced operation is retracted, and the object asked at once.
+            // The announced operation is retracted, and the object is checked at once.
             Poll::Ready((first, mock.poll(notified.as_mut())))
         });
         assert_eq!(waits.await, (Poll::Pending, Poll::Pending));

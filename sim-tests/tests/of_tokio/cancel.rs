@@ -1,5 +1,5 @@
-//! The law of dropped operations: whatever point a future is dropped at, no permit, message, notification or lock is
-//! lost with it, and nobody behind it waits for ever.
+//! The law of dropped operations: a future can be dropped at any point. No permit, message, notification or lock is
+//! lost with it, and no later waiter waits for ever.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sim::{cancellable, spawn};
 
 use crate::{fails, holds};
 
-/// Two tasks that wait, the first of which may be dropped, and one that gives.
+/// Two tasks that wait, the first of which may be dropped, and a task that gives.
 async fn with_one_dropped<A, B, C>(dropped: A, waits: B, gives: C) -> Option<A::Output>
 where
     A: Future<Output: Send + 'static> + Send + 'static,
@@ -69,7 +69,7 @@ fn a_notification_is_not_lost() {
         let own = notify.clone();
         let first = spawn(async move { cancellable(own.notified()).await.is_some() });
         notify.notify_one();
-        // That of a dropped one went on to whoever comes next.
+        // The permit of a dropped waiter was passed to the next waiter.
         if !first.await.unwrap() {
             notify.notified().await;
         }
@@ -124,7 +124,7 @@ fn a_place_in_a_channel_is_not_lost() {
             }
         };
         let sent = with_one_dropped(first, second, gives).await;
-        // The message of a dropped call is in it or in nobody's hands.
+        // The message of a dropped call is in the channel, or was dropped.
         got.sort_unstable();
         assert_eq!(got, if sent.is_some() { vec![0, 1, 2] } else { vec![0, 2] });
     });
@@ -189,7 +189,7 @@ fn the_making_of_a_value_is_not_lost() {
     });
 }
 
-/// The exception: a barrier counts those that came, also if they have left.
+/// The exception: a barrier counts tasks that arrived, even if they have left.
 #[test]
 fn an_arrival_at_a_barrier_is_not_taken_back() {
     fails(async || {

@@ -96,7 +96,7 @@ fn a_receiver_whose_sender_is_in_a_thread_is_told_of_threads() {
     );
 }
 
-/// The run has the reason: a task has the lock, and keeps it.
+/// The run shows the reason: a task holds the lock, and keeps it.
 #[test]
 fn a_wait_that_the_run_explains_is_not_told_of_threads() {
     let body = async || {
@@ -145,7 +145,7 @@ fn a_lock_given_to_a_future_that_nobody_polls_is_named() {
             let own = lock.clone();
             let task = spawn(async move {
                 let mut first = std::pin::pin!(own.lock());
-                // As a `select!` by reference that another branch won.
+                // Like a `select!` by reference that another branch won.
                 let pause = std::pin::pin!(sim::task::yield_now());
                 futures::future::select(first.as_mut(), pause).await;
                 *own.lock().await += 1;
@@ -243,7 +243,7 @@ fn forgotten_permits_are_named() {
     );
 }
 
-/// Two tasks that lock in opposite order, in the one order that blocks them, while the body goes on.
+/// Two tasks that lock in opposite order, in the one order that blocks them, while the body continues.
 async fn locks_in_opposite_order(goes_on: impl AsyncFn()) {
     let locks = Arc::new((sim::Mutex::new(()), sim::Mutex::new(())));
     for turned in [false, true] {

@@ -1,7 +1,7 @@
-//! The results of the search against those of random runs, on generated programs over all channels.
+//! The results of the search against the results of random runs, on generated programs over all channels.
 //!
-//! A result is what each task got, in its order, and which of them wait for ever. The generated programs are larger
-//! than those that the library compares with brute force.
+//! A result consists of the values that each task got, in order, and of the tasks that wait for ever. The generated
+//! programs are larger than the programs that the library compares with brute force.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -15,7 +15,7 @@ use sim::run::{Failure, Outcome, Run};
 use sim::task::yield_now;
 use sim::tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-/// An act of a task. Those of one that lacks the end for it do nothing.
+/// An act of a task. An act of a task that lacks this channel end does nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Act {
     Send(u8),
@@ -146,7 +146,7 @@ async fn or_stop<R>(future: impl Future<Output = R>) -> Option<R> {
     }
 }
 
-/// Does an act. Returns what the task got.
+/// Does an act. Returns the values that the task got.
 async fn act(ends: &mut Ends, act: Act) -> Option<String> {
     let text = match act {
         Send(n) => format!("{:?}", ends.sender.as_ref()?.send(n).await),
@@ -288,7 +288,7 @@ impl Dice {
             .collect()
     }
 
-    /// An act that the task has an end for.
+    /// An act for which the task has a channel end.
     fn act(&mut self, family: &[Act], task: usize, last: usize) -> Act {
         loop {
             let act = family[self.below(family.len())];
@@ -313,7 +313,7 @@ const PROGRAMS: u64 = 24;
 const LONG: u64 = 200;
 /// Random runs of each program, by all strategies together.
 const RUNS: u64 = 2_000;
-/// The same of a program in which a task may wait for ever: a run that fails takes longer.
+/// The same for a program in which a task may wait for ever: a run that fails takes longer.
 const FAILING_RUNS: u64 = 280;
 /// Programs with more runs are left out: a search of them takes too long for a test.
 const SEARCHED_MAX: u64 = 2_000;
@@ -372,6 +372,6 @@ fn the_search_has_all_results_of_random_runs() {
     println!("{compared} programs, {results} results, {common} in {random} random runs: {time:?}");
     assert!(compared * 10 > programs * 9, "{compared} of {programs}");
     assert!(results as u64 > 3 * programs, "{results}");
-    // Without what random runs meet, it would compare nothing.
+    // Without the results of random runs, it would compare nothing.
     assert!(common * 10 > results * 9, "{common} of {results}");
 }

@@ -1,4 +1,4 @@
-//! The types of the ends: what threads may do with them, and calls that block.
+//! The types of channel ends: their use by threads, and blocking calls.
 
 use sim::run::Failure;
 use sim::tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -53,7 +53,7 @@ fn a_call_that_blocks_fails_the_run_and_names_another() {
     }
 }
 
-/// Once it waited for ever: the poll before the close was never woken.
+/// An earlier version waited for ever, because the poll before the close was never woken.
 #[test]
 fn a_oneshot_that_was_polled_finds_its_end_after_a_close() {
     holds(async || {

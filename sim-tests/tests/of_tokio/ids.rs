@@ -65,6 +65,39 @@ fn destructors_of_a_task_have_its_identity() {
 }
 
 #[test]
+fn a_result_that_no_handle_returns_is_dropped_with_the_identity_of_its_task() {
+    /// Sends the identity of the task that drops it.
+    struct Tells(Option<futures::channel::oneshot::Sender<Option<Id>>>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            let _ = self.0.take().unwrap().send(task::try_id());
+        }
+    }
+    let body = async || {
+        let (told, tell) = futures::channel::oneshot::channel();
+        let tells = Tells(Some(told));
+        let task = spawn(async move { tells });
+        let id = task.id();
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        drop(task);
+        assert_eq!(tell.await.unwrap(), Some(id));
+        let mut tasks = JoinSet::new();
+        let (told, tell) = futures::channel::oneshot::channel();
+        let tells = Tells(Some(told));
+        let task = tasks.spawn(async move { tells });
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        drop(tasks);
+        assert_eq!(tell.await.unwrap(), Some(task.id()));
+    };
+    sim::block_on(body());
+    assert!(sim::Runner::new().hermetic().seeds(0..20).run(body).passed());
+}
+
+#[test]
 fn a_set_tells_whose_results_it_gives() {
     let body = async || {
         let mut tasks = JoinSet::new();

@@ -49,18 +49,18 @@ fn the_first_poll_is_in_the_written_order() {
         log.add(order.into_inner().unwrap());
     });
     log.are([vec![0, 1, 2]]);
-    // The three branches go on together: one draw below three.
+    // The three branches continue together: one draw below three.
     assert_eq!(report.runs, 3);
 }
 
-/// Two halves of an order, of which the second may fail after the first was booked.
+/// Two halves of an order. The second may fail after the first was booked.
 async fn booked(undoes: bool) {
     let stock = Atomic::new(1);
     let (sender, receiver) = oneshot::channel::<()>();
     let cancelling = spawn(async move { drop(sender) });
     let book = async {
         stock.fetch_sub(1, SeqCst).await;
-        // Still to be paid for.
+        // The item is not paid for yet.
         yield_now().await;
         Ok(())
     };

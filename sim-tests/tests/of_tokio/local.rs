@@ -6,7 +6,7 @@ use std::rc::Rc;
 use sim::run::Failure;
 use sim::task::yield_now;
 use sim::tokio::sync::{Notify, oneshot};
-use sim::tokio::task::{JoinSet, LocalSet, id, spawn_local};
+use sim::tokio::task::{Id, JoinSet, LocalSet, id, spawn_local, try_id};
 
 use crate::{Results, fails, fails_with, holds};
 
@@ -120,6 +120,39 @@ fn a_set_ends_its_tasks_when_it_is_dropped() {
     holds(body);
 }
 
+/// Once the values of its tasks lived until later steps of these tasks.
+#[test]
+fn a_set_that_is_dropped_has_dropped_the_values_of_its_tasks() {
+    /// Keeps the identity of the task that drops it.
+    struct Tells(Rc<Cell<Option<Id>>>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            self.0.set(try_id());
+        }
+    }
+    let body = async || {
+        let local = LocalSet::new();
+        let [waits, never] = [(); 2].map(|()| Rc::new(Cell::new(None)));
+        let tells = Tells(waits.clone());
+        let waiting = local.spawn_local(async move {
+            let _tells = tells;
+            Notify::new().notified().await;
+        });
+        local.run_until(yield_now()).await;
+        let tells = Tells(never.clone());
+        let unpolled = local.spawn_local(async move { drop(tells) });
+        let ids = [waiting.id(), unpolled.id()];
+        drop(local);
+        assert_eq!([waits.get(), never.get()], ids.map(Some));
+        assert_eq!([Rc::strong_count(&waits), Rc::strong_count(&never)], [1, 1]);
+        for task in [waiting, unpolled] {
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+    };
+    sim::block_on(body());
+    holds(body);
+}
+
 #[test]
 fn a_set_waits_for_tasks_that_others_join() {
     let body = async || {
@@ -188,7 +221,7 @@ fn a_panic_of_a_local_task_is_one_of_the_run() {
         Some((Failure::Panic { message, .. }, _)) => assert_eq!(message, "a local bug"),
         Some((failure, screen)) => panic!("{failure:?}\n{screen}"),
         None => {
-            // On threads, too: the task is a part of the one that polls it.
+            // On threads, too, the task is a part of the task that polls it.
             let report = sim::Runner::new().hermetic().seeds(0..5).run(body);
             assert!(!report.passed());
         }

@@ -147,7 +147,7 @@ fn all_ways_to_downgrade_are_explored_alike() {
             drop(part);
             seen.add(reader.await.unwrap());
         });
-        // The reader comes first, or is let in by the downgrade, or comes after the guard is gone.
+        // The reader comes first, or is let in by the downgrade, or comes after the guard was dropped.
         seen.are([(0, true), (0, false), (1, true), (1, false)]);
         report.runs
     });
@@ -170,7 +170,7 @@ fn a_part_that_is_not_there_keeps_readers_out() {
 
 #[test]
 fn a_large_request_comes_before_a_later_small_one() {
-    // A holds one of two permits. B asks for both, then C for one: C waits behind B, and A for C.
+    // A holds one of two permits. B requests both permits, then C requests one: C waits behind B, and A for C.
     let body = async |order: [u32; 2]| {
         let (permits, done) = (Arc::new(Semaphore::new(2)), Arc::new(Notify::new()));
         let held = permits.acquire().await.unwrap();
@@ -249,7 +249,7 @@ fn a_semaphore_that_is_closed_wakes_its_queue_with_an_error() {
     });
 }
 
-/// A task that looks at a flag, and waits if it is not set; another one sets it and tells all.
+/// A task that looks at a flag, and waits if it is not set; another task sets it and notifies all.
 async fn look_and_wait(listens_first: bool) {
     let shared = Arc::new((Atomic::new(false), Notify::new()));
     let teller = spawn({
@@ -336,7 +336,7 @@ fn the_notification_of_a_dropped_listener_goes_to_the_next() {
             let notify = notify.clone();
             async move { notify.notify_one() }
         });
-        // Registered, perhaps told, and dropped. If it took the notification, it tells the next.
+        // Registered, perhaps notified, and dropped. If it took the notification, it notifies the next waiter.
         let told = select(Box::pin(notify.notified()), Box::pin(sim::task::yield_now())).await;
         if let Either::Left(_) = told {
             notify.notify_one();
@@ -355,7 +355,7 @@ fn a_listener_that_is_enabled_is_told_before_its_first_poll() {
         assert!(!told.as_mut().enable());
         notify.notify_one();
         told.as_mut().await;
-        // It may be polled again, and took the only notification.
+        // The waiter may be polled again after it took the only notification.
         told.await;
         assert!(poll_once(notify.notified()).is_pending());
     });
@@ -363,7 +363,7 @@ fn a_listener_that_is_enabled_is_told_before_its_first_poll() {
 
 #[test]
 fn a_barrier_counts_a_task_that_stops_waiting() {
-    // Of three that come, one does not stay: the other two go on, and the fourth waits for ever.
+    // Of three tasks that arrive, one leaves: the other two continue, and the fourth waits for ever.
     let body = async |stays: bool| {
         let barrier = Arc::new(Barrier::new(3));
         let others = [0, 1].map(|_| {
@@ -471,7 +471,7 @@ fn a_failed_acquisition_gives_back_what_it_had_got() {
         sim::task::yield_now().await;
         sim::task::yield_now().await;
         if semaphore.available_permits() == 0 {
-            // It has the permit, and waits for another one.
+            // It has the permit, and waits for another permit.
             semaphore.close();
             let looking = sim::spawn({
                 let semaphore = semaphore.clone();
@@ -484,7 +484,7 @@ fn a_failed_acquisition_gives_back_what_it_had_got() {
         }
         assert!(acquiring.await.unwrap());
     };
-    // Only runs of the search: those that are sampled to check it would see both, too.
+    // Only runs of the search: the runs sampled for its check would see both, too.
     let visit = |_| seen.extend(looked.lock().unwrap().take());
     let report = Runner::new().hermetic().strategy("exhaustive").each_run(body, visit);
     assert!(report.searched.unwrap().is_proof());

@@ -35,7 +35,7 @@ use sim::Runner;
 use sim::report::{Report, text};
 use sim::run::{Failure, Outcome};
 
-/// Runs `body` in all of its orders; in the real build, some times on threads.
+/// Runs `body` in all its orders; in the real build, several times on threads.
 fn all(body: impl AsyncFn() + Sync) -> Report {
     let runner = Runner::new().hermetic();
     match sim::SIMULATED {
@@ -58,7 +58,7 @@ fn holds(body: impl AsyncFn() + Sync) -> Report {
     report
 }
 
-/// Asserts that `body` fails in some order. Returns the failure; none in the real build, which may not meet it.
+/// Asserts that `body` fails in some order. Returns the failure; `None` in the real build, which may miss it.
 #[track_caller]
 fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     if !sim::SIMULATED {

@@ -116,7 +116,7 @@ fn a_closed_channel_lets_in_what_room_was_reserved_for() {
         yield_now().await;
         receiver.close();
         assert!(matches!(sender.try_send(2), Err(TrySendError::Closed(2))));
-        // It waits for both permits, and not for the sender, which is still there.
+        // It waits for both permits, and not for the sender, which still exists.
         let got = receiver.recv().await;
         assert!(got.is_none() || receiver.recv().await.is_none());
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
@@ -401,7 +401,7 @@ async fn sends_for_a_time() -> bool {
     sent.is_ok()
 }
 
-// In the real build the timers of tokio need its runtime.
+// In the real build, the timers of tokio need its runtime.
 #[cfg_attr(feature = "sim", test)]
 fn a_send_gives_up_when_its_time_is_over() {
     let results = Results::new();

@@ -1,10 +1,10 @@
 //! The names of `tokio::fs` and `tokio::net`: the same source is compiled for tokio and for `sim`, and its results are compared.
 //!
-//! The names that are left out are listed in `sim::fs` and in `docs/tokio.md`.
+//! The omitted names are listed in `sim::fs` and in `docs/tokio.md`.
 
 use std::path::{Path, PathBuf};
 
-/// Writes a module whose calls are those of this crate.
+/// Writes a module with the calls of this crate.
 macro_rules! calls {
     ($module:ident, $root:ident) => {
         mod $module {
@@ -23,7 +23,7 @@ macro_rules! calls {
             };
             use $root::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host};
 
-            /// Calls all functions of files, in an empty directory. Returns what they say.
+            /// Calls all functions of files, in an empty directory. Returns their results as text.
             pub(super) async fn files(dir: &Path) -> Vec<String> {
                 let mut seen = Vec::new();
                 let at = |name: &str| dir.join(name);

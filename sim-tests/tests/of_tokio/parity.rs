@@ -1,5 +1,6 @@
 //! tokio's names mean the same in both builds, in runs and outside of them.
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use sim::tokio::sync::{
     Barrier, MappedMutexGuard, Mutex, MutexGuard, Notify, OnceCell, OwnedMappedMutexGuard,
     OwnedMutexGuard, OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard,
     RwLock, RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SetError,
-    SetOnce, TryAcquireError, oneshot,
+    SetOnce, TryAcquireError, mpsc, oneshot,
 };
 
 /// Calls the body outside of runs and, where there are some, in one.
@@ -143,6 +144,66 @@ fn a_semaphore() {
         assert!(poll(&mut waits).is_pending());
         permits.close();
         assert!(permits.is_closed() && permits.acquire().await.is_err());
+    });
+}
+
+#[test]
+fn very_many_permits() {
+    everywhere(async || {
+        let many = 2 * u32::MAX as usize;
+        let permits = Semaphore::new(Semaphore::MAX_PERMITS);
+        let mut all = permits.acquire_many(u32::MAX).await.unwrap();
+        all.merge(permits.acquire_many(u32::MAX).await.unwrap());
+        assert_eq!(all.num_permits(), many);
+        assert_eq!(all.split(many - 1).unwrap().num_permits(), many - 1);
+        drop(all);
+        assert_eq!(permits.available_permits(), Semaphore::MAX_PERMITS);
+
+        let (sender, _receiver) = mpsc::channel::<u8>(Semaphore::MAX_PERMITS);
+        let rooms = [
+            sender.reserve_many(u32::MAX as usize).await.unwrap(),
+            sender.reserve_many(u32::MAX as usize).await.unwrap(),
+        ];
+        assert_eq!(rooms.iter().map(|room| room.len()).sum::<usize>(), many);
+        drop(rooms);
+        assert_eq!(sender.capacity(), Semaphore::MAX_PERMITS);
+    });
+}
+
+#[test]
+fn texts_are_those_of_tokio() {
+    use ::tokio::sync as real;
+
+    fn are_the_same(ours: &dyn Debug, theirs: &dyn Debug) {
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    static PLACES: Semaphore = Semaphore::const_new(2);
+    everywhere(async || {
+        let (ours, theirs) = (Arc::new(Semaphore::new(3)), Arc::new(real::Semaphore::new(3)));
+        are_the_same(&ours, &theirs);
+        let permits = (ours.acquire_many(2).await.unwrap(), theirs.acquire_many(2).await.unwrap());
+        are_the_same(&permits.0, &permits.1);
+        let (ours, theirs) = (ours.clone().acquire_owned(), theirs.clone().acquire_owned());
+        are_the_same(&ours.await.unwrap(), &theirs.await.unwrap());
+        are_the_same(&Notify::new(), &real::Notify::new());
+        are_the_same(&Barrier::new(2), &real::Barrier::new(2));
+        let (ours, theirs) = (oneshot::channel::<u8>(), real::oneshot::channel::<u8>());
+        are_the_same(&ours, &theirs);
+
+        // A static has the state of the run.
+        let free = |count: u32| format!("Semaphore {{ ll_sem: Semaphore {{ permits: {count} }} }}");
+        assert_eq!(format!("{PLACES:?}"), free(2));
+        let place = PLACES.acquire().await.unwrap();
+        assert_eq!(format!("{PLACES:?}"), free(1));
+        drop(place);
+
+        let task = sim::spawn(async {});
+        let id = task.id();
+        assert_eq!(format!("{task:?}"), format!("JoinHandle {{ id: {id:?} }}"));
+        let abort = task.abort_handle();
+        assert_eq!(format!("{abort:?}"), format!("AbortHandle {{ id: {id:?} }}"));
+        task.await.unwrap();
     });
 }
 

@@ -1,12 +1,12 @@
-//! A run is no runtime of tokio: the advice is about the function that was called. The table of the library is walked, and
-//! each of its rows is triggered.
+//! A run is not a runtime of tokio: the advice names the called function. The table of the library is walked, and each
+//! of its rows is triggered.
 
 use sim::__private::RUNTIME_PARTS;
 use sim::run::Failure;
 
 use crate::fails;
 
-/// Asserts that the body panics for want of a runtime, and that the screen has the advice of this part of tokio alone.
+/// Asserts that the body panics without a runtime, and that the screen has the advice of this part of tokio alone.
 fn advises(path: &str, body: impl AsyncFn() + Sync) {
     let part = RUNTIME_PARTS.iter().find(|part| part.path == path);
     let part = part.unwrap_or_else(|| panic!("the table has no {path}"));
@@ -84,7 +84,7 @@ fn runs_in_a_task_of_tokio_do_not_spend_its_budget() {
     assert!(report.passed(), "{}", sim::report::text(&report, &Default::default()));
 }
 
-/// smol has a runtime in every program, on threads of its own: what they do comes from outside of the run.
+/// smol has a runtime in every program, on its own threads, so their actions come from outside of the run.
 #[test]
 fn tasks_and_timers_of_smol_are_told_as_coming_from_outside() {
     let says = |body: &(dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = ()>>> + Sync)| {

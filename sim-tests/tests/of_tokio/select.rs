@@ -12,7 +12,7 @@ use sim::{Runner, spawn};
 
 use crate::{Results, fails, holds};
 
-/// Two channels with a message each, and the one that a `select!` takes.
+/// Two channels with a message each, and the message that a `select!` takes.
 async fn two_ready(is_biased: bool) -> &'static str {
     let (to_a, mut a) = mpsc::channel(1);
     let (to_b, mut b) = mpsc::channel(1);
@@ -37,7 +37,7 @@ fn each_of_two_ready_branches_wins() {
     let report = holds(async || winners.add(two_ready(false).await));
     winners.are(["a", "b"]);
     if sim::SIMULATED {
-        // One decision: that of the first poll, in which they only announce, is settled.
+        // One decision: the decision of the first poll, in which they only announce, is fixed.
         assert_eq!(report.runs, 2);
     }
 }
@@ -82,7 +82,7 @@ fn branches_of_foreign_futures_win_each() {
     winners.are(["a", "b"]);
 }
 
-/// A worker that takes jobs until it is told to stop. Returns the jobs that it took.
+/// A worker that takes jobs until it receives a stop signal. Returns the jobs that it took.
 async fn worked(is_biased: bool) -> u32 {
     let (jobs, mut queue) = mpsc::channel(2);
     let (stop, mut stopped) = oneshot::channel::<()>();
@@ -90,7 +90,7 @@ async fn worked(is_biased: bool) -> u32 {
         let mut done = 0;
         loop {
             match is_biased {
-                // All jobs that are there come first.
+                // All existing jobs come first.
                 true => select! {
                     biased;
                     Some(()) = queue.recv() => done += 1,
@@ -200,7 +200,7 @@ fn the_grammar_is_tokios() {
         assert_eq!(left, "left");
         // Temporaries in the expression of a future live as long as it does.
         assert_eq!(select! { n = &mut Box::pin(async { 7 }) => n }, 7);
-        // A handler has `?`, `break`, `.await` and what the futures borrowed.
+        // A handler can use `?`, `break`, `.await` and the values that the futures borrowed.
         let mut count = 0;
         let found = loop {
             select! {
@@ -287,7 +287,7 @@ fn unseen_effects_of_the_first_poll_are_ordered_if_tasks_share_them() {
         sending.await.unwrap();
         orders.add(log.lock().unwrap().clone());
     });
-    // The third branch may be ready, and begin, come second after the second one, or come last.
+    // The third branch may be ready and begin, may follow the second branch, or may come last.
     orders.are([vec![], vec![2], vec![1, 2], vec![2, 1]]);
 }
 
@@ -372,11 +372,11 @@ fn decisions_are_drawn_only_if_they_matter() {
             sim::join!(one, other);
         })
     });
-    // That of the first select, and that of the join.
+    // The decision of the first select, and the decision of the join.
     assert_eq!(nested, 2);
 }
 
-/// A task that selects and joins, beside one that sends and one that tells.
+/// A task that selects and joins, beside a task that sends and a task that notifies.
 async fn mixed(nested: bool) -> Vec<u32> {
     let (sender, mut receiver) = mpsc::channel(2);
     let told = std::sync::Arc::new(Notify::new());

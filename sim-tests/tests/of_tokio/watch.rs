@@ -1,6 +1,7 @@
 //! The channel that keeps the last value.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -70,7 +71,7 @@ fn a_value_that_is_waited_for_is_seen_unless_it_is_replaced() {
         });
         let got = receiver.wait_for(|n| n % 2 == 1).await.map(|n| *n).unwrap();
         sending.await.unwrap();
-        // Nothing is accepted, and then there is no sender.
+        // No value is accepted, and then there is no sender.
         assert!(receiver.wait_for(|_| false).await.is_err());
         results.add(got);
     });
@@ -94,7 +95,7 @@ fn a_sender_waits_until_all_receivers_are_gone() {
         sender.closed().await;
         assert!(sender.is_closed() && sender.send(2).is_err());
         assert_eq!((sender.receiver_count(), sender.sender_count()), (0, 1));
-        // A value without receivers is replaced by the other calls only.
+        // Without receivers, only the other calls replace the value.
         assert_eq!(sender.send_replace(3), i32::from(sent));
         for task in dropping {
             task.await.unwrap();
@@ -229,6 +230,30 @@ fn to_borrow_in_a_closure_that_changes_the_value_is_reported() {
     if let Some(failure) = failure {
         assert!(failure.contains("borrow in a closure that changes the value"), "{failure}");
     }
+}
+
+/// Once the search did not see the change, and tried only one order.
+#[test]
+fn a_change_of_a_closure_that_panics_is_tried_before_and_after_a_read() {
+    let results = Results::new();
+    holds(async || {
+        let (sender, receiver) = watch::channel(0);
+        let changing = spawn(async move {
+            let changed = catch_unwind(AssertUnwindSafe(|| {
+                sender.send_modify(|value| {
+                    *value = 1;
+                    resume_unwind(Box::new("not told"));
+                });
+            }));
+            assert!(changed.is_err());
+            sender
+        });
+        yield_now().await;
+        let seen = *receiver.borrow();
+        drop(changing.await.unwrap());
+        results.add(seen);
+    });
+    results.are([0, 1]);
 }
 
 #[test]

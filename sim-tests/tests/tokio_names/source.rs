@@ -1,7 +1,7 @@
 //! The public names of tokio, read from its sources: modules, types, variants, functions, methods, constants and macros.
 //!
-//! Reads what a build for Linux with all features compiles, without tokio's unstable settings. Of modules that are
-//! not in [`MODULES`] only the name counts. Methods of traits, fields and implementations of traits are left out.
+//! Reads what a build for Linux with all features compiles, without tokio's unstable settings. For modules that are not
+//! in [`MODULES`], only the name counts. Methods of traits, fields and implementations of traits are left out.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(super) struct Source {
     conditions: BTreeMap<String, bool>,
     /// The items of the modules that were read.
     read: RefCell<BTreeMap<ModulePath, Rc<Vec<Item>>>>,
-    /// The items of modules within the file of another one, until they are asked for.
+    /// The items of modules inside the file of another module, until they are requested.
     within: RefCell<BTreeMap<ModulePath, Vec<Item>>>,
     names: BTreeSet<String>,
 }
@@ -220,7 +220,7 @@ impl Source {
         }
     }
 
-    /// Returns the items of the module at `path`, with macros such as `cfg_rt!` taken away.
+    /// Returns the items of the module at `path`, with macros such as `cfg_rt!` removed.
     fn items(&self, path: &[String]) -> Rc<Vec<Item>> {
         if let Some(read) = self.read.borrow().get(path) {
             return read.clone();
@@ -294,7 +294,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Parses a sequence. Empty if it is none.
+/// Parses a sequence. Empty if it is not such a macro.
 fn parse_all<T: Parse>(tokens: TokenStream) -> Vec<T> {
     let parser = |input: ParseStream<'_>| {
         let mut all = Vec::new();

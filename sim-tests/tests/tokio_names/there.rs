@@ -32,7 +32,7 @@ fn is_member((_, path): Name<'_>) -> bool {
     above.starts_with(char::is_uppercase)
 }
 
-/// Returns the paths whose line of the program names something that is not there.
+/// Returns the paths whose line of the program names a missing item.
 fn without<'l>(lines: Vec<(&'l str, String)>, libraries: &Path) -> BTreeSet<&'l str> {
     let mut program = String::from("#![allow(warnings)]\n");
     lines.iter().for_each(|(_, line)| writeln!(program, "{line}").unwrap());
@@ -45,7 +45,7 @@ fn without<'l>(lines: Vec<(&'l str, String)>, libraries: &Path) -> BTreeSet<&'l 
         let Some((_, at)) = error.split_once("tokio_names.rs:") else { continue };
         let line: usize = at.split(':').next().unwrap().parse().unwrap();
         let code = at.split_once("error[").and_then(|(_, code)| code.split(']').next());
-        // The others say that the arguments of a generic function are not known, so that it is there.
+        // The others say that the arguments of a generic function are not known, so the function exists.
         if code.is_some_and(|code| NOT_THERE.contains(&code)) {
             found.insert(line, error);
         } else {

@@ -1,5 +1,6 @@
 //! The barrier.
 
+use std::fmt;
 use std::future::Future;
 
 use ::tokio::sync::{Barrier as Real, BarrierWaitResult};
@@ -30,7 +31,6 @@ const WAIT: CallOps = CallOps::acting(
 /// assert_ne!(leads, other.await.unwrap());
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Barrier {
     wrapped: Wrapped,
     real: Real,
@@ -62,5 +62,11 @@ impl Barrier {
 
     async fn wait_at(&self, here: Here) -> BarrierWaitResult {
         Call::new(&self.wrapped, &WAIT, here, self.real.wait(), |_| Came::Done).await
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.fmt(f)
     }
 }

@@ -9,12 +9,6 @@ pub(super) struct Later<T, R> {
     make: fn(T) -> R,
 }
 
-impl<T, R: std::fmt::Debug> std::fmt::Debug for Later<T, R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.get().fmt(f)
-    }
-}
-
 impl<T, R> Later<T, R> {
     pub(super) const fn new(value: T, make: fn(T) -> R) -> Later<T, R> {
         Later { value: Mutex::new(Some(value)), real: OnceLock::new(), make }

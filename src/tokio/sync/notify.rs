@@ -1,5 +1,6 @@
 //! Notifications.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,7 +43,6 @@ const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings:
 /// notify.notified().await;
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Notify {
     wrapped: Wrapped,
     /// Used outside of runs, and in runs unless this is a static. The waiting futures share it.
@@ -230,6 +230,19 @@ impl Owner for Notify {
     }
 }
 
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_static && in_run() {
+            // A static has the state of the run. This text does not change the run by its first use of the static.
+            true => match self.wrapped.known_value_of_run::<Real>() {
+                Some(own) => own.fmt(f),
+                None => Real::new().fmt(f),
+            },
+            false => self.real.get().fmt(f),
+        }
+    }
+}
+
 impl Default for Notify {
     #[track_caller]
     fn default() -> Notify {
@@ -293,8 +306,8 @@ macro_rules! notified {
             }
         }
 
-        impl $(<$life>)? std::fmt::Debug for $name $(<$life>)? {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl $(<$life>)? fmt::Debug for $name $(<$life>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name)).finish_non_exhaustive()
             }
         }

@@ -137,7 +137,10 @@ impl<'a> Room<'a> {
     fn ask(&self) -> u32 {
         match self.end.load(Relaxed) {
             0 => {
-                let end = self.channel.asked.fetch_add(self.count, Relaxed) + self.count;
+                let asked = self.channel.asked.load(Relaxed);
+                // If the numbers are used up, the room has the last number.
+                let end = asked.saturating_add(self.count);
+                self.channel.asked.store(end, Relaxed);
                 self.end.store(end, Relaxed);
                 end
             }

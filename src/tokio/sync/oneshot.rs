@@ -1,5 +1,6 @@
 //! The channel for one value.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -74,7 +75,6 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// assert!(receiver.await.is_err());
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Sender<T> {
     wrapped: Arc<Wrapped>,
     /// `None` once it has sent.
@@ -157,6 +157,12 @@ impl<T> Drop for Sender<T> {
     }
 }
 
+impl<T: fmt::Debug> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.as_ref().expect(UNSENT).fmt(f)
+    }
+}
+
 /// Receives the value. This future returns the value, or an error if no value can arrive any more. Cancel safe.
 ///
 /// ```
@@ -170,7 +176,6 @@ impl<T> Drop for Sender<T> {
 /// assert_eq!(receiver.await, Ok(7));
 /// # });
 /// ```
-#[derive(Debug)]
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Receiver<T> {
     wrapped: Arc<Wrapped>,
@@ -249,6 +254,12 @@ impl<T> Receiver<T> {
         // The receiver of another channel takes its place, because `self` has a destructor.
         let (_, other) = real::channel();
         std::mem::replace(&mut self.real, other).blocking_recv()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.fmt(f)
     }
 }
 

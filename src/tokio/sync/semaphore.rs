@@ -1,6 +1,7 @@
 //! The semaphore.
 
 mod share;
+mod texts;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -49,7 +50,6 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
 /// assert_eq!(places.available_permits(), 3);
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Semaphore {
     wrapped: Wrapped,
     /// Used outside of runs, and in runs unless this is a static.
@@ -60,7 +60,6 @@ pub struct Semaphore {
 
 /// Permits of a [`Semaphore`], given back on drop.
 #[must_use]
-#[derive(Debug)]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
     share: Share,
@@ -68,7 +67,6 @@ pub struct SemaphorePermit<'a> {
 
 /// Permits of a [`Semaphore`], given back on drop; owns a reference to the semaphore.
 #[must_use]
-#[derive(Debug)]
 pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
     share: Share,
@@ -376,13 +374,13 @@ impl Semaphore {
             Err(_) => Came::GivesBack(&ACQUIRE_FAILED),
         };
         Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
-        Ok(Share::new(permits, here, own))
+        Ok(Share::new(permits as usize, here, own))
     }
 
     /// Acquires permits outside of runs, where a static has no separate semaphore.
     fn take_blocking(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
         RealPermit::forget(self.real.blocking_acquire_many(permits)?);
-        Ok(Share::new(permits, here, None))
+        Ok(Share::new(permits as usize, here, None))
     }
 
     fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {
@@ -393,13 +391,13 @@ impl Semaphore {
             0 => self.wrapped.attempt(TRY_ACQUIRE, here, taken)?,
             _ => self.wrapped.attempt_to_hold(TRY_ACQUIRE, here, taken)?,
         }
-        Ok(Share::new(permits, here, own))
+        Ok(Share::new(permits as usize, here, own))
     }
 
     fn give(&self, share: &mut Share) {
         // A share without permits was merged or forgotten.
         if let n @ 1.. = std::mem::take(&mut share.permits) {
-            share.own.as_deref().unwrap_or(&self.real).add_permits(n as usize);
+            share.own.as_deref().unwrap_or(&self.real).add_permits(n);
             self.wrapped.give_up(&RELEASE, share.here, std::mem::take(&mut share.holds));
         }
     }
@@ -450,7 +448,7 @@ macro_rules! permits {
 
             /// Returns the number of permits.
             pub fn num_permits(&self) -> usize {
-                self.share.permits as usize
+                self.share.permits
             }
         }
 

@@ -99,9 +99,6 @@ impl<T> RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Inner::Run { handle, .. } => handle.fmt(f),
-            Inner::Runtime(_) => f.debug_struct("JoinHandle").finish_non_exhaustive(),
-        }
+        f.debug_struct("JoinHandle").field("id", &self.id()).finish()
     }
 }

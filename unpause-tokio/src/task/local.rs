@@ -135,6 +135,6 @@ pub struct LocalEnterGuard {
 
 impl fmt::Debug for LocalEnterGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalEnterGuard").finish_non_exhaustive()
+        f.debug_struct("LocalEnterGuard").finish()
     }
 }

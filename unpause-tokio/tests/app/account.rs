@@ -27,8 +27,8 @@ pub struct Client(mpsc::Sender<Request>);
 
 /// Starts the actor. Its task ends with the balance. An answer takes `work`.
 ///
-/// If `answers_late` is set it has a bug: it ends at once when it is told to close, without an answer for those
-/// before whom the request came in.
+/// If `answers_late` is set it has a bug: it ends at once when it receives a close request, and does not answer
+/// the earlier requests.
 pub fn open(work: Duration, answers_late: bool) -> (Client, JoinHandle<u64>) {
     let (sender, mut requests) = mpsc::channel(8);
     let task = tokio::spawn(async move {
@@ -42,7 +42,7 @@ pub fn open(work: Duration, answers_late: bool) -> (Client, JoinHandle<u64>) {
                     let _ = answer.send(balance);
                 }
                 Request::Close if answers_late => break,
-                // No request comes in from now on; those that came are answered.
+                // No request is accepted from now on; accepted requests are answered.
                 Request::Close => requests.close(),
             }
         }
@@ -66,7 +66,7 @@ impl Client {
 
     /// Closes the account.
     pub async fn close(&self) {
-        // In vain if it is closed.
+        // No effect if it is closed.
         let _ = self.0.send(Request::Close).await;
     }
 }

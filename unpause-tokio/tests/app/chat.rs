@@ -1,4 +1,4 @@
-//! A chat room: who joins sees all messages, those from before and those that follow.
+//! A chat room: a new member sees all earlier and all later messages.
 
 use tokio::sync::{Mutex, broadcast};
 
@@ -27,7 +27,7 @@ impl Room {
     pub async fn say(&self, message: &str) {
         let mut history = self.history.lock().await;
         history.push(message.to_owned());
-        // In vain if there is no member.
+        // No effect if there is no member.
         let _ = self.sender.send(message.to_owned());
     }
 

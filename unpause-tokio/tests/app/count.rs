@@ -11,7 +11,7 @@ pub async fn answer(stream: TcpStream) {
     write.write_u8(all.len() as u8).await.unwrap();
 }
 
-/// As [`answer`], but takes one read for all of them.
+/// Like [`answer`], but with one read for all of them.
 pub async fn answer_early(stream: TcpStream) {
     let (mut read, mut write) = stream.into_split();
     let count = read.read(&mut [0; 64]).await.unwrap();

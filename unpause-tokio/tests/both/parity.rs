@@ -8,7 +8,7 @@ use real::runtime::Builder;
 mod ours;
 mod theirs;
 
-/// Each program in a runtime of one thread whose clock stands.
+/// Each program in a runtime of one thread with a paused clock.
 macro_rules! the_same {
     ($($program:ident)*) => {$(
         #[test]
@@ -33,6 +33,7 @@ the_same! {
     intervals
     late_intervals
     channels
+    texts
     macros
 }
 

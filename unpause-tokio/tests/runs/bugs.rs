@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
 
-/// Asserts that a run of a hundred seeds, those of `#[tokio::test]`, panics with this text.
+/// Asserts that one of a hundred seeds, as in `#[tokio::test]`, panics with this text.
 #[track_caller]
 fn panics(text: &str, body: impl AsyncFn() + Sync) {
     let report = sim::Runner::new().hermetic().seeds(0..100).shrink(false).run(body);

@@ -55,6 +55,27 @@ fn the_error_of_an_aborted_task_has_the_texts_of_tokio() {
 }
 
 #[test]
+fn a_handle_gets_the_panic_of_a_destructor_of_its_aborted_task() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a reason");
+        }
+    }
+    holds(async || {
+        let panics = Panics;
+        let task = tokio::spawn(async move {
+            let _panics = panics;
+            std::future::pending::<()>().await;
+        });
+        task.abort();
+        let error = task.await.unwrap_err();
+        assert!(error.is_panic() && !error.is_cancelled());
+        assert_eq!(error.into_panic().downcast_ref::<&str>(), Some(&"a reason"));
+    });
+}
+
+#[test]
 fn a_set_gets_the_panics_of_its_tasks() {
     holds(async || {
         let mut tasks = JoinSet::new();
@@ -114,13 +135,13 @@ fn a_panic_that_no_handle_gets_fails_the_run() {
         tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
         std::mem::forget(task);
     });
-    // In a set that is dropped.
+    // The task is in a set that is dropped.
     fails("a reason", async || {
         let mut tasks = JoinSet::new();
         tasks.spawn(async { panic!("a reason") });
         tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
     });
-    // While the body waits for what the task would have done.
+    // The body waits for a notification that the task would have sent.
     fails("a reason", async || {
         let notify = tokio::sync::Notify::new();
         let _task = tokio::spawn(async { panic!("a reason") });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ::tokio::runtime::Handle;
 use ::tokio::sync::mpsc as real;
 
 use super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
@@ -182,7 +183,8 @@ impl<T> Sender<T> {
         attempt(&room, TRY_SEND, here(), || self.real.try_send(message), Room::sent)
     }
 
-    /// Waits for room for at most `timeout`, and sends a message. A point, plus one more step if it waits.
+    /// Waits for room for at most `timeout`, and sends a message. A point, plus one more step if it waits. Outside of
+    /// runs, in a runtime of tokio, it uses a timer of the runtime.
     ///
     /// A dropped call loses its place in the queue and the message.
     ///
@@ -218,6 +220,10 @@ impl<T> Sender<T> {
         timeout: Duration,
         here: Here,
     ) -> Result<(), SendTimeoutError<T>> {
+        // The clock of a runtime may be paused.
+        if !in_run() && Handle::try_current().is_ok() {
+            return self.real.send_timeout(value, timeout).await;
+        }
         match crate::time::timeout(timeout, self.reserve_at(here)).await {
             Ok(Ok(permit)) => {
                 permit.send(value);

@@ -9,7 +9,7 @@ use crate::seam::{Here, Wrapped};
 /// A number of permits. The task that acquired them counts as a holder while there are some.
 #[derive(Debug)]
 pub(super) struct Share {
-    pub(super) permits: u32,
+    pub(super) permits: usize,
     /// The number of entries of the share in the list of holders. Invariant: 0 if there are no permits.
     pub(super) holds: u32,
     pub(super) here: Here,
@@ -18,7 +18,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    pub(super) fn new(permits: u32, here: Here, own: Option<Arc<Real>>) -> Share {
+    pub(super) fn new(permits: usize, here: Here, own: Option<Arc<Real>>) -> Share {
         Share { permits, holds: u32::from(permits > 0), here, own }
     }
 
@@ -29,8 +29,7 @@ impl Share {
 
     /// Splits off `n` permits of the semaphore `wrapped`, if there are so many.
     pub(super) fn split(&mut self, n: usize, wrapped: &Wrapped) -> Option<Share> {
-        let n = u32::try_from(n).ok().filter(|n| *n <= self.permits)?;
-        self.permits -= n;
+        self.permits = self.permits.checked_sub(n)?;
         let mut other = Share::new(n, self.here, self.own.clone());
         if self.permits == 0 {
             other.holds = std::mem::take(&mut self.holds);

@@ -1,4 +1,4 @@
-//! Programs for tokio that return what they see. `tokio` is the crate that the module above names so.
+//! Programs for tokio that return their observations. `tokio` is the crate that the module above names so.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::tokio;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Mutex, Notify, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Barrier, Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::task::{
     JoinError, JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local, yield_now,
 };
@@ -28,7 +28,7 @@ macro_rules! say {
     };
 }
 
-/// The lines of a program in a runtime of one thread whose clock stands.
+/// The lines of a program in a runtime of one thread with a paused clock.
 pub(crate) fn paused(program: impl Future<Output = Lines>) -> Lines {
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).thread_name("worker").build().unwrap();
@@ -267,6 +267,11 @@ pub(crate) async fn channels() -> Lines {
     sender.send(1).await.unwrap();
     say!(lines, "{:?}", sender.try_send(2));
     say!(lines, "{:?}", receiver.recv().await);
+    sender.send(3).await.unwrap();
+    let begin = Instant::now();
+    let late = sender.send_timeout(4, Duration::from_millis(50)).await;
+    say!(lines, "{late:?} {:?}", begin.elapsed());
+    say!(lines, "{:?}", receiver.recv().await);
     drop(sender);
     say!(lines, "{:?}", receiver.recv().await);
 
@@ -284,6 +289,28 @@ pub(crate) async fn channels() -> Lines {
     say!(lines, "{:?}", poll_once(notified.as_mut()));
     notify.notify_waiters();
     say!(lines, "{:?}", poll_once(notified.as_mut()));
+    lines
+}
+
+pub(crate) async fn texts() -> Lines {
+    let mut lines = Lines::new();
+    let places = Arc::new(Semaphore::new(3));
+    say!(lines, "{places:?}");
+    say!(lines, "{:?}", places.acquire_many(2).await.unwrap());
+    say!(lines, "{:?}", places.clone().acquire_owned().await.unwrap());
+    say!(lines, "{:?} {:?}", Notify::new(), Barrier::new(2));
+    let (sender, receiver) = oneshot::channel::<u8>();
+    say!(lines, "{sender:?} {receiver:?}");
+    let mutex = Mutex::new(1);
+    let held = mutex.lock().await;
+    say!(lines, "{mutex:?} {held:?}");
+    let task = tokio::spawn(async {});
+    let (id, abort) = (task.id(), task.abort_handle());
+    say!(lines, "{}", format!("{task:?}") == format!("JoinHandle {{ id: {id:?} }}"));
+    say!(lines, "{}", format!("{abort:?}") == format!("AbortHandle {{ id: {id:?} }}"));
+    task.await.unwrap();
+    let local = LocalSet::new();
+    say!(lines, "{local:?} {:?}", local.enter());
     lines
 }
 

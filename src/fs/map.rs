@@ -333,6 +333,10 @@ impl Mapped {
     ) -> Poll<R> {
         let done = match &self.open.file {
             Where::Run(file) => {
+                if !file.machine.lives(file.life) {
+                    // The disk may be new, without this file.
+                    dead(here);
+                }
                 let act =
                     || file.machine.act(file.life, &file.path, here, |call, _| run(call, file));
                 let inode;

@@ -73,7 +73,7 @@ impl<T: Number> MapWord<T> {
         let bytes = self.at..self.at + size_of::<T>() as u64;
         poll_fn(move |cx| {
             if let (Where::Run(file), None) = (&self.map.open.file, &mark) {
-                mark = Some(self.mark(file, here));
+                mark = file.machine.lives(file.life).then(|| self.mark(file, here));
             }
             let step = |old: &[u8]| {
                 let old = from_bytes::<T>(old);

@@ -122,6 +122,11 @@ impl Kind {
         self.row().0
     }
 
+    /// Returns `true` if the fault affects only the life in which it starts.
+    fn is_of_life(self) -> bool {
+        matches!(self, Kind::Kill | Kind::PowerOff | Kind::Wipe | Kind::Pause | Kind::Slow)
+    }
+
     /// Returns the name of the condition that a fault of this kind had an effect.
     pub(super) fn wish(self) -> &'static str {
         self.row().2
@@ -239,6 +244,9 @@ impl Package {
             show(self.kind.row().1[0], &shown, here);
         }
         let mut fault = Active { victims, shown, size, parameter, ..Active::of(self.kind) };
+        if self.kind.is_of_life() {
+            fault.lives = fault.victims.iter().map(Node::life).collect();
+        }
         if let Some(way) = self.way(parameter) {
             let coins = match self.victim.named() {
                 Some(_) => parameter / self.ways.len() as u64,
@@ -324,6 +332,8 @@ pub(super) struct Active {
     /// The kind of the series that contains this fault, or its own kind.
     of: Kind,
     pub(super) victims: Vec<Node>,
+    /// The lives that the fault affects, one for each victim; empty if it also affects later lives.
+    lives: Vec<u64>,
     /// The name of the victims in reports.
     shown: String,
     /// The cut links, each with its two ends (from, to).
@@ -342,10 +352,10 @@ pub(super) struct Active {
 
 impl Active {
     fn of(kind: Kind) -> Active {
-        let (victims, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new());
+        let (victims, lives, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (shown, size, trouble) = (String::new(), None, None);
-        let (parameter, met) = (0, 0);
-        Active { kind, of: kind, victims, shown, cuts, clogs, parameter, met, size, trouble }
+        let (of, parameter, met) = (kind, 0, 0);
+        Active { kind, of, victims, lives, shown, cuts, clogs, parameter, met, size, trouble }
     }
 
     /// Returns the kind under which the fault is counted.
@@ -367,6 +377,12 @@ impl Active {
         self.parameter
     }
 
+    /// Returns `true` if the fault affects the current life of the node.
+    fn acts_on(&self, node: &Node) -> bool {
+        let nth = self.victims.iter().position(|victim| victim == node);
+        nth.is_some_and(|nth| self.lives.get(nth).is_none_or(|life| *life == node.life()))
+    }
+
     /// Returns `true` if this fault cuts the node off.
     pub(super) fn cuts_off(&self, node: &Node) -> bool {
         matches!(self.kind, Kind::Isolate | Kind::Cut) && self.victims.contains(node)
@@ -377,7 +393,8 @@ impl Active {
         clocks::last(self.kind, &self.victims, self.size.unwrap_or(0), time, here).await;
     }
 
-    /// Ends the fault, except cuts that other active faults share. Returns `true` if the fault affected something.
+    /// Ends the fault, except effects that other active faults share. A restart of a node has already ended its faults
+    /// of the earlier life. Returns `true` if the fault affected something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
         if self.kind != Kind::Restart && self.size.is_none() && !self.victims.is_empty() {
             show(self.kind.row().1[1], &self.shown, here);
@@ -391,10 +408,8 @@ impl Active {
         clogs::end(&self, others, here);
         let is_alike =
             |other: Kind| other == self.kind || (other.is_of_clock() && self.kind.is_of_clock());
-        let acts_on =
-            |other: &Active, node: &Node| is_alike(other.kind) && other.victims.contains(node);
-        for node in &self.victims {
-            let is_held = others.iter().any(|other| acts_on(other, node));
+        for node in self.victims.iter().filter(|node| self.acts_on(node)) {
+            let is_held = others.iter().any(|other| is_alike(other.kind) && other.acts_on(node));
             match self.kind {
                 Kind::Kill | Kind::PowerOff | Kind::Wipe if !node.is_up() && !is_held => {
                     node.start_again(here);

@@ -8,8 +8,8 @@ use crate::node::Node;
 use crate::seam::{self, here};
 use crate::time::sleep;
 
-/// Like [`quiesce`](super::quiesce), for the nodes of `core` only: they are resumed and restarted,
-/// and the links between them are healed. All other nodes are cut off from now on; nodes that are
+/// Like [`quiesce`](super::quiesce), for the nodes of `core` only: they are resumed and restarted, their clocks are
+/// corrected, and the links between them are healed. All other nodes are cut off from now on; nodes that are
 /// down stay down. A system that works with a majority must then continue with the core alone.
 ///
 /// ```
@@ -34,6 +34,7 @@ pub fn quiesce_core(
     let (here, nodes, core) = (here(), nodes.to_vec(), core.to_vec());
     async move {
         super::calm(&core, here);
+        core.iter().for_each(|node| node.calm(here));
         for node in nodes.iter().filter(|node| !core.contains(node)) {
             net::isolate_at(node, here);
         }

@@ -447,9 +447,9 @@ impl Nemesis {
     }
 }
 
-/// Heals all links and the disks of these nodes, resumes and restarts the nodes, and then waits for `time`. During this
-/// time the system runs without faults. Afterwards no message is in flight, unless the nodes keep sending, and the node
-/// states can be compared.
+/// Heals all links and the disks of these nodes, and resumes and restarts the nodes. Corrects their clocks, and ends
+/// late timers and slow steps. Then waits for `time`. During this time the system runs without faults. Afterwards no
+/// message is in flight, unless the nodes keep sending, and the node states can be compared.
 ///
 /// ```
 /// use sim::{nemesis, net, time::Duration};
@@ -469,11 +469,12 @@ pub fn quiesce(nodes: &[Node], time: Duration) -> impl Future<Output = ()> + Sen
     let (here, nodes) = (here(), nodes.to_vec());
     async move {
         calm(&nodes, here);
+        nodes.iter().for_each(|node| node.calm(here));
         sleep(time).await;
     }
 }
 
-/// Ends all faults.
+/// Ends all faults, except faults of clocks and pace. A test may give a node a wrong clock for a whole run.
 fn calm(nodes: &[Node], here: Here) {
     net::heal_all(here);
     for node in nodes {

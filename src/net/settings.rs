@@ -147,11 +147,7 @@ impl Link {
     }
 
     fn set(&self, op: &'static Op, here: Here, change: impl FnOnce(&mut Own)) {
-        {
-            let mut own = self.settings.own();
-            change(&mut own);
-            own.free_at = None;
-        }
+        change(&mut self.settings.own());
         self.settings.is_set.store(true, Relaxed);
         self.settings.has_none.store(false, Relaxed);
         self.mark.record(op, here);

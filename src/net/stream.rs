@@ -217,6 +217,11 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         }
     }
 
+    /// Returns `true` if a sent message has not arrived yet.
+    pub(crate) fn is_in_flight(&self) -> bool {
+        !self.flight().segments.is_empty()
+    }
+
     /// Returns `true` if messages are still held by cut number `change`.
     pub(crate) fn is_held_since(&self, change: u64) -> bool {
         let flight = self.flight();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{LOOK, Node, PACE};
 use crate::run::clock::{ClockChange, ClockMet};
 use crate::run::op::{Access, Op, word};
-use crate::seam::{self, Here, here};
+use crate::seam::{self, Group, Here, here};
 
 const JUMP: Op = Op::of_kind("jump", Access::Tell, word::WRITE);
 const SET: Op = Op::of_kind("set", Access::Tell, word::WRITE);
@@ -91,7 +91,7 @@ impl Shift {
         if nanoseconds < 0 { Shift::Behind(size) } else { Shift::Ahead(size) }
     }
 
-    /// Returns the shift for a drawn number below [`RUNGS`]; 0 is no shift.
+    /// Returns the shift for a drawn number below [`RUNGS`]; 0 means no shift.
     pub(crate) fn drawn(number: u64) -> Shift {
         let Some((rung, is_ahead)) = rung(number) else { return Shift::NONE };
         if is_ahead { Shift::Ahead(OFFSETS[rung]) } else { Shift::Behind(OFFSETS[rung]) }
@@ -119,7 +119,7 @@ fn rung(number: u64) -> Option<(usize, bool)> {
     Some(((number / 2) as usize % 3, number % 2 == 0))
 }
 
-/// Returns the drift for a drawn number below [`RUNGS`]; 0 is no drift.
+/// Returns the drift for a drawn number below [`RUNGS`]; 0 means no drift.
 pub(crate) fn drawn_drift(number: u64) -> f64 {
     let Some((rung, is_fast)) = rung(number) else { return 0.0 };
     let drift = DRIFTS[rung] as f64 / GIGA;
@@ -176,6 +176,22 @@ impl Node {
             };
             seam::Wrapped::outside_named("clocks", &text, here).last(op, here);
             group.set_pace(rest * 1_000_000, here);
+        }
+    }
+
+    /// Ends all faults of the clock and of the pace. Records a change only for a fault that exists, so the other steps
+    /// of a search get no conflicts with it.
+    pub(crate) fn calm(&self, here: Here) {
+        self.0.mark.last(&LOOK, here);
+        let group = self.state().group;
+        if group.is_some_and(Group::is_slow) {
+            self.set_pace(0, here);
+        }
+        if self.0.clock.has_late_timers() {
+            self.clock().set_late_timers(0, here);
+        }
+        if self.0.clock.is_wrong(here) {
+            self.clock().correct_at(here);
         }
     }
 }
@@ -323,7 +339,10 @@ impl Clock {
     /// ```
     #[track_caller]
     pub fn late_timers(&self, budget: u8) {
-        let here = here();
+        self.set_late_timers(budget, here());
+    }
+
+    fn set_late_timers(&self, budget: u8, here: Here) {
         let node = &self.0.0;
         node.mark.last(&PACE, here);
         let group = self.0.state().group;

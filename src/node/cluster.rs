@@ -174,6 +174,12 @@ impl Cluster {
         self.members().listeners.push(listener);
     }
 
+    /// Like [`listen`](Self::listen), but the function is called before all registered functions.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn listen_first(&self, listener: Listener) {
+        self.members().listeners.insert(0, listener);
+    }
+
     pub(super) fn tell(&self, node: &Node, death: Death, here: Here) {
         let listeners = self.members().listeners.clone();
         listeners.iter().for_each(|listener| listener(node, death, here));

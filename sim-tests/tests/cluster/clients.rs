@@ -1,4 +1,4 @@
-//! Clients of a cluster: one branch for each, more of them than branches of other shapes, and properties of the run.
+//! Clients of a cluster: one branch for each, more branches than in other shapes, and properties of the run.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn twelve_clients_find_the_node_that_answers_from_its_own_copy() {
         assert_eq!(topology.clients().len(), 12);
         let found = store(&topology, true);
         assert_eq!(failure(&found).kind(), "history", "{}", screen(&found));
-        // The write, the read of the new value, and that of the old one.
+        // The write, the read of the new value, and the read of the old value.
         let left = found.finding.as_ref().unwrap().run.programs[0].left().len();
         assert!(left <= 3, "{left} commands\n{}", screen(&found));
         let fixed = store(&topology, false);
@@ -156,7 +156,7 @@ fn a_property_in_the_code_of_a_node_holds_always() {
     passes(&runner().run(async || counts(true).await));
 }
 
-/// A task that ends its work after so many milliseconds.
+/// A task that ends its work after `millis` milliseconds.
 async fn works(millis: u64) {
     let done = Arc::new(Atomic::new(false));
     let work = sim::spawn({
@@ -212,7 +212,7 @@ fn what_does_not_hold_in_time_names_the_messages_on_their_way() {
     passes(&Runner::new().hermetic().seeds(0..20).run(async || asks(false).await));
 }
 
-/// Nodes that must all be up, or two of them, when the system lives by itself.
+/// Nodes that must all be up, or two of them, when the system runs without faults.
 async fn spreads(needs: usize) {
     let nodes: Vec<_> = ["a", "b", "c"].map(node).into();
     let known = Arc::new(Atomic::new(0));

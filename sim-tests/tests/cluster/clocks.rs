@@ -279,7 +279,7 @@ async fn leases(margin: Duration) {
     }
 }
 
-/// Enough for one clock that is a thousandth off, and not for one that is a tenth off.
+/// Enough for a clock with an error of 0.1 %, but not for a clock with an error of 10 %.
 const SMALL: Duration = Duration::from_millis(100);
 
 /// Enough for two clocks that are each a tenth off: 8 s at 0.9 of the rate are over before 10 s at 1.1 of it.
@@ -312,7 +312,7 @@ fn a_lease_with_a_margin_for_the_drift_has_one_holder() {
     passes(&runner(10_000).run(async || leases(LARGE).await));
 }
 
-/// The same two, of whose clocks one is drawn, in searches.
+/// The same two nodes in searches, with one drawn clock.
 async fn small_leases(margin: Duration) {
     let [server, client] = ["server", "client"].map(node);
     let holds = Arc::new(Atomic::new(false));
@@ -373,7 +373,7 @@ fn all_faults() -> Nemesis {
         .faults(1..=6)
 }
 
-/// A node that looks at its wall clock every 5 ms, or one that does nothing.
+/// A node that looks at its wall clock every 5 ms, or a node that does nothing.
 async fn looks(something: bool, nemesis: Nemesis) {
     let nodes = ["a", "b"].map(node);
     let tasks: Vec<_> = nodes
@@ -411,7 +411,7 @@ fn faults_of_clocks_are_counted_by_what_they_met() {
     assert!(warns("`drift` met a timer") && warns("`slow` met a step"), "{:?}", silent.warnings);
 }
 
-/// The lease with its bug, whose clocks are true but for the nemesis.
+/// The lease with its bug. Its clocks are true unless the nemesis changes them.
 #[cfg_attr(feature = "sim", test)]
 fn a_nemesis_finds_the_lease_that_trusts_clocks() {
     let drifts = || Nemesis::new().drift(Victim::one()).lasting([20 * SECOND]).gaps([]);

@@ -137,6 +137,28 @@ fn messages_leave_at_the_rate_of_their_link() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn messages_wait_for_earlier_ones_after_a_clog_or_another_rate() {
+    for is_clog in [false, true] {
+        let report = Runner::new().hermetic().seeds(0..5).run(async || {
+            let [a, b] = pair();
+            net::faults_on(&a, &b, Faults::none().rate(1000));
+            let (sender, receiver) = net::link(&a, &b);
+            let arrived = b.spawn(arrivals(receiver, 3));
+            sender.send(1).await.unwrap();
+            sender.send(2).await.unwrap();
+            match is_clog {
+                true => net::clog(&a, &b, Latency::exact(100 * MS)),
+                false => net::faults_on(&a, &b, Faults::none().rate(1000)),
+            }
+            net::unclog(&a, &b);
+            sender.send(3).await.unwrap();
+            assert_eq!(arrived.await.unwrap(), [(1, 4 * MS), (2, 8 * MS), (3, 12 * MS)]);
+        });
+        passes(&report);
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn the_order_of_two_senders_over_a_link_with_a_rate_counts() {
     let both = |is_first: bool| {
         search().run(async || {
@@ -188,8 +210,8 @@ fn a_search_tries_a_clog_before_and_after_each_send() {
     }
 }
 
-/// A follower and its leaders of two terms: each appends a value. The second one begins when the first one was silent for
-/// 100 ms. The follower with the bug takes appends of terms that are over.
+/// A follower and its leaders of two terms: each appends a value. The second begins when the first was silent for 100
+/// ms. The follower with the bug takes appends of terms that are over.
 async fn appends(checks: bool, nemesis: Nemesis) {
     let nodes = ["old", "new", "follower"].map(node);
     let [old, new, follower] = &nodes;
@@ -348,7 +370,7 @@ fn a_search_tries_a_clog_before_and_after_each_write_and_answer() {
             let clogger = spawn(async move { net::clog(&from, &to, Latency::exact(MS)) });
             let begin = Instant::now();
             if answers {
-                // Its kernel answers what arrives by a reset.
+                // Its kernel answers arriving data with a reset.
                 drop(server);
                 let _ = client.read(&mut [0]).await;
                 client.write_all(b"x").await.unwrap();

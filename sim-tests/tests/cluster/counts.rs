@@ -1,4 +1,4 @@
-//! Reads of what messages, faults and other tasks change without a point: searches try them before and after the change.
+//! Reads of state that changes without a point of the reader: searches try them before and after the change.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -106,7 +106,7 @@ fn a_message_that_a_second_cut_of_its_link_holds_counts_once() {
         let sender = sends.await.unwrap();
         assert_eq!(net::met(), 1);
         net::heal();
-        // It is still on its way, or has arrived.
+        // The message is in flight, or has arrived.
         net::cut(&a, &b);
         assert!((1..=2).contains(&net::met()));
         drop((sender, receiver));
@@ -140,7 +140,7 @@ async fn connection() -> [TcpStream; 2] {
     [stream, listener.accept().await.unwrap().0]
 }
 
-/// Has a task set something while another one gets it.
+/// One task sets a value while another task reads it.
 async fn beside<S: Send + Sync + 'static, T>(
     socket: S,
     set: impl FnOnce(&S) + Send + 'static,

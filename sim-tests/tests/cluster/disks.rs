@@ -43,7 +43,7 @@ enum Log {
     SyncsAgain,
     /// Takes no notice of the error of a sync.
     Ignores,
-    /// Takes a write for whole that may be short.
+    /// Assumes that a write is complete, although it may be short.
     WritesOnce,
 }
 
@@ -68,8 +68,8 @@ async fn has(n: u8) -> bool {
     fs::read(format!("/{n}")).await.is_ok_and(|bytes| bytes == [n; RECORD])
 }
 
-/// Three nodes with a copy of a log. A record that two of them have is known to be there: after the power has failed any two of the
-/// nodes must find it, so two disks must have it. Returns the number of such records.
+/// Three nodes with a copy of a log. A record on two nodes is acknowledged. After a power failure, any two nodes must
+/// find it, so two disks must have it. Returns the number of such records.
 async fn replicates(log: Log, nemesis: Nemesis) -> usize {
     let nodes = ["n1", "n2", "n3"].map(node);
     let faults = spawn(nemesis.run(&nodes));
@@ -149,7 +149,7 @@ fn a_search_tries_the_faults_of_a_disk_at_each_call() {
     for (log, fault) in bugs {
         let found = search().run(async || saves(log, one(fault)).await);
         assert!(failure(&found).kind() == "panic", "{log:?}: {}", screen(&found));
-        // The fault is what it takes.
+        // The bug needs the fault.
         proves(&search().run(async || saves(log, one(DiskFault::Full)).await));
         let right = search().run(async || saves(Log::Right, one(fault)).await);
         passes(&right);
@@ -160,7 +160,7 @@ fn a_search_tries_the_faults_of_a_disk_at_each_call() {
     proves(&search().run(async || saves(Log::Right, one(DiskFault::Slow(MS))).await));
 }
 
-/// A search in which a task could suffer more than it tries proves nothing.
+/// A search proves nothing if a task could suffer more faults than it tries.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_says_if_calls_could_fail_more_often() {
     let report = search().run(async || {
@@ -240,7 +240,7 @@ fn lost(nemesis: impl Fn(&[Node]) -> Nemesis + Sync) -> (usize, usize) {
             node.run(async || {
                 for _ in 0..12 {
                     drop(fs::read("/a").await);
-                    // Bits of what is not synced do not rot.
+                    // Bits of unsynced data do not rot.
                     if let Ok(file) = OpenOptions::new().write(true).open("/a").await {
                         let _ = file.write_at(&[8; 512], 512).await;
                         let _ = file.sync_all().await;
@@ -305,7 +305,7 @@ fn disks_are_taken_with_a_bound_or_by_name() {
     }));
 }
 
-/// Writes a file and reads it. Returns true if it is as it was written.
+/// Writes a file and reads it. Returns true if it is unchanged since the write.
 async fn keeps() -> io::Result<bool> {
     fs::write("/a", vec![7; 1024]).await?;
     File::open("/a").await?.sync_all().await?;

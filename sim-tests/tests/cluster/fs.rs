@@ -1,4 +1,4 @@
-//! Files of nodes: what a death leaves of them, and the orders of calls that a search tries.
+//! Files of nodes: their contents after a death, and the orders of calls that a search tries.
 
 mod crashes;
 mod dead;
@@ -19,7 +19,7 @@ fn sampled(seeds: std::ops::Range<u64>, body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().seeds(seeds).run(body)
 }
 
-/// Calls of a file that nobody else uses.
+/// Calls on a file that no other task uses.
 #[cfg_attr(feature = "sim", test)]
 fn calls_have_the_results_of_std() {
     let report = sampled(0..20, async || {
@@ -120,7 +120,7 @@ fn calls_on_different_files_commute() {
     assert_eq!(runs(readers), 1);
 }
 
-/// Two tasks read a number and write the next one.
+/// Two tasks read a number and write the next number.
 async fn increments(locks: bool) {
     fs::write("/count", [0]).await.unwrap();
     let tasks = [(); 2].map(|()| {

@@ -99,7 +99,7 @@ impl Program for Register {
 fn update(expects: Expects, to: u64) -> Op {
     let from = match expects {
         Expects::Drawn(from) => from,
-        // Of no version, until it is put in.
+        // Without a version until it is inserted.
         Expects::Guessed(_) => u64::MAX,
     };
     Op { expects: Some(expects), op: VersionedRegisterOp::Update { from, to } }

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use sim::Ordering::SeqCst;
+use sim::check::models::{Register, RegisterOp, RegisterRet};
 use sim::report::Report;
 use sim::run::Failure;
 use sim::time::{Duration, Instant, sleep};
-use sim::{Atomic, Cell, Runner, net, node};
+use sim::tokio::sync::Semaphore;
+use sim::{Atomic, Cell, History, Runner, net, node};
 
 use super::{failure, misuse, passes, proves, screen, search};
 
@@ -81,7 +83,7 @@ fn two_leaders_are_found_at_the_step_that_makes_the_second_one() {
     proves(&search().run(async || token(false).await));
 }
 
-/// A task: operations on words, one after the other. None: a sum; some: a value.
+/// A task: a list of operations on words, where `None` adds 1 and `Some` stores.
 type Task = Vec<(usize, Option<u64>)>;
 
 /// Numbers without a generator of a library: the same in every build.
@@ -97,7 +99,7 @@ impl Draw {
 
 const WORDS: usize = 3;
 
-/// Holds unless the words have these values. Reads the next word only if the one before has its value.
+/// Holds unless the words have these values. Reads the next word only if the previous word has its value.
 fn holds(bad: [u64; WORDS], read: impl Fn(usize) -> u64) -> bool {
     !(0..WORDS).all(|word| read(word) == bad[word])
 }
@@ -225,7 +227,7 @@ fn a_search_tries_each_step_before_the_end_of_an_invariant() {
     assert_eq!(failure(&last).kind(), "invariant");
 }
 
-/// Memory that no run sees.
+/// An invariant over memory that is not an object of the run.
 async fn unseen(end: u64) {
     let value = Arc::new(AtomicU64::new(0));
     let read = value.clone();
@@ -261,6 +263,79 @@ fn a_condition_that_reads_the_time_is_evaluated_after_each_step() {
     };
     assert_eq!(failure(&sleeps(3)).kind(), "invariant");
     proves(&sleeps(2));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_condition_that_reads_a_count_of_messages_is_evaluated_after_each_step() {
+    let loses = |most: u64| {
+        search().run(async move || {
+            let [a, b] = ["a", "b"].map(node);
+            let (sender, _receiver) = net::datagrams(&a, &b);
+            net::cut(&a, &b);
+            let _few = sim::invariant("few are lost", move || net::met() <= most);
+            // The message is lost in the step of its arrival, by an operation on its link.
+            sender.send(1).await.unwrap();
+            sleep(Duration::from_secs(1)).await;
+        })
+    };
+    assert_eq!(failure(&loses(0)).kind(), "invariant");
+    proves(&loses(1));
+}
+
+/// A write returns before its value is stored, and a read sees the old value. Fixed, the value is stored before.
+async fn returns_early(fixed: bool) {
+    let start = Instant::now();
+    // It reads the time, so it is evaluated after each step.
+    let _soon = sim::invariant("soon", move || Instant::now() - start < Duration::from_secs(3));
+    let (word, told) = (Arc::new(Atomic::new(0_u64)), Atomic::new(false));
+    let history = History::new(Register::new(0_u64));
+    let (stored, writes) = (word.clone(), history.clone());
+    let writer = sim::spawn(async move {
+        let write = async {
+            if fixed {
+                stored.store(7, SeqCst).await;
+            }
+            told.store(true, SeqCst).await;
+            RegisterRet::Done
+        };
+        writes.call(RegisterOp::Write(7), write).await;
+        stored.store(7, SeqCst).await;
+    });
+    let read = history.invoke(RegisterOp::Read);
+    let value = word.load(SeqCst).await;
+    read.ok(RegisterRet::Value(value));
+    writer.await.unwrap();
+    history.assert_linearizable();
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn reads_of_a_condition_are_no_accesses_of_a_recorded_call() {
+    let found = Runner::new().hermetic().seeds(0..200).run(async || returns_early(false).await);
+    assert_eq!(failure(&found).kind(), "history");
+    passes(&Runner::new().hermetic().seeds(0..200).run(async || returns_early(true).await));
+    let found = search().run(async || returns_early(false).await);
+    assert_eq!(failure(&found).kind(), "history");
+    proves(&search().run(async || returns_early(true).await));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_condition_reads_objects_of_all_kinds_of_all_nodes() {
+    let report = Runner::new().hermetic().seeds(0..20).run(async || {
+        let nodes = ["a", "b"].map(node);
+        let rooms = nodes.each_ref().map(|node| node.enter(|| Semaphore::new(2)));
+        let rooms = Arc::new(rooms);
+        let seen = rooms.clone();
+        let _room =
+            sim::invariant("room", move || seen.iter().all(|room| room.available_permits() > 0));
+        let tasks = [0, 1].map(|at| {
+            let rooms = rooms.clone();
+            nodes[at].spawn(async move { drop(rooms[at].acquire().await.unwrap()) })
+        });
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    passes(&report);
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -184,7 +184,7 @@ fn exact_latency_is_exact() {
 
 #[cfg_attr(feature = "sim", test)]
 fn the_classes_are_those_of_the_rules() {
-    // Datagrams of so many senders to one inbox: their orders. On one link the same.
+    // Datagrams from `count` senders to one inbox have one class for each order. The same holds for one link.
     for count in 1..4_u64 {
         let orders: u64 = (1..=count).product();
         for links in [1, count] {
@@ -209,7 +209,7 @@ fn the_classes_are_those_of_the_rules() {
                     receiver.recv().await;
                 }
             });
-            // Each link has its inbox here, so those of different links commute.
+            // Each link has its inbox here, so messages of different links commute.
             assert_eq!(found, if links == 1 { orders } else { 1 }, "{count} on {links}");
         }
         // Segments of one stream have one.
@@ -323,7 +323,7 @@ fn a_poll_by_hand_takes_effect_in_it() {
         let (sender, mut receiver) = net::link(&a, &b);
         assert_eq!(receiver.recv().now_or_never(), None);
         sender.send(1).now_or_never().unwrap().unwrap();
-        // A message that has arrived is there for the poll, and one that has not is not lost.
+        // A message that has arrived is there for the poll, and a message that has not arrived is not lost.
         let by_hand = receiver.recv().now_or_never();
         let value = match by_hand {
             Some(value) => value,

@@ -1,4 +1,4 @@
-//! A process and its machine: all orders of what ends, begins and cuts them off, compared with a page of rules.
+//! A process and its machine: all orders of the calls that end, start or isolate them, compared with a page of rules.
 #![cfg(feature = "sim")]
 
 use std::collections::BTreeSet;
@@ -38,9 +38,9 @@ enum Process {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Disk {
-    /// It has all that was written.
+    /// It contains everything that was written.
     Whole,
-    /// It may have lost what was not synced.
+    /// It may have lost unsynced data.
     Torn,
     Empty,
 }
@@ -82,7 +82,7 @@ impl Page {
         self
     }
 
-    /// All that may be observed.
+    /// All possible observations.
     fn expects(&self) -> BTreeSet<String> {
         let Page { process, is_on, life, disk, is_cut_off } = *self;
         let (is_up, is_paused) = (process != Process::Dead, process == Process::Paused);
@@ -117,7 +117,7 @@ impl Call {
             Restart => node.restart(),
             Pause => node.pause(),
             Resume => node.resume(),
-            // That of a process that lives is an error of the caller.
+            // Wiping a living process is the caller's error.
             Wipe if node.is_up() => {}
             Wipe => node.wipe(),
             Isolate => net::isolate(node),
@@ -187,7 +187,7 @@ async fn ask((ping, mut ponged): Ends) -> String {
     format!("connect {connect}, datagram {datagram}, ping {first}, {pong}, {second}")
 }
 
-/// Does the calls one after the other, and observes what came of them.
+/// Makes the calls one after the other, and observes their effects.
 async fn observe(calls: &[Call]) -> String {
     let client = node("client");
     let (server, ends) = server(&client);
@@ -208,7 +208,7 @@ async fn observe(calls: &[Call]) -> String {
     )
 }
 
-/// All sequences of up to so many calls.
+/// All sequences of up to `length_max` calls.
 fn sequences(length_max: u32) -> impl Iterator<Item = Vec<Call>> {
     (0..=length_max).flat_map(|length| {
         (0..CALLS.len().pow(length)).map(move |number| {
@@ -221,13 +221,13 @@ fn sequences(length_max: u32) -> impl Iterator<Item = Vec<Call>> {
 #[test]
 fn each_order_of_calls_leaves_what_the_rules_say() {
     let (mut programs, mut runs) = (0, 0);
-    // Of long sequences a few: neighbours differ in their first call, and no step has a divisor in common with the
-    // number of calls.
+    // Only a few long sequences: neighbours differ in their first call, and no step has a divisor in common with
+    // the number of calls.
     let (of_three, of_four) = if sim_tests::histories::long() { (1, 1) } else { (7, 61) };
     let exactly =
         |length: usize| sequences(length as u32).filter(move |calls| calls.len() == length);
     let long = exactly(3).step_by(of_three).chain(exactly(4).step_by(of_four));
-    // All values that are drawn, in one order of the tasks: between the calls all is settled.
+    // All drawn values, in one order of the tasks: between the calls, no task can step.
     let draws = Runner::new().hermetic().strategy("delays:0");
     for calls in sequences(2).chain(long) {
         let found = Mutex::new(BTreeSet::new());

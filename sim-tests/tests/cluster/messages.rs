@@ -109,7 +109,7 @@ fn bytes_are_shown_as_text() {
     }
 }
 
-/// A value that counts how often it is made and dropped, and panics when it is dropped if that is asked for.
+/// A value that counts how often it is created and dropped, and panics on drop if requested.
 struct Counted {
     counts: Arc<[AtomicUsize; 2]>,
     panics: bool,

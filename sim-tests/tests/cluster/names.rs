@@ -1,4 +1,4 @@
-//! Names: those of services that move, lookups that fail, and lookups that are old.
+//! Names of services that move, lookups that fail, and lookups that return an old address.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ fn lookups_fail_and_are_old_within_their_budget() {
     failure(&looks("primary", |found, _| found.is_err()));
     failure(&looks("primary", |found, [old, _]| found.is_ok_and(|ip| ip == old)));
     failure(&looks("primary", |found, [_, now]| found.is_ok_and(|ip| ip == now)));
-    // The name of a node stood for no other.
+    // The name of a node was never the name of another node.
     passes(&looks("b", |found, [other, _]| found.is_ok_and(|ip| ip == other)));
     // A name that there is not is no fault.
     passes(&search().run(async || {
@@ -70,7 +70,7 @@ fn a_lookup_that_is_right_leaves_the_budget_of_its_task() {
         net::faults(Faults::none().lookups(1));
         let _nodes = nodes();
         let mut failed = 0;
-        // One lookup of eight fails. The name of a node had no other node before.
+        // One of eight lookups may fail, but only once here. The name was never given to another node.
         for _ in 0..100 {
             failed += usize::from(look_up("a").await.is_err());
         }
@@ -96,7 +96,7 @@ fn a_search_moves_a_name_before_and_after_each_lookup() {
     proves(&looks(2));
 }
 
-/// A service that has moved: the new primary serves, and the old one says so if it `checks`. A client asks by name.
+/// A service that has moved: the new primary serves, and the old primary says so if it `checks`. A client uses names.
 async fn asks(checks: bool) -> Option<u8> {
     net::faults(Faults::none().lookups(2));
     let [old, new] = nodes();
@@ -114,7 +114,7 @@ async fn asks(checks: bool) -> Option<u8> {
     for _ in 0..9 {
         if let Ok(mut stream) = TcpStream::connect("primary:7").await {
             let mut answer = [0];
-            // 0 is that of a node that is not the primary.
+            // 0 is the answer of a node that is not the primary.
             if stream.read_exact(&mut answer).await.is_ok() && answer != [0] {
                 return Some(answer[0]);
             }

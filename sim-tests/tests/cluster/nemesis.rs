@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use sim::nemesis::{Nemesis, Partition, Victim};
 use sim::net;
-use sim::time::{Duration, sleep, timeout};
+use sim::node::Shift;
+use sim::time::{Duration, Instant, sleep, timeout};
 use sim::{Atomic, Node, Ordering::SeqCst, Runner, node, spawn};
 
 use super::{failure, passes, proves, screen, search};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A primary whose values a backup has, too. The one with the bug acknowledges a value before it sends it on.
+/// A primary, and a backup with the same values. The one with the bug acknowledges a value before it sends it on.
 async fn replicates(early: bool, nemesis: Nemesis, values: u64) {
     let nodes = ["primary", "backup"].map(node);
     let [primary, backup] = &nodes;
@@ -57,7 +58,7 @@ fn kills() -> Nemesis {
     Nemesis::new().kill(Victim::one()).power_off(Victim::one()).pause(Victim::one())
 }
 
-/// The faults of the run that is shown, as the nodes that they befell.
+/// The faults of the run that is shown, as the nodes into which they were injected.
 fn faults(report: &sim::report::Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let object = |event: &sim::run::event::Event| &run.objects[event.object.unwrap().index()];
@@ -151,7 +152,7 @@ fn primary(node: Node) -> Victim {
     Victim::guided("primary", move || Some(node.clone()))
 }
 
-/// The number of 1000 runs in which two primaries answer.
+/// The number of runs, out of 1000, in which two primaries answer.
 fn found(victim: fn(Node) -> Victim) -> usize {
     let found = AtomicUsize::new(0);
     passes(&Runner::new().hermetic().seeds(0..1000).run(async || {
@@ -176,7 +177,7 @@ fn the_old_primary_that_still_answers_is_found() {
         .seeds(0..200)
         .run(async || assert!(!leases(false, primary).await, "two primaries answer"));
     let faults = faults(&found);
-    // A second cut that begins at the end of the first one is as one that lasts longer: shrinking may leave both.
+    // A second cut that begins at the end of the first cut is like one longer cut: shrinking may leave both.
     let is_few = (1..=2).contains(&faults.len());
     assert!(failure(&found).kind() == "panic" && is_few, "{}", screen(&found));
     let all_cut = faults.iter().all(|fault| fault.starts_with("isolate n"));
@@ -263,7 +264,7 @@ fn no_more_nodes_are_down_than_permitted() {
     assert!(!sim::SIMULATED || most(|nemesis| nemesis) == 4);
 }
 
-/// Two nodes that say nothing, or something all the time.
+/// Two nodes that send nothing, or send all the time.
 async fn says(something: bool, nemesis: Nemesis) {
     let nodes = ["a", "b"].map(node);
     if something {
@@ -340,6 +341,63 @@ fn a_quiet_cluster_has_nothing_on_its_way() {
         sim::nemesis::quiesce(&nodes, MS).await;
         assert_eq!(receiver.try_recv(), Some(1));
         assert!(nodes.iter().all(|node| node.is_up() && !node.is_paused()));
+    });
+    passes(&report);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_quiet_cluster_has_true_clocks_and_full_speed() {
+    let report = Runner::new().hermetic().seeds(0..20).run(async || {
+        let nodes = ["a", "b"].map(node);
+        for core in [2, 1] {
+            for node in &nodes[..core] {
+                node.clock().set_drift(0.25);
+                node.clock().set_offset(Shift::Behind(500 * MS));
+                node.clock().late_timers(9);
+                node.slow(3);
+            }
+            if core == 2 {
+                sim::nemesis::quiesce(&nodes, MS).await;
+            } else {
+                sim::nemesis::quiesce_core(&nodes, &nodes[..core], MS).await;
+            }
+            for node in &nodes[..core] {
+                assert_eq!((node.clock().offset(), node.clock().drift()), (Shift::NONE, 0.0));
+                let begin = Instant::now();
+                let sleeps = node.spawn(async {
+                    for _ in 0..9 {
+                        sleep(MS).await;
+                    }
+                });
+                sleeps.await.unwrap();
+                assert_eq!(begin.elapsed(), 9 * MS);
+            }
+        }
+    });
+    passes(&report);
+}
+
+/// A nemesis ends the death that it caused, and no later death.
+#[cfg_attr(feature = "sim", test)]
+fn the_end_of_a_kill_starts_no_later_life() {
+    let report = Runner::new().hermetic().seeds(0..50).run(async || {
+        let nodes = ["a", "b"].map(node);
+        let [a, b] = &nodes;
+        let faults = Nemesis::new().kill(Victim::these([a])).pause(Victim::these([b]));
+        let faults = spawn(faults.faults(4..=6).gaps([MS]).lasting([40 * MS]).run(&nodes));
+        while a.is_up() && !faults.is_finished() {
+            sleep(MS).await;
+        }
+        if faults.is_finished() {
+            return;
+        }
+        a.restart();
+        a.power_off();
+        while !faults.is_finished() {
+            assert!(!a.is_up(), "the end of the kill has started another life");
+            sleep(MS).await;
+        }
+        assert!(a.is_up());
     });
     passes(&report);
 }

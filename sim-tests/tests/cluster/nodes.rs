@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use sim::Ordering::SeqCst;
 use sim::run::Failure;
-use sim::task::yield_now;
+use sim::task::{Id, try_id, yield_now};
 use sim::time::{Duration, Instant, sleep};
 use sim::{Atomic, Mutex, Runner, node, spawn};
 
@@ -119,6 +119,32 @@ fn futures_of_the_dead_are_dropped_the_newest_first_and_have_no_effect() {
             yield_now().await;
         }
         assert_eq!(*told.lock().unwrap(), ["newer", "older"]);
+    });
+    passes(&report);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn destructors_of_the_dead_have_the_identities_of_their_tasks() {
+    /// Keeps the identity of the task that drops it.
+    struct Tells(Arc<StdMutex<Option<Id>>>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() = try_id();
+        }
+    }
+    let report = Runner::new().hermetic().seeds(0..20).run(async || {
+        let db = node("db-1");
+        let told = Arc::new(StdMutex::new(None));
+        let tells = Tells(told.clone());
+        let task = db.spawn(async move {
+            let _tells = tells;
+            std::future::pending::<()>().await;
+        });
+        db.kill();
+        // The future is dropped at the end of the step.
+        yield_now().await;
+        assert_eq!(*told.lock().unwrap(), Some(task.id()));
+        assert!(task.await.unwrap_err().is_cancelled());
     });
     passes(&report);
 }
@@ -282,7 +308,7 @@ fn time_goes_on_beside_a_paused_node() {
         let late = a.spawn(sleep(Duration::from_millis(1)));
         let begin = Instant::now();
         a.pause();
-        // The clock is no memory of one node.
+        // The clock is not memory of one node.
         b.spawn(sleep(Duration::from_millis(9))).await.unwrap();
         assert_eq!(begin.elapsed(), Duration::from_millis(9));
         assert!(!late.is_finished());

@@ -1,4 +1,4 @@
-//! Checks while a run goes on: each decides at the first event that shows a violation, with calls that are lost.
+//! Checks during a run: each decides at the first event that shows a violation, with calls that are lost.
 
 use std::sync::{Arc, Mutex};
 
@@ -193,8 +193,8 @@ fn each_event_is_decided_as_the_calls_up_to_it_and_at_the_right_one() {
     assert!(violated >= least && early >= least && lost >= least, "{violated} {early} {lost}");
 }
 
-/// A write of one word and a read of another one: no order of steps tells whether one call returned before the other
-/// began.
+/// A write of one word and a read of another word: no order of steps shows whether one call returned before the
+/// other began.
 async fn two_words(is_one: bool) {
     let history = History::new(Register::new(0)).check_online(Online::new);
     let words = Arc::new([Atomic::new(0_u64), Atomic::new(0)]);
@@ -338,7 +338,7 @@ fn the_run_ends_at_the_stale_read_and_shows_its_chain() {
     let names_the_read =
         shown.contains("stale read: `Op { key: ") && shown.contains("the chain 0 → ");
     assert!(names_the_read, "{}", screen(&found));
-    // Nothing comes after the return that decides.
+    // No event follows the return that decides.
     let finding = found.finding.as_ref().unwrap();
     let calls = &finding.run.histories[0].operations;
     let ends = calls.iter().filter_map(|call| Some(call.returned.as_ref()?.1));

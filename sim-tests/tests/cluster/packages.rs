@@ -13,7 +13,7 @@ use super::passes;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Nodes that send to each other every few milliseconds, or say nothing.
+/// Nodes that send to each other every few milliseconds, or send nothing.
 fn cluster(count: usize, talks: bool) -> Vec<Node> {
     let nodes: Vec<Node> = (0..count).map(|n| node(format!("n{n}"))).collect();
     for (n, from) in nodes.iter().enumerate().filter(|_| talks) {
@@ -66,7 +66,7 @@ fn each_package_meets_something_and_tells_if_not() {
     assert!(!run(false, || series().must_meet()).passed());
 }
 
-/// The begins and ends of faults in the run of a seed, in order.
+/// The starts and ends of faults in the run of a seed, in order.
 fn acts(seed: u64, nodes: usize, nemesis: impl Fn(&[Node]) -> Nemesis + Sync) -> Vec<String> {
     let report = Runner::new().hermetic().shrink(false).seeds(seed..seed + 1).run(async || {
         let nodes = cluster(nodes, true);
@@ -130,7 +130,7 @@ fn a_churn_restarts_each_node_in_turn() {
     passes(&report);
 }
 
-/// Nodes of which the leader is replaced when a monitor hears nothing from it for 25 ms. Returns the number of leaders.
+/// Nodes with a leader, which is replaced when it is silent for 25 ms. Returns the number of leaders.
 async fn leaders(nemesis: fn(Victim) -> Nemesis) -> usize {
     let nodes: Vec<Node> = (0..4).map(|n| node(format!("n{n}"))).collect();
     let (monitor, leader) = (node("monitor"), Arc::new(StdMutex::new(0)));
@@ -217,7 +217,7 @@ fn no_more_nodes_are_taken_than_tolerated() {
         let any = Victim::any;
         Nemesis::new().kill(any()).power_off(any()).pause(any()).isolate(any()).cut(Victim::one())
     };
-    // The most nodes lost at once, of all and of the first two.
+    // The maximum number of nodes lost at once, of all nodes and of the first two.
     let most = |tolerance: fn(&[Node]) -> Option<Tolerance>| {
         let (most, of_two) = (AtomicUsize::new(0), AtomicUsize::new(0));
         for seed in 0..40 {
@@ -232,7 +232,7 @@ fn no_more_nodes_are_taken_than_tolerated() {
                     nemesis.run(&nodes).await;
                     assert!(nodes.is_empty(), "to be looked at");
                 });
-            // Names, and true for a cut.
+            // The names of the nodes, and `true` for a cut.
             let mut lost: Vec<(String, bool)> = Vec::new();
             for act in told(&report) {
                 let (act, nodes) = act.split_once(' ').unwrap();

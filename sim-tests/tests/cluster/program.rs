@@ -13,7 +13,7 @@ use sim::{
 
 use super::{failure, passes, screen};
 
-/// A register whose values only grow: 0 to read it.
+/// A register with growing values; the operation 0 reads it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Register(u64, Topology);
 
@@ -37,7 +37,7 @@ impl Program for Register {
 /// The memory of a life of the primary.
 type Memory = Arc<Mutex<Option<Arc<Atomic<u64>>>>>;
 
-/// A primary and its backup, which has what a restarted primary begins with.
+/// A primary and its backup. A restarted primary begins with the state of the backup.
 struct Pair {
     nodes: [Node; 2],
     memory: Memory,
@@ -141,7 +141,7 @@ fn find(early: bool) -> sim::report::Report {
 fn a_fault_of_a_program_is_shrunk_and_pinned() {
     let found = find(true);
     assert_eq!(failure(&found).kind(), "history", "{}", screen(&found));
-    // The write that is lost, and a read, beside one fault.
+    // The lost write and a read are left, beside one fault.
     let (faults, commands) = left(&found);
     assert!(faults.len() == 1 && commands <= 3, "{faults:?}, {commands}\n{}", screen(&found));
     assert!(faults[0].starts_with("kill n1"), "{faults:?}");
@@ -158,7 +158,7 @@ fn a_fault_of_a_program_is_shrunk_and_pinned() {
 fn a_pinned_victim_is_hit_whatever_the_function_names() {
     let guided = |pair: &Pair| Nemesis::new().kill(pair.primary()).faults(1..=2);
     let run = async |guided: fn(&Pair) -> Nemesis| drawn(true, guided).await;
-    // Of random victims, both nodes are killed; the seed must have taken the guided one.
+    // With random victims, both nodes are killed; the seed must have taken the guided victim.
     let found = (0..20)
         .map(|seed| {
             let seeds = 40 * seed..40 * (seed + 1);

@@ -1,4 +1,4 @@
-//! The answers of machines on which nobody receives: when they come, and over which links.
+//! The answers of machines without a receiver: when they come, and over which links.
 #![cfg(feature = "sim")]
 
 use std::collections::BTreeSet;
@@ -40,14 +40,14 @@ impl Gone {
     }
 }
 
-/// Two nodes and a link from the first one to the second.
+/// Two nodes and a link from the first to the second.
 fn linked() -> ([Node; 2], Sender<u32>, Receiver<u32>) {
     let nodes = ["a", "b"].map(node);
     let (sender, receiver) = net::link(&nodes[0], &nodes[1]);
     (nodes, sender, receiver)
 }
 
-/// Sends so many values a second apart. Returns which of them were errors.
+/// Sends `count` values, one each second. Returns which of them were errors.
 async fn errors(sender: &Sender<u32>, count: u32) -> Vec<bool> {
     let mut errors = Vec::new();
     for n in 0..count {

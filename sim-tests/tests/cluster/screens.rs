@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::screen;
 
-/// A client adds the numbers up to `count` at a server, which forgets the one that is `forgotten`.
+/// A client adds the numbers up to `count` at a server, which forgets the number `forgotten`.
 async fn sum(count: u8, forgotten: u8) {
     let server = sim::node("adder");
     server.run(move || async move {

@@ -53,7 +53,7 @@ static ONCE: Once = Once::const_new();
 static LAZY: LazyLock<u64> =
     LazyLock::const_new(|| Box::pin(async { COUNT.fetch_add(100, SeqCst).await }));
 
-/// Uses all statics, which nobody of the same node has used before.
+/// Uses all statics, which no task of the same node has used before.
 async fn uses(id: u64) {
     assert_eq!(COUNT.fetch_add(1, SeqCst).await, 7);
     assert_eq!(LIST.replace(vec![id]).await, Vec::<u64>::new());
@@ -109,7 +109,7 @@ fn each_life_of_a_node_has_its_own_statics_with_four_jobs_at_once() {
 static ROOM: Semaphore = Semaphore::const_new(2);
 static READY: Notify = Notify::const_new();
 
-/// Uses the statics of tokio's names, which nobody of the same node has used before.
+/// Uses the statics of tokio's names, which no task of the same node has used before.
 async fn uses_tokio() {
     assert_eq!(ROOM.available_permits(), 2);
     let permit = ROOM.acquire().await.unwrap();
@@ -121,7 +121,7 @@ async fn uses_tokio() {
     ROOM.add_permits(1);
     ROOM.close();
     assert!(ROOM.is_closed() && ROOM.acquire().await.is_err());
-    // One that nobody has waited for is there, and there is no other.
+    // A notification without a waiter is kept, but only one.
     READY.notify_one();
     READY.notified().await;
     assert!(!pin!(READY.notified()).enable());
@@ -158,12 +158,12 @@ fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
     });
     // The search makes many runs on one thread.
     assert!(search().seeds(0..100_000).run(async || uses_tokio().await).passed());
-    // Outside of runs they are those of the process.
+    // Outside of runs they belong to the process.
     assert!(!ROOM.is_closed() && ROOM.available_permits() == 2);
 }
 
-/// The nodes of a cluster do a thing once, but for one that was restarted and whose semaphore is a new one. The stand-in for
-/// the disk is the same in all lives.
+/// The nodes of a cluster do an action once, except a node that was restarted and has a new semaphore. The stand-in
+/// for the disk is the same in all lives.
 async fn once(is_stored: bool) {
     static FIRST: Semaphore = Semaphore::const_new(1);
     static DISK: Atomic<bool> = Atomic::<bool>::const_new(false).shared();
@@ -291,7 +291,7 @@ fn an_atomic_that_a_node_makes_may_be_shared_on_purpose() {
     assert!(misuse(&found).contains("is shared across nodes"));
 }
 
-/// A node that dies while it makes the value of a static leaves it to its next life; the other node has its own.
+/// A node may die while it creates a static's value. Then its next life creates it.
 #[cfg_attr(feature = "sim", test)]
 fn an_initialisation_dies_with_its_node() {
     static VALUE: OnceLock<u64> = OnceLock::const_new();
@@ -317,7 +317,7 @@ fn an_initialisation_dies_with_its_node() {
     proves(&report);
 }
 
-/// A condition reads the static of the test, and those of nodes within them.
+/// A condition reads the static of the test, and, within nodes, their statics.
 #[cfg_attr(feature = "sim", test)]
 fn invariants_read_the_statics_of_each_node() {
     static LEADS: Atomic<bool> = Atomic::<bool>::const_new(false);

@@ -13,7 +13,7 @@ use sim::{JoinHandle, Node, Runner, node, spawn};
 use super::{failure, misuse, passes, proves, runs, search};
 
 /// Checks that sampled runs of `body` show these results, that the search finds each by itself, and that a proof takes
-/// so many runs at most.
+/// at most `most` runs.
 #[track_caller]
 fn shows_all<T>(body: impl AsyncFn() -> T + Sync, all: &[T], most: u64)
 where
@@ -41,7 +41,7 @@ fn late(name: &'static str) -> JoinHandle<Node> {
     spawn(async move { node(name) })
 }
 
-/// Tasks that add so many nodes; returns which of them one look at all names finds.
+/// Tasks that add `nodes` nodes. Returns for each node if one look at all names finds it.
 async fn found(nodes: usize) -> Vec<bool> {
     let name = |nth| format!("n{nth}");
     let adding: Vec<_> =
@@ -61,7 +61,7 @@ fn a_search_finds_each_set_of_nodes_that_a_look_can_find() {
     failure(&report);
     let origin = report.finding.map(|finding| finding.from);
     assert!(matches!(origin, Some(Origin::Seed(_))), "{origin:?}");
-    // Each node is there or not: the order in which they are added makes no difference.
+    // Each node exists or not: the order of their additions makes no difference.
     assert_eq!(runs(async || drop(found(3).await)), 8);
     assert_eq!(runs(async || drop(found(6).await)), 64);
 }
@@ -180,7 +180,7 @@ fn the_order_of_additions_counts_if_an_address_is_seen() {
     };
     let all = [(address(1), address(2)), (address(2), address(1))];
     shows_all(addresses, &all, 2);
-    // Without an address nobody knows which of them was the first.
+    // Without an address, no task knows which of them was the first.
     let names = async || {
         let [a, b, c] = ["a", "b", "c"].map(late);
         let (a, b, _c) = (a.await.unwrap(), b.await.unwrap(), c.await.unwrap());

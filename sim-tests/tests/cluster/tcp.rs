@@ -1,4 +1,4 @@
-//! Connections: what their calls do, in runs and on the sockets of the system.
+//! Connections: the effects of their calls, in runs and on the sockets of the system.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use super::{both, misuse, on_the_system, passes, proves, runs, search};
 /// Both ends of a connection: the client's first.
 pub(crate) async fn pair() -> (TcpStream, TcpStream) {
     let (listener, addr) = listener().await;
-    // It is there before it is accepted.
+    // The connection exists before the listener accepts it.
     let client = TcpStream::connect(addr).await.unwrap();
     let (server, from) = listener.accept().await.unwrap();
     assert_eq!(from, client.local_addr().unwrap());
@@ -229,6 +229,33 @@ fn a_port_in_use_is_an_error() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_port_is_in_use_only_at_its_address() {
+    passes(&Runner::new().hermetic().run(async || {
+        let a = node("a");
+        let own = SocketAddr::new(a.addr(), 80);
+        let work = a.spawn(async move {
+            let local = TcpListener::bind("127.0.0.1:80").await.unwrap();
+            let listener = TcpListener::bind(own).await.unwrap();
+            for taken in ["127.0.0.1:80", "0.0.0.0:80"] {
+                let error = TcpListener::bind(taken).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::AddrInUse);
+            }
+            for listener in [&listener, &local] {
+                let addr = listener.local_addr().unwrap();
+                let _client = TcpStream::connect(addr).await.unwrap();
+                let (server, _) = listener.accept().await.unwrap();
+                assert_eq!(server.local_addr().unwrap(), addr);
+            }
+            drop(local);
+            let error = TcpStream::connect("127.0.0.1:80").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            TcpStream::connect(own).await.unwrap();
+        });
+        work.await.unwrap();
+    }));
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn bad_names_are_errors_with_a_remedy() {
     let report = Runner::new().hermetic().run(async || {
         let [a, _b] = ["a", "b"].map(node);
@@ -245,7 +272,7 @@ fn bad_names_are_errors_with_a_remedy() {
         let _listener = a.enter(|| TcpListener::bind("0.0.0.0:1")).await.unwrap();
         let in_use = a.enter(|| TcpListener::bind("a:1")).await.unwrap_err();
         assert!(in_use.to_string().contains("port 0"), "{in_use}");
-        // Each node has ports of its own, and one of the loopback device is not reached by others.
+        // Each node has its own ports, and other nodes cannot reach a port of its loopback device.
         let _other = TcpListener::bind("127.0.0.1:1").await.unwrap();
         let local = a.enter(|| TcpListener::bind("127.0.0.1:2")).await.unwrap();
         assert_eq!(local.local_addr().unwrap().port(), 2);

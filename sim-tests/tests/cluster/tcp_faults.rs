@@ -1,4 +1,4 @@
-//! Connections of nodes that die, over links that are cut, with faults by choice. Simulated runs only.
+//! Connections of nodes that die, over links that are cut, with drawn faults. Simulated runs only.
 #![cfg(feature = "sim")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use super::{failure, passes, proves, search};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A node that listens on port 7, its stream and that of the client, which is outside.
+/// A node that listens on port 7, its stream, and the stream of the client, which is outside.
 async fn connected(name: &str) -> (Node, TcpListener, TcpStream, TcpStream) {
     let server = node(name);
     let listener = server.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -23,7 +23,7 @@ async fn connected(name: &str) -> (Node, TcpListener, TcpStream, TcpStream) {
     (server, listener, stream, client)
 }
 
-/// The sockets live in a task of the node.
+/// The sockets belong to a task of the node.
 fn give(server: &Node, sockets: (TcpListener, TcpStream)) {
     server
         .spawn(async move {
@@ -70,6 +70,25 @@ fn a_killed_node_with_bytes_left_unread_resets() {
     passes(&report);
 }
 
+/// It makes no difference if the net was used before the first socket.
+#[test]
+fn a_killed_node_resets_connections_that_it_has_not_accepted() {
+    for is_used_before in [false, true] {
+        let report = Runner::new().hermetic().seeds(0..5).run(async || {
+            if is_used_before {
+                net::faults(Faults::none());
+            }
+            let server = node("server");
+            let _listener = server.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
+            let mut client = TcpStream::connect("server:7").await.unwrap();
+            server.kill();
+            let error = client.read(&mut [0; 8]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        });
+        passes(&report);
+    }
+}
+
 #[test]
 fn nobody_tells_of_a_node_that_is_switched_off() {
     let report = Runner::new().hermetic().run(async || {
@@ -80,7 +99,7 @@ fn nobody_tells_of_a_node_that_is_switched_off() {
         client.write_all(&[0; 1000]).await.unwrap();
         let mut buffer = [0; 8];
         assert!(timeout(60 * SECOND, client.read(&mut buffer)).await.is_err());
-        // The window is full, and nobody makes room.
+        // The window is full, and no task reads.
         client.write_all(&[0; (1 << 16) - 1000]).await.unwrap();
         assert!(timeout(60 * SECOND, client.write(b"x")).await.is_err());
     });
@@ -100,7 +119,7 @@ fn a_node_that_is_up_again_knows_nothing_of_its_connections() {
         client.write_all(b"hello").await.unwrap();
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-        // Its port must be bound anew.
+        // Its port must be bound again.
         let error = TcpStream::connect("server:7").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         let _listener = server.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -154,7 +173,7 @@ fn an_end_that_gets_no_answer_gives_up() {
         });
         passes(&report);
     }
-    // A cut that is shorter is not noticed, and neither is one while nothing is on the way.
+    // A shorter cut is not noticed, and neither is a cut while no data is in flight.
     let report = Runner::new().hermetic().run(async || {
         let [a, b] = ["a", "b"].map(node);
         let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -198,7 +217,7 @@ fn an_end_counts_from_the_first_bytes_without_an_answer() {
         });
         passes(&report);
     }
-    // Another cut counts anew, from the bytes that it holds.
+    // Another cut starts a new count, from the bytes that it holds.
     let report = Runner::new().hermetic().seeds(0..5).run(async || {
         let [a, b] = ["a", "b"].map(node);
         let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -345,7 +364,7 @@ fn connections_are_reset_by_choice() {
     assert_eq!(reset(Faults::none().resets(2)), ["Err(ConnectionReset)", "Ok(1)"]);
 }
 
-/// A server is killed at each of its points: its client reads a prefix of what it wrote.
+/// A server is killed at each of its points: its client reads a prefix of the written data.
 async fn killed_while_it_writes() -> usize {
     let (server, listener, mut stream, mut client) = connected("server").await;
     server

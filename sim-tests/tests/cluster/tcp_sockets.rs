@@ -1,4 +1,4 @@
-//! Sockets before they listen or connect, calls that poll, keep-alive, and what is sent again.
+//! Sockets before they listen or connect, calls that poll, keep-alive, and retransmission.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -188,7 +188,7 @@ fn a_listener_has_room_for_as_many_as_it_says() {
     passes(&report);
 }
 
-/// Both nodes and a connection, whose client keeps it alive or not, and which the server's node keeps.
+/// Both nodes and a connection, that the client may keep alive, and that the server's node holds.
 async fn kept(is_kept_alive: bool) -> ([Node; 2], TcpStream) {
     let [a, b] = ["a", "b"].map(node);
     let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -242,7 +242,7 @@ fn keep_alive_finds_out_that_the_other_machine_is_gone() {
             assert_eq!(ends(restarts, cuts, heals).await, expected);
         }));
     }
-    // Without it nobody finds out.
+    // Without it the error is not noticed.
     let waits = Runner::new().hermetic().seeds(0..1).run(async || {
         let ([_a, b], mut client) = kept(false).await;
         b.power_off();
@@ -270,6 +270,53 @@ fn what_has_no_answer_is_sent_again_and_meets_a_reset() {
     }
     passes(&Runner::new().hermetic().seeds(0..5).run(async || {
         assert_eq!(ends(900 * SECOND).await, (ErrorKind::TimedOut, 924));
+    }));
+}
+
+/// A call that waits for room in a full window, or for an answer after the end of the stream.
+#[cfg_attr(feature = "sim", test)]
+fn a_call_that_waits_for_a_machine_that_is_off_ends() {
+    let ends = async |fills: bool, up: Option<Duration>| {
+        let ([_a, b], mut client) = kept(false).await;
+        if fills {
+            client.write_all(&[0; 1 << 16]).await.unwrap();
+            // All bytes arrive.
+            sleep(SECOND).await;
+        }
+        b.power_off();
+        let begin = Instant::now();
+        if let Some(up) = up {
+            let again = async move {
+                sleep(up).await;
+                b.restart();
+            };
+            sim::spawn(again).detach();
+        }
+        let error = match fills {
+            true => client.write(b"x").await.unwrap_err(),
+            false => {
+                client.shutdown().await.unwrap();
+                client.read(&mut [0; 8]).await.unwrap_err()
+            }
+        };
+        (error.kind(), begin.elapsed().as_secs())
+    };
+    let (reset, timed_out) = ((ErrorKind::ConnectionReset, 3), (ErrorKind::TimedOut, 924));
+    for fills in [false, true] {
+        for (up, wanted) in [(Some(SECOND), reset), (None, timed_out)] {
+            passes(&Runner::new().hermetic().seeds(0..5).run(async || {
+                assert_eq!(ends(fills, up).await, wanted, "{fills} {up:?}");
+            }));
+        }
+    }
+    // A machine that is on again does not know the connection that ends.
+    passes(&Runner::new().hermetic().seeds(0..5).run(async || {
+        let ([_a, b], mut client) = kept(false).await;
+        b.power_off();
+        b.restart();
+        client.shutdown().await.unwrap();
+        let error = client.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     }));
 }
 

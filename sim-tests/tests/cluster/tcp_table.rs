@@ -14,7 +14,7 @@ use super::{on_the_system, passes};
 struct Line {
     /// The beginning of its first column.
     what: &'static str,
-    /// Nodes that die and links that are cut are there in runs only.
+    /// Nodes that die and links that are cut exist only in runs.
     is_of_runs: bool,
     /// The results of calls, one after the other.
     seen: &'static [&'static str],
@@ -79,7 +79,7 @@ fn fill(stream: &TcpStream) -> (usize, ErrorKind) {
     }
 }
 
-/// Tries a line, and tells what calls return.
+/// Tries a line, and returns the results of its calls.
 async fn observe(what: &str) -> Vec<String> {
     let mut seen = Vec::new();
     let mut see = |text: String| seen.push(text);

@@ -1,6 +1,7 @@
-//! Datagrams: what the calls of their sockets do, in runs and on the sockets of the system.
+//! Datagrams: the effects of the calls of their sockets, in runs and on the sockets of the system.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 
 use sim::net::{self, Faults, UdpSocket};
 use sim::time::{Duration, sleep};
@@ -31,6 +32,28 @@ fn datagrams_arrive_with_the_address_of_their_sender() {
     });
 }
 
+#[cfg_attr(feature = "sim", test)]
+fn a_port_is_in_use_only_at_its_address() {
+    passes(&Runner::new().hermetic().run(async || {
+        let a = node("a");
+        let own = SocketAddr::new(a.addr(), 53);
+        let work = a.spawn(async move {
+            let local = UdpSocket::bind("127.0.0.1:53").await.unwrap();
+            let own = UdpSocket::bind(own).await.unwrap();
+            let error = UdpSocket::bind("0.0.0.0:53").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::AddrInUse);
+            let sender = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+            for (socket, byte) in [(&own, 1), (&local, 2)] {
+                sender.send_to(&[byte], socket.local_addr().unwrap()).await.unwrap();
+                let mut buffer = [0];
+                socket.recv_from(&mut buffer).await.unwrap();
+                assert_eq!(buffer, [byte]);
+            }
+        });
+        work.await.unwrap();
+    }));
+}
+
 #[test]
 fn a_connected_sender_learns_that_nobody_is_there() {
     both(async || {
@@ -44,7 +67,27 @@ fn a_connected_sender_learns_that_nobody_is_there() {
     });
 }
 
-/// A socket that is connected to a port at which nobody is any more, and a datagram that came from there.
+#[test]
+fn a_socket_that_is_connected_to_no_address_reaches_its_own_host() {
+    both(async || {
+        let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let addr = server.local_addr().unwrap();
+        client.connect(("0.0.0.0", addr.port())).await.unwrap();
+        assert!(!cfg!(target_os = "linux") || client.peer_addr().unwrap() == addr);
+        client.send(b"question").await.unwrap();
+        let mut buffer = [0; 8];
+        let (_, from) = server.recv_from(&mut buffer).await.unwrap();
+        server.send_to(b"ok", from).await.unwrap();
+        assert_eq!(client.recv(&mut buffer).await.unwrap(), 2);
+        drop(server);
+        client.send(b"hello").await.unwrap();
+        let error = client.recv(&mut buffer).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+/// A socket that is connected to a port without a socket, and a datagram that came from there.
 async fn connected_to_nobody() -> UdpSocket {
     let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -66,7 +109,7 @@ fn the_next_call_that_sends_or_receives_reports_the_error() {
             sleep(MOMENT).await;
             let error = match sends {
                 true => client.send(b"hello").await.unwrap_err(),
-                // Before the datagram that is there.
+                // The error comes before the waiting datagram.
                 false => client.recv(&mut [0; 4]).await.unwrap_err(),
             };
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
@@ -98,7 +141,7 @@ fn a_search_finds_each_call_that_reports_the_error() {
         found.lock().unwrap().insert((second, third, left == ErrorKind::ConnectionRefused));
     });
     proves(&report);
-    // A send that reports an error sends nothing: the third one reports that of the first, or there is none.
+    // A send that reports an error sends nothing: the third send reports the error of the first, or there is no error.
     let all = [(true, true, true), (false, true, true), (true, false, true), (true, false, false)];
     assert_eq!(found.into_inner().unwrap(), all.into());
 }

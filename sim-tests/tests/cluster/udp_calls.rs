@@ -1,4 +1,4 @@
-//! Datagrams: calls that look, that do not wait and that poll, options, groups and broadcasts.
+//! Datagrams: calls that peek, try or poll, and options, multicast groups and broadcasts.
 
 use std::future::poll_fn;
 use std::io::ErrorKind;
@@ -231,7 +231,7 @@ fn a_broadcast_arrives_at_all_hosts() {
             sleep(Duration::from_secs(1)).await;
             assert_eq!([&one, &two, &outside].map(received), [1, 1, 1]);
         }
-        // A port that nobody has bound refuses nothing.
+        // A port to which no socket was ever bound refuses nothing.
         let three = c.enter(|| UdpSocket::bind("0.0.0.0:1")).await.unwrap();
         three.set_broadcast(true).unwrap();
         three.connect("255.255.255.255:2").await.unwrap();

@@ -44,7 +44,9 @@ pub(super) struct Port {
     number: u16,
     /// The object on which messages to the port arrive.
     pub(super) mark: Arc<Wrapped>,
-    bound: Mutex<Option<(IpAddr, Bound)>>,
+    /// The sockets bound to the port, each with its address. Invariant: the addresses differ, and an unspecified
+    /// address is the only one.
+    bound: Mutex<Vec<(IpAddr, Bound)>>,
     /// `true` if the port was selected as a free port.
     was_given: AtomicBool,
 }
@@ -70,7 +72,7 @@ impl Bound {
 }
 
 impl Port {
-    fn bound(&self) -> MutexGuard<'_, Option<(IpAddr, Bound)>> {
+    fn bound(&self) -> MutexGuard<'_, Vec<(IpAddr, Bound)>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,17 +113,20 @@ impl Port {
     /// Returns the socket that is bound to the port and accepts this address, in the step of an arrival at the port.
     pub(super) fn at(&self, ip: IpAddr) -> Option<Bound> {
         let bound = self.bound();
-        let (at, bound) = bound.as_ref()?;
-        (at.is_unspecified() || *at == ip).then(|| bound.clone())
+        let accepts = |(at, _): &&(IpAddr, Bound)| at.is_unspecified() || *at == ip;
+        bound.iter().find(accepts).map(|(_, bound)| bound.clone())
+    }
+
+    /// Returns `true` if a socket bound to the port prevents another one from being bound to this address.
+    fn is_in_use(&self, ip: IpAddr) -> bool {
+        let overlaps = |at: IpAddr| at == ip || at.is_unspecified() || ip.is_unspecified();
+        self.bound().iter().any(|(at, _)| overlaps(*at))
     }
 
     /// Unbinds `what` from the port, if it is still bound.
     pub(super) fn unbind(&self, what: &Bound, here: Here) {
         self.mark.last(&UNBIND, here);
-        let mut bound = self.bound();
-        if bound.as_ref().is_some_and(|(_, other)| other.is(what)) {
-            *bound = None;
-        }
+        self.bound().retain(|(_, bound)| !bound.is(what));
     }
 }
 
@@ -176,7 +181,7 @@ impl Drop for Ports {
     fn drop(&mut self) {
         let order = std::mem::take(&mut self.state().order);
         for port in order {
-            let bound = port.bound().take();
+            let bound = std::mem::take(&mut *port.bound());
             drop(bound);
         }
     }
@@ -187,7 +192,8 @@ impl Ports {
     pub(super) fn of_run() -> Arc<Ports> {
         let ports = seam::kept::<Ports>();
         if !std::mem::replace(&mut ports.state().listens, true) {
-            seam::kept::<Cluster>().listen(|node, death, here| {
+            // Backlogs reset their connections. The streams of a connection would end it without a reset.
+            seam::kept::<Cluster>().listen_first(|node, death, here| {
                 if death != Death::Wiped {
                     Ports::of_run().host_died(Host::of(node), death, here);
                 }
@@ -239,13 +245,13 @@ impl Ports {
             0 => self.free_port(host, protocol, here)?,
             number => self.port(host, protocol, number, here),
         };
-        if port.bound().is_some() {
+        if port.is_in_use(ip) {
             port.mark.record(&IN_USE, here);
             return Err(in_use(&port));
         }
         let bound = make(port.clone(), SocketAddr::new(ip, port.number));
         port.mark.record(op, here);
-        *port.bound() = Some((ip, bound));
+        port.bound().push((ip, bound));
         Ok(())
     }
 
@@ -255,7 +261,7 @@ impl Ports {
         for _ in 0..2 {
             for _ in 0..COUNT {
                 let port = self.port(host, protocol, self.number(host), here);
-                if port.bound().is_none() && !port.was_given.swap(true, Relaxed) {
+                if port.bound().is_empty() && !port.was_given.swap(true, Relaxed) {
                     return Ok(port);
                 }
                 port.mark.record(&IN_USE, here);
@@ -284,12 +290,16 @@ impl Ports {
     fn host_died(&self, host: Host, death: Death, here: Here) {
         let ports: Vec<_> = self.state().order.iter().filter(|p| p.host == host).cloned().collect();
         for port in ports {
-            let Some((_, bound)) = port.bound().take() else { continue };
-            port.mark.record(&UNBIND, here);
-            match bound {
-                Bound::Backlog(backlog) => backlog.close(death == Death::Killed, here),
-                Bound::Mailbox(mailbox) => mailbox.close(here),
-                Bound::Reserved(_) => {}
+            let all = std::mem::take(&mut *port.bound());
+            if !all.is_empty() {
+                port.mark.record(&UNBIND, here);
+            }
+            for (_, bound) in all {
+                match bound {
+                    Bound::Backlog(backlog) => backlog.close(death == Death::Killed, here),
+                    Bound::Mailbox(mailbox) => mailbox.close(here),
+                    Bound::Reserved(_) => {}
+                }
             }
         }
     }

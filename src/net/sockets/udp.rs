@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use self::calls::Calls;
 use self::groups::{Aim, Group};
-use self::line::{Flying, Line, Lines};
+use self::line::{Flying, Line, Lines, reached};
 use self::options::Options;
 use super::descriptors::{StandIn, has_descriptor};
 use super::kinds::{Of, two_kinds};
@@ -228,7 +228,7 @@ impl UdpSocket {
     /// Binds an address: `0.0.0.0:53`, or a host name with a port. Port 0 selects a free port. Not a point in a run.
     ///
     /// # Errors
-    /// If the port is in use, or the address belongs to another host.
+    /// If the port is in use at this address, or the address belongs to another host.
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<UdpSocket>> {
         let (destination, here) = (addr.destination(), here());
@@ -274,7 +274,7 @@ impl UdpSocket {
                     }
                     socket.mark().act(&CONNECT, here, || {
                         let peer = &socket.mailbox.peer;
-                        *peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(addr);
+                        *peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(reached(addr));
                     });
                     Ok(())
                 }

@@ -9,7 +9,7 @@ use sim::{Atomic, Gen, Ordering::SeqCst, Program, Script, Shape};
 
 use super::*;
 
-/// A register whose values only grow: 0 to read it.
+/// A register with growing values; the operation 0 reads it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Register(u8);
 
@@ -29,7 +29,7 @@ impl Program for Register {
     }
 }
 
-/// Two nodes with a copy of the register in a file. The one that forgets errors answers although its file is as it was.
+/// Two nodes with a copy of the register in a file. The version that forgets errors answers, but its file is unchanged.
 struct Copies {
     nodes: [Node; 2],
     lock: Arc<Atomic<bool>>,

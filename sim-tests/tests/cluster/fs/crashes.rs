@@ -85,7 +85,7 @@ fn a_rename_without_a_sync_may_leave_an_empty_file() {
         fs::rename("/t", "/f").await
     };
     let posix = left_of(Death::PowerOff, Rules::POSIX, BOTH, program);
-    // 000: the length is there, and the bytes are not.
+    // 000: the length survived, but the bytes did not.
     let expected: &[&[&str]] = &[
         &["old", "-"],
         &["old", ""],
@@ -104,7 +104,7 @@ fn a_rename_without_a_sync_may_leave_an_empty_file() {
 
 #[cfg_attr(feature = "sim", test)]
 fn an_open_file_is_an_inode_and_no_path() {
-    // The sync after the rename is that of the renamed file.
+    // The sync after the rename is a sync of the renamed file.
     let by_handle = || async {
         let mut file = File::create("/t").await?;
         file.write_all(b"new").await?;
@@ -162,7 +162,7 @@ fn a_name_needs_the_sync_of_its_directory() {
     assert_eq!(left_of(Death::PowerOff, Rules::POSIX, &["/f"], with), states(&[&["new"]]));
 }
 
-/// The files of a dead node do nothing, also those that a task of the test has.
+/// The files of a dead node do nothing, even if a task of the test owns them.
 #[cfg_attr(feature = "sim", test)]
 fn a_file_of_the_dead_does_nothing() {
     for death in [Death::Kill, Death::PowerOff] {
@@ -239,8 +239,8 @@ fn a_wiped_node_has_a_new_disk() {
     proves(&report);
 }
 
-/// A node makes a file in one life and finds it in the next, whose machine then fails. Found by a kill between the making
-/// and the sync of the directory: the page cache has the name, and the disk does not.
+/// A node creates a file in one life and finds it in the next, whose machine then fails. Found by a kill between the
+/// making and the sync of the directory: the page cache has the name, and the disk does not.
 async fn synced_by_the_maker(always: bool) {
     let live = || async move {
         let is_new = !fs::try_exists("/f").await.unwrap();

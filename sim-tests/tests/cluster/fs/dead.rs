@@ -1,4 +1,4 @@
-//! Nothing of a crashed node runs on: random programs over files and locks, with a death at a random point.
+//! No task of a crashed node continues: random programs over files and locks, with a death at a random point.
 
 use std::sync::{Arc, Mutex as StdMutex};
 
@@ -9,7 +9,7 @@ use super::*;
 /// The files of a program.
 const FILES: [&str; 2] = ["/a", "/b"];
 
-/// Calls of one task of a node. Each is noted when it is done: none is by the dead.
+/// Calls of one task of a node. Each call is noted when it is done, and no call of a dead node is done.
 async fn work(calls: u64, noted: Arc<StdMutex<Vec<u64>>>, life: u64) {
     let mut open = Vec::new();
     for _ in 0..calls {
@@ -44,7 +44,7 @@ async fn work(calls: u64, noted: Arc<StdMutex<Vec<u64>>>, life: u64) {
     }
 }
 
-/// A destructor that uses files: its future is never polled, its locks and drops do nothing.
+/// A destructor that uses files: its future is never polled, and its locks and drops have no effect.
 struct Undoes(Option<File>);
 
 impl Drop for Undoes {

@@ -152,7 +152,7 @@ fn a_search_opens_a_file_before_and_after_a_sync_that_fails() {
     assert!(has(["open", "other sync", "sync"], false), "{orders:?}");
 }
 
-/// A sync that finds the disk full is as one that fails: a second one writes nothing.
+/// A sync on a full disk is like a failed sync: a second sync writes nothing.
 #[cfg_attr(feature = "sim", test)]
 fn a_full_disk_is_found_by_a_sync() {
     let saves = async |retries: bool| {

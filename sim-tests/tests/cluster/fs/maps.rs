@@ -1,4 +1,4 @@
-//! Mapped files: words and slices, what a power failure leaves, and the orders that a search tries.
+//! Mapped files: words and slices, their contents after a power failure, and the orders that a search tries.
 
 mod brute;
 
@@ -13,7 +13,7 @@ use sim::run::Failure;
 use super::super::failure;
 use super::*;
 
-/// A new file of so many zeros under `root`, which is durable, and a map of it.
+/// A new, durable file of `len` zeros under `root`, and a map of it.
 async fn mapped_at(root: &Path, len: u64) -> (File, Map) {
     let mut options = OpenOptions::new();
     let path = root.join("log");
@@ -188,6 +188,26 @@ fn a_map_of_the_dead_is_misused() {
     assert!(misuse(&report).contains("has died since"), "{}", screen(&report));
 }
 
+/// The new disk has no such file.
+#[cfg_attr(feature = "sim", test)]
+fn a_map_of_a_wiped_disk_is_misused() {
+    for is_word in [false, true] {
+        let report = sampled(0..1, async || {
+            let db = node("db");
+            let map = db.spawn(mapped(64)).await.unwrap();
+            db.kill();
+            db.wipe();
+            db.restart();
+            if is_word {
+                map.word::<u64>(0).load(SeqCst).await;
+            } else {
+                map.read_at(&mut [0; 8], 0).await;
+            }
+        });
+        assert!(misuse(&report).contains("has died since"), "{}", screen(&report));
+    }
+}
+
 /// The states of these words after a program, and a power failure of its node.
 fn left_by<F>(places: &'static [u64], program: impl Fn(Map) -> F + Sync) -> BTreeSet<Vec<u64>>
 where
@@ -324,7 +344,7 @@ fn operations_commute_where_nothing_tells() {
     let (mut counts, mut expected) = (Vec::new(), Vec::new());
     for (two, of_node, of_outside) in [
         ([first, first], 2, 2),
-        // A power failure tells the order of two stores in a sector, and the outside has none.
+        // A power failure shows the order of two stores in a sector, and the outside has no power failure.
         ([first, second], 2, 1),
         ([first, far], 1, 1),
         ([first, load], 2, 2),

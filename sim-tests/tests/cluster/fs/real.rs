@@ -1,4 +1,4 @@
-//! The files of a run and those of the operating system: random programs of calls have the same results.
+//! The files of a run and the files of the operating system: random programs of calls have the same results.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex as StdMutex;
@@ -129,7 +129,7 @@ fn shown<T: std::fmt::Debug>(result: std::io::Result<T>) -> String {
     }
 }
 
-/// Does the program under `root`, which is an empty directory.
+/// Executes the program under `root`, which is an empty directory.
 async fn results_of(root: &Path, program: &[Step]) -> Vec<String> {
     let mut slots: [Option<File>; SLOTS as usize] = [const { None }; SLOTS as usize];
     let mut results = Vec::new();

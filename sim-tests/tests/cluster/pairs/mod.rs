@@ -1,7 +1,7 @@
 //! Pairs of calls: two tasks make one call each on the same objects, and a search must try both orders if they differ.
 //!
-//! Each call whose line in `sim-tests/tests/tidy/operations.txt` says `operation` is an act here, under its name. A call that reads
-//! or changes state of a run without an operation shows: the runs that are sampled after the search differ from those of their class.
+//! Each call whose line in `sim-tests/tests/tidy/operations.txt` says `operation` is an act here, under its name. A
+//! call that uses run state without an operation is found: runs sampled after the search differ from their class.
 
 mod files;
 mod halves;
@@ -33,14 +33,14 @@ pub(super) fn act<W>(name: &'static str, call: Call<W>) -> Act<W> {
     Act { name, call }
 }
 
-/// The objects of a comparison: how they are made, and what is seen of them after the calls.
+/// The objects of a comparison: their creation, and their observable state after the calls.
 pub(super) struct World<W: 'static> {
     begin: fn() -> BoxFuture<'static, W>,
     look: Call<W>,
 }
 
-/// Two tasks make these calls. The run records what both and the test saw, so that sampled runs tell if a search took two
-/// orders for one that are not.
+/// Two tasks make these calls. The run records what both and the test saw, so that sampled runs show if a search
+/// wrongly took two orders for one.
 async fn both<W: Send + Sync>(world: &World<W>, [one, other]: [Call<W>; 2]) {
     let objects = Arc::new((world.begin)().await);
     let tasks = [one, other].map(|call| {
@@ -63,8 +63,8 @@ fn search_both<W: Send + Sync>(world: &World<W>, calls: [Call<W>; 2]) -> Result<
     if report.passed() && is_proof { Ok(()) } else { Err(screen(&report)) }
 }
 
-/// Compares pairs of these acts. An act is also compared with itself. By default each act is beside a quarter of the others:
-/// a call that records no operation shows it beside most calls. `UNPAUSE_LONG=1` compares all pairs.
+/// Compares pairs of these acts. An act is also compared with itself. By default each act is paired with a quarter of
+/// the others, because a call without an operation is detected in most pairs. `UNPAUSE_LONG=1` compares all pairs.
 #[track_caller]
 pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
     if !sim::SIMULATED {

@@ -48,7 +48,7 @@ fn at_once<R: std::fmt::Debug + 'static>(
     Box::pin(async move { format!("{:?}", call(&own).map_err(|error| error.kind())) })
 }
 
-/// The result of a call that waits for a second at most.
+/// The result of a call that waits for at most a second.
 pub(super) async fn within<R: std::fmt::Debug>(
     call: impl Future<Output = std::io::Result<R>>,
 ) -> String {
@@ -113,7 +113,7 @@ fn to_client(own: Arc<Connection>, call: fn(&Node)) -> BoxFuture<'static, String
     })
 }
 
-/// Connects the server, and says if it is there.
+/// Connects to the server, and returns `true` if it exists.
 async fn connect(to: &'static str) -> String {
     within(TcpStream::connect(to)).await.contains("Ok(Ok").to_string()
 }

@@ -103,7 +103,7 @@ fn acts() -> Vec<Act<Tasks>> {
     ]
 }
 
-/// The time since the begin, when a call is over.
+/// The time from the start to the end of a call.
 async fn since(own: &Tasks) -> String {
     format!("{:?} {}", own.begin.elapsed(), own.word.load(SeqCst).await)
 }

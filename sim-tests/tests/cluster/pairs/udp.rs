@@ -14,7 +14,7 @@ use super::{Act, World, act, compare, compare_beside};
 
 struct Sockets {
     node: Node,
-    /// Connected to the other one.
+    /// Connected to the other socket.
     socket: UdpSocket,
     other: UdpSocket,
 }
@@ -50,7 +50,7 @@ fn at_once<R: std::fmt::Debug + 'static>(
     Box::pin(async move { format!("{:?}", call(&own.socket).map_err(|error| error.kind())) })
 }
 
-/// The result of a call that waits for a second at most.
+/// The result of a call that waits for at most a second.
 async fn within<R: std::fmt::Debug>(call: impl Future<Output = std::io::Result<R>>) -> String {
     let ended = timeout(Duration::from_secs(1), call).await;
     format!("{:?}", ended.map(|result| result.map_err(|error| error.kind())))

@@ -151,7 +151,7 @@ impl Request {
         seam::carry(self, Way { op: &ARRIVE, at: &at, route, not_before }, here);
     }
 
-    /// Sends the request once more, later.
+    /// Sends the request again, later.
     fn again(mut self) {
         let wait = Duration::from_secs(1 << self.tries);
         self.tries += 1;

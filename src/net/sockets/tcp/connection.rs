@@ -379,6 +379,12 @@ impl Connection {
         self.leave(at, Owner::Kernel, resets, here);
     }
 
+    /// Returns `true` if an end has filled the window, and all its bytes have arrived. Its kernel then asks for room.
+    pub(super) fn asks_for_room(&self, at: usize) -> bool {
+        let end = &self.ends[at];
+        end.state().unread == WINDOW && !end.out().is_in_flight()
+    }
+
     /// Returns `true` on the first call for an end: the end then starts to resend unacknowledged bytes.
     pub(super) fn begins_again(&self, at: usize, here: Here) -> bool {
         let end = &self.ends[at];

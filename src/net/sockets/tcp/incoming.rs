@@ -69,6 +69,12 @@ impl Sink<Parcel> for Incoming {
             // When the machine is on again, it has no state for the connection and sends a reset.
             Owner::Nobody => end.host.node().is_some_and(|node| node.is_on(here)),
         };
+        let needs_answer = match &parcel {
+            Some(Parcel::Bytes { .. }) => true,
+            Some(Parcel::Reset) => false,
+            // After a `shutdown`, the other process may wait for bytes. After a drop, no process waits.
+            None => owner == Owner::Nobody && self.connection.ends[1 - self.at].is_in_use(here),
+        };
         match parcel {
             Some(Parcel::Reset) if owner == Owner::Process => {
                 end.inbox.put_end();
@@ -81,12 +87,8 @@ impl Sink<Parcel> for Incoming {
             Some(parcel) if owner == Owner::Process => {
                 end.inbox.put(parcel);
             }
-            Some(Parcel::Bytes { .. }) if answers => {
-                end.out().send_on(Some(Parcel::Reset), here);
-            }
-            Some(Parcel::Bytes { .. }) if owner == Owner::Nobody => {
-                self.wait_for_answer(None, here)
-            }
+            _ if needs_answer && answers => end.out().send_on(Some(Parcel::Reset), here),
+            _ if needs_answer && owner == Owner::Nobody => self.wait_for_answer(None, here),
             _ => {}
         }
         true
@@ -126,6 +128,9 @@ impl Sink<Parcel> for Incoming {
             self.connection.leave(self.at, owner, false, here);
             if owner == Owner::Nobody {
                 Question::begin(&self.connection, 1 - self.at, here);
+                if self.connection.asks_for_room(1 - self.at) {
+                    self.wait_for_answer(None, here);
+                }
             }
         }
         Then::GoesOn

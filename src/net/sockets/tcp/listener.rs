@@ -167,7 +167,7 @@ impl TcpListener {
     /// ```
     ///
     /// # Errors
-    /// If the port is in use, or the address belongs to another host.
+    /// If the port is in use at this address, or the address belongs to another host.
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpListener>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());

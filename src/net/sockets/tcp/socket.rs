@@ -304,7 +304,7 @@ impl TcpSocket {
         /// ```
         ///
         /// # Errors
-        /// If the port is in use, the address belongs to another host, or the socket is already bound.
+        /// If the port is in use at this address, the address belongs to another host, or the socket is already bound.
         #[track_caller]
         pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
             |run, here| {

@@ -37,7 +37,7 @@ use crate::seam::{self, here};
 /// | write to a side that is gone | Succeeds, but the other side replies with a reset. After the reset, writes return [`BrokenPipe`], and reads return the end of the stream |
 /// | write after a reset | Returns [`ConnectionReset`], unless a read has returned it before. Later writes return [`BrokenPipe`], and reads return the end of the stream |
 /// | [`kill`](crate::Node::kill) of the other node | The kernel of the node closes the connection, like a drop, and refuses new ones |
-/// | [`power_off`](crate::Node::power_off) | This side gets no notification. Writes succeed until 64 KiB are unread, then wait; after 924 s all calls return [`TimedOut`]. Earlier writes are resent after 3, 15, 63 and 247 s. Once the node is on again, it replies to the next bytes with a reset |
+/// | [`power_off`](crate::Node::power_off) | This side gets no notification. Writes succeed until 64 KiB are unread, then wait; after 924 s all calls return [`TimedOut`]. `shutdown` counts as a write. Earlier writes are resent after 3, 15, 63 and 247 s. Once the node is on again, it replies to the next bytes with a reset |
 /// | no writes while the other node is off or the link is cut | Not detected, unless [`TcpSocket::set_keepalive`](super::TcpSocket::set_keepalive) enables probes |
 /// | [`cut`](crate::net::cut) | Written bytes wait until [`heal`](crate::net::heal), at most 924 s from the first write without a reply; then all calls return [`TimedOut`] |
 ///

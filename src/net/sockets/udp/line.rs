@@ -21,6 +21,12 @@ const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+/// Returns the address of the socket that datagrams to `named` reach. The unspecified address reaches the own host.
+pub(super) fn reached(named: SocketAddr) -> SocketAddr {
+    let ip = if named.ip().is_unspecified() { LOOPBACK } else { named.ip() };
+    SocketAddr::new(ip, named.port())
+}
+
 /// The route from a socket to an address.
 pub(super) struct Line {
     pub(super) addr: SocketAddr,
@@ -153,7 +159,7 @@ impl Flow for Port {
         self.mark.record(&SET, here);
     }
 
-    // Ports listen for deaths by themselves.
+    // Ports listen for deaths on their own.
     fn died(self: Arc<Self>, _: Host, _: Death, _: Here) {}
 }
 
@@ -177,7 +183,7 @@ impl OfRun {
         let port = self.ports.port(target, Protocol::Udp, named.port(), here);
         let ip = named.ip();
         let is_local = ip.is_loopback() || ip.is_unspecified();
-        let to = SocketAddr::new(if ip.is_unspecified() { LOOPBACK } else { ip }, named.port());
+        let to = reached(named);
         let ip = match self.mailbox.addr.ip() {
             ip if !ip.is_unspecified() => ip,
             _ if is_local => to.ip(),

@@ -5,7 +5,7 @@
 
 use super::*;
 
-/// One call on a file of two sectors, with two words in the first one.
+/// One call on a file of two sectors, with two words in the first sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Act {
     Load(usize),
@@ -23,8 +23,8 @@ enum Act {
 const PLACES: [u64; 3] = [0, 8, 512];
 const SECTORS: [usize; 3] = [0, 0, 1];
 
-/// The results of a run: how many calls of each task were told to the test, with their results, and the words that are
-/// left.
+/// The results of a run: how many calls of each task were reported to the test, with their results, and the words that
+/// are left.
 type Outcome = ([Vec<u64>; 2], Vec<u64>);
 
 #[derive(Clone)]
@@ -81,7 +81,7 @@ impl State {
     }
 }
 
-/// All outcomes: a step of a task is a call, or tells its result.
+/// All outcomes: a step of a task is a call, or reports its result.
 fn all_orders(
     state: &State,
     tasks: [&[Act]; 2],
@@ -145,7 +145,7 @@ fn found(tasks: [&'static [Act]; 2]) -> (BTreeSet<Outcome>, u64) {
         let opened = db.spawn(async { mapped_at(Path::new("/"), 2048).await });
         let (file, map) = opened.await.unwrap();
         let file = Arc::new(file);
-        // Words of the test, with the results: none is u64::MAX.
+        // Words of the test, with the results: u64::MAX means no result.
         let told = tasks.map(|acts| {
             Arc::new(acts.iter().map(|_| sim::Atomic::new(u64::MAX)).collect::<Vec<_>>())
         });

@@ -135,6 +135,11 @@ struct Compared {
 
 impl Compared {
     fn of(one: &Loaded, other: &Loaded) -> Compared {
+        // Reports and traces describe an operation in different words. A kept trace has no report.
+        let differ = one.report.is_some() != other.report.is_some();
+        let both = || one.without_report().zip(other.without_report());
+        let alone = differ.then(both).flatten();
+        let (one, other) = alone.as_ref().map_or((one, other), |(one, other)| (one, other));
         let (left, right) = (steps_of(one), steps_of(other));
         let same = left.iter().zip(&right).take_while(|(left, right)| is_same(left, right)).count();
         let settings = settings(one, other);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
@@ -58,7 +59,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     for (path, why) in dropped {
         for file in files_of(&path) {
             if !dry {
-                fs::remove_file(&file).map_err(|error| {
+                // If the user names several files of one failure, the first name has removed all of them.
+                let removed = fs::remove_file(&file).or_else(|error| match error.kind() {
+                    ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                });
+                removed.map_err(|error| {
                     Usage(format!("{} cannot be removed: {error}", file.display()))
                 })?;
             }

@@ -7,6 +7,7 @@
 mod fields;
 mod part;
 mod shown;
+mod words;
 
 use std::fmt;
 
@@ -14,11 +15,10 @@ use serde_json::{Map, Value, json};
 
 pub use self::fields::*;
 pub use self::part::{Maybe, Part, Word};
+use self::words::FORMATS;
 
 /// The version of the format that this module reads.
 const VERSION: u64 = 1;
-/// The values of the field `format`.
-const FORMATS: [&str; 2] = ["unpause failure", "unpause pass"];
 
 /// The reason why a file is not a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,6 +93,15 @@ impl Document {
     pub fn schema() -> Value {
         let mut structs = Map::new();
         let root = <Document as Part>::schema(&mut structs);
+        structs["Document"]["properties"]["version"] = json!({"type": "integer", "const": VERSION});
+        // A failure has exactly one object with the data of its kind.
+        let failure = &mut structs["Failure"];
+        let required = failure["required"].as_array().cloned().unwrap_or_default();
+        let is_required = |name: &str| required.iter().any(|other| other.as_str() == Some(name));
+        let names = failure["properties"].as_object().into_iter().flat_map(|fields| fields.keys());
+        let variants = names.filter(|name| !is_required(name.as_str()));
+        let variants: Vec<Value> = variants.map(|name| json!({"required": [name]})).collect();
+        failure["oneOf"] = variants.into();
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "A report of unpause, version 1",

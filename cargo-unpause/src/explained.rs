@@ -3,7 +3,10 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::document::{Document, Event, Object, PlaceIndex, Region, Remedy, Run};
+use crate::document::{Document, Event, Object, PassingRun, PlaceIndex, Region, Remedy, Run};
+
+/// The maximum number of steps of the nearest passing run.
+const PASSING_MAX: usize = 10;
 
 /// Returns a place in the source, with its line.
 pub(crate) fn place(report: &Document, place: PlaceIndex) -> Json {
@@ -81,7 +84,23 @@ fn tested(remedy: &Remedy) -> Json {
     })
 }
 
-/// Returns the failure of a report, with the cause and remedy if known.
+/// Returns the nearest passing run, from its first step that differs from the failing run.
+fn passing(report: &Document, passing: &PassingRun) -> Json {
+    let steps = passing.steps.iter().take(PASSING_MAX).map(|step| {
+        let operations = step.operations.iter().map(|operation| {
+            json!({"operation": operation.text, "place": place(report, operation.place)})
+        });
+        json!({"step": step.step, "task": step.task, "operations": operations.collect::<Vec<_>>()})
+    });
+    json!({
+        "first_difference": passing.common,
+        "steps": steps.collect::<Vec<_>>(),
+        "step_count": passing.step_count,
+        "replay": passing.replay,
+    })
+}
+
+/// Returns the failure of a report, with the cause, the remedy and the nearest passing run if known.
 pub(crate) fn explained(report: &Document) -> Json {
     let Some(finding) = &report.finding else {
         return json!({"test": report.test, "failure": null});
@@ -112,6 +131,8 @@ pub(crate) fn explained(report: &Document) -> Json {
         value
     });
     let no_return = why.and_then(|why| why.no_return.as_ref());
+    let passing = why.and_then(|why| why.passing.0.as_ref()?.as_ref());
+    let passing = passing.map(|passing| self::passing(report, passing));
     let waits = failure.and_then(|failure| failure.deadlock.0.as_ref());
     let waits = waits.map(|deadlock| {
         let wait = |wait: &crate::document::Wait| {
@@ -140,6 +161,7 @@ pub(crate) fn explained(report: &Document) -> Json {
         "chances": why.map(|why| {
             why.chances.iter().map(|c| json!({"after": c.after, "share": c.share})).collect::<Vec<_>>()
         }),
+        "passing": passing,
     })
 }
 

@@ -11,8 +11,12 @@ use sim::check::picture::screen::{Line, Paint, Screen};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use crate::failures::Project;
+use crate::replace::replace;
 use crate::test::checkout;
 use crate::{Exit, Terminal, Usage};
+
+/// The name of the library's package.
+const PACKAGE: &str = "unpause";
 
 /// The kind of tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +52,8 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     // Cargo reads profiles only from the manifest of the workspace.
     let root = root_of(&manifest)?.join("Cargo.toml");
     let mut changes = vec![Change::read(&manifest)?];
-    add_dependencies(&mut changes[0].new, door, &library())?;
+    let name = name_in(&changes[0].new, &Change::read(&root)?.new);
+    add_dependencies(&mut changes[0].new, door, &name, &library())?;
     if fast {
         if !is_same(&root, &manifest) {
             changes.push(Change::read(&root)?);
@@ -67,7 +72,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         return Ok(Exit::Good);
     }
     for change in &changes {
-        fs::write(&change.path, change.new.to_string()).map_err(|error| {
+        replace(&change.path, &change.new.to_string()).map_err(|error| {
             Usage(format!("{} cannot be written: {error}", change.path.display()))
         })?;
     }
@@ -149,22 +154,52 @@ fn library() -> InlineTable {
     table
 }
 
-/// Adds the dependency, and, for async code, the feature.
+/// Returns the name of the library in a manifest. The manifest may rename it, or inherit a renamed dependency of the
+/// workspace. Cargo refuses a package under two names.
+fn name_in(manifest: &DocumentMut, workspace: &DocumentMut) -> String {
+    let inherited = workspace.as_item().get("workspace");
+    let inherited = inherited.and_then(|workspace| workspace.get("dependencies"));
+    let is_renamed = |item: &Item| item.get("package").and_then(Item::as_str) == Some(PACKAGE);
+    let is_library = |name: &str, item: &Item| {
+        let is_inherited = item.get("workspace").and_then(Item::as_bool) == Some(true);
+        let of_workspace = inherited.and_then(|all| all.get(name)).filter(|_| is_inherited);
+        is_renamed(of_workspace.unwrap_or(item))
+    };
+    let mut parts = vec![manifest.as_item()];
+    if let Some(targets) = manifest.as_item().get("target").and_then(Item::as_table_like) {
+        parts.extend(targets.iter().map(|(_, part)| part));
+    }
+    for part in parts {
+        for kind in ["dependencies", "dev-dependencies"] {
+            let Some(all) = part.get(kind).and_then(Item::as_table_like) else { continue };
+            if let Some((name, _)) = all.iter().find(|(name, item)| is_library(name, item)) {
+                return name.to_owned();
+            }
+        }
+    }
+    PACKAGE.to_owned()
+}
+
+/// Adds the dependency under this name, and, for async code, the feature.
 fn add_dependencies(
     manifest: &mut DocumentMut,
     door: Door,
+    name: &str,
     library: &InlineTable,
 ) -> Result<(), Usage> {
+    let mut library = library.clone();
+    if name != PACKAGE {
+        library.insert("package", Toml::from(PACKAGE));
+    }
     if door == Door::Async {
         let mut real = library.clone();
         real.insert("default-features", Toml::from(false));
-        add(table(manifest, &["dependencies"])?, "unpause", Toml::from(real));
-        let feature = Array::from_iter(["unpause/sim"]);
+        add(table(manifest, &["dependencies"])?, name, Toml::from(real));
+        let feature = Array::from_iter([format!("{name}/sim")]);
         add(table(manifest, &["features"])?, "sim", Toml::from(feature));
     }
-    let mut simulated = library.clone();
-    simulated.insert("features", Toml::from(Array::from_iter(["sim"])));
-    add(table(manifest, &["dev-dependencies"])?, "unpause", Toml::from(simulated));
+    library.insert("features", Toml::from(Array::from_iter(["sim"])));
+    add(table(manifest, &["dev-dependencies"])?, name, Toml::from(library));
     Ok(())
 }
 
@@ -293,7 +328,8 @@ mod tests {
 
     fn with_lines(manifest: &str, door: Door, fast: bool) -> Result<String, Usage> {
         let mut document: DocumentMut = manifest.parse().unwrap();
-        add_dependencies(&mut document, door, &library())?;
+        let name = name_in(&document, &document);
+        add_dependencies(&mut document, door, &name, &library())?;
         if fast {
             add_profile(&mut document)?;
         }
@@ -345,6 +381,30 @@ mod tests {
         assert_eq!(with_lines(&written, Door::Async, true).unwrap(), written, "twice is once");
         let threads = with_lines(manifest, Door::Threads, false).unwrap();
         assert_eq!(threads.matches("unpause").count(), 1, "{threads}");
+    }
+
+    #[test]
+    fn a_renamed_library_keeps_its_name() {
+        let line = "sim = { version = \"0.1\", package = \"unpause\" }\n";
+        for manifest in [
+            format!("[dependencies]\nlog = \"0.4\"\n{line}"),
+            "[dev-dependencies.sim]\nversion = \"0.1\"\npackage = \"unpause\"\n".to_owned(),
+            format!("[target.'cfg(unix)'.dependencies]\n{line}"),
+            format!("[workspace.dependencies]\n{line}\n[dependencies]\nsim.workspace = true\n"),
+        ] {
+            let written = with_lines(&manifest, Door::Async, false).unwrap();
+            assert!(written.contains("sim = [\"sim/sim\"]\n"), "{written}");
+            let document: DocumentMut = written.parse().unwrap();
+            for kind in ["dependencies", "dev-dependencies"] {
+                let all = document.as_item().get(kind).unwrap();
+                assert!(all.get("sim").is_some() && all.get("unpause").is_none(), "{written}");
+            }
+            assert_eq!(with_lines(&written, Door::Async, false).unwrap(), written, "twice is once");
+        }
+        let renamed = format!("[dependencies]\n{line}");
+        let written = with_lines(&renamed, Door::Threads, false).unwrap();
+        let added = line.replace(" }", ", features = [\"sim\"] }");
+        assert!(written.ends_with(&format!("[dev-dependencies]\n{added}")), "{written}");
     }
 
     #[test]

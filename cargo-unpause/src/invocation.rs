@@ -206,6 +206,36 @@ impl Invocation {
         Ok(Invocation { variables, arguments })
     }
 
+    /// Returns the arguments of cargo, without its subcommand and without the arguments of the test program.
+    fn of_cargo(&self) -> &[String] {
+        let all = self.arguments.split(|word| word == "--").next().unwrap_or_default();
+        let subcommand = if all.first().is_some_and(|first| first == "unpause") { 2 } else { 1 };
+        all.get(subcommand..).unwrap_or_default()
+    }
+
+    /// Returns the kind and the name of the target that contains the test. `None` for the library.
+    pub(crate) fn target(&self) -> Option<(&str, &str)> {
+        let arguments = self.of_cargo();
+        ["test", "bin", "example", "bench"].into_iter().find_map(|kind| {
+            let is_kind = |word: &String| word.strip_prefix("--") == Some(kind);
+            let at = arguments.iter().position(is_kind)?;
+            Some((kind, arguments.get(at + 1)?.as_str()))
+        })
+    }
+
+    /// Returns the name of the test in its harness, if the command names a test.
+    pub(crate) fn test(&self) -> Option<&str> {
+        let mut words = self.of_cargo().iter();
+        while let Some(word) = words.next() {
+            if OPTIONS.contains(&word.as_str()) {
+                words.next();
+            } else if !word.starts_with('-') {
+                return Some(word);
+            }
+        }
+        None
+    }
+
     /// Adds cargo arguments, before the arguments of the test program.
     pub(crate) fn add(&mut self, more: impl IntoIterator<Item = String>) {
         let at = self.arguments.iter().position(|word| word == "--");
@@ -231,10 +261,12 @@ impl Invocation {
         }
     }
 
-    /// Returns the command as text for people.
+    /// Returns the command as text for people, who may paste it into a POSIX shell.
     pub(crate) fn text(&self) -> String {
-        let variables = self.variables.iter().map(|(name, value)| format!("{name}={value} "));
-        format!("{}cargo {}", variables.collect::<String>(), self.arguments.join(" "))
+        let variable = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
+        let variables: String = self.variables.iter().map(variable).collect();
+        let arguments: Vec<String> = self.arguments.iter().map(|word| quoted(word)).collect();
+        format!("{variables}cargo {}", arguments.join(" "))
     }
 }
 
@@ -278,16 +310,19 @@ mod tests {
 
     #[test]
     fn a_command_of_a_screen_is_read() {
-        let read = Invocation::parse(
-            r"SIM_REPLAY=sim2:0,0.1x2 SIM_CANCEL='a *' cargo test -p demo --test 'a b' 'x::it'\''s' -- --exact",
-        )
-        .unwrap();
+        let text = r"SIM_REPLAY=sim2:0,0.1x2 SIM_CANCEL='a *' cargo test -p demo --test 'a b' 'x::it'\''s' -- --exact";
+        let read = Invocation::parse(text).unwrap();
+        assert_eq!(read.text(), text);
         let expected = ["test", "-p", "demo", "--test", "a b", "x::it's", "--", "--exact"];
         assert_eq!(read.arguments, expected);
         assert_eq!(read.variables[1], ("SIM_CANCEL".to_owned(), "a *".to_owned()));
-        assert!(Invocation::parse("cargo unpause test --any -p a --lib f -- --exact").is_ok());
+        assert_eq!((read.target(), read.test()), (Some(("test", "a b")), Some("x::it's")));
+        let library = "cargo unpause test --any -p a --lib f -- --exact";
+        let library = Invocation::parse(library).unwrap();
+        assert_eq!((library.target(), library.test()), (None, Some("f")));
         let example = "SIM_REPLAY=sim2:0 cargo run --release -p a --example b -- 7 --x";
         let mut example = Invocation::parse(example).unwrap();
+        assert_eq!((example.target(), example.test()), (Some(("example", "b")), None));
         example.add(["--features", "f"].map(str::to_owned));
         assert_eq!(
             example.text(),

@@ -1,6 +1,7 @@
 //! `cargo unpause keep`: copies the trace of a failure into the kept traces of its package.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
@@ -86,12 +87,24 @@ fn place(trace: &Path, folder: &Path, name: &str) -> Result<Placed, Usage> {
         return Ok(Placed::There(path));
     }
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
-    let numbered = (2..).map(|n: u32| format!("{name}-{n}"));
-    let names = std::iter::once(name.to_owned()).chain(numbered);
-    let mut files = names.map(|name| folder.join(format!("{name}.{TRACE}")));
-    let file = files.find(|file| !file.exists()).unwrap_or_else(|| folder.join(name));
-    fs::write(&file, bytes).map_err(|error| cannot(&file, error))?;
-    Ok(Placed::New(file))
+    let (mut file, mut number) = (folder.join(format!("{name}.{TRACE}")), 1u64);
+    loop {
+        // Another command may keep a trace under this name at the same time, and only one of them creates the file.
+        match File::create_new(&file) {
+            Ok(mut created) => {
+                if let Err(error) = created.write_all(&bytes) {
+                    let _ = fs::remove_file(&file);
+                    return Err(cannot(&file, error));
+                }
+                return Ok(Placed::New(file));
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                file = folder.join(format!("{name}-{number}.{TRACE}"));
+            }
+            Err(error) => return Err(cannot(&file, error)),
+        }
+    }
 }
 
 /// Returns a name that describes the failure: `deadlock-17`.
@@ -149,3 +162,38 @@ examples:
 
 exit codes: 0 it is kept, 2 the file or an argument is invalid.
 ";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn traces_that_are_kept_at_the_same_time_get_different_names() {
+        let folder = std::env::temp_dir().join(format!("unpause-keep-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let traces = ["a", "b", "c", "d"];
+        for text in traces {
+            fs::write(folder.join(text), text).unwrap();
+        }
+        for round in 0..20 {
+            let (kept, start) = (folder.join(format!("kept-{round}")), Barrier::new(traces.len()));
+            std::thread::scope(|scope| {
+                for text in traces {
+                    let (trace, kept, start) = (folder.join(text), &kept, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        place(&trace, kept, "panic-1").unwrap();
+                    });
+                }
+            });
+            let files = fs::read_dir(&kept).unwrap().flatten();
+            let mut found: Vec<String> =
+                files.map(|file| fs::read_to_string(file.path()).unwrap()).collect();
+            found.sort();
+            assert_eq!(found, traces, "round {round}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

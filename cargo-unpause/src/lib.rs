@@ -29,6 +29,8 @@ mod show;
 
 mod ls;
 
+mod junit;
+
 mod explained;
 
 mod init;
@@ -36,6 +38,8 @@ mod init;
 mod invocation;
 
 mod play;
+
+mod replace;
 
 mod rerun;
 

@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use sim::check::picture::screen::{Line, Paint, Screen};
 
 use crate::failures::{Found, Loaded, Project, found_in};
-use crate::{Exit, Terminal, Usage};
+use crate::{Exit, Terminal, Usage, junit};
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    let (mut folders, mut as_json) = (Vec::new(), false);
+    let (mut folders, mut as_json, mut junit) = (Vec::new(), false, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -19,12 +19,17 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
                 return Ok(Exit::Good);
             }
             Long("json") => as_json = true,
+            Long("junit") => junit = Some(PathBuf::from(parser.value()?)),
             Value(folder) => folders.push(PathBuf::from(folder)),
             other => {
-                let options = ["--json", "--help"];
+                let options = ["--json", "--junit", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause ls --help"));
             }
         }
+    }
+    if as_json && junit.is_some() {
+        let text = "--json prints a list, and --junit writes a file: name one of them";
+        return Err(Usage(text.to_owned()));
     }
     if let Some(folder) = folders.iter().find(|folder| !folder.is_dir()) {
         return Err(Usage(format!("there is no folder {}", folder.display())));
@@ -42,6 +47,13 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     };
     if found.is_empty() && !as_json {
         terminal.error(&format!("no failures in {searched}"));
+    }
+    if let Some(file) = junit {
+        for note in junit::write(&file, &found)? {
+            terminal.error(&format!("note: {note}"));
+        }
+        terminal.print(&format!("{}\n", file.display()));
+        return Ok(Exit::Good);
     }
     let now = SystemTime::now();
     let mut all = Vec::new();
@@ -119,16 +131,20 @@ fn age(age: Duration) -> String {
 const HELP: &str = "\
 Lists failures, newest first: their age, kind, test, seed, steps and file.
 
-usage: cargo unpause ls [FOLDER …] [--json]
+usage: cargo unpause ls [FOLDER …] [--json | --junit FILE]
 
 Without a folder: the failures in the target folder of the project, target/sim, and the kept traces in
 the sim-regressions of its packages.
 
-  --json     a list with an object for each failure: path, kind, test, package, seed, steps, failure, kept
+  --json        a list with an object for each failure: path, kind, test, package, seed, steps, failure, kept
+  --junit FILE  writes the newest failure of each test as JUnit XML, with properties: seed, trace, replay,
+                cause, report, page. If FILE is the JUnit file of another program, such as nextest, the
+                properties are added to its failed tests.
 
 examples:
   cargo unpause ls
   cargo unpause ls traces-of-ci --json
+  cargo unpause ls --junit target/nextest/ci/junit.xml
 
 exit codes: 0 they were listed, also if there are none; 2 an argument is invalid.
 ";

@@ -34,7 +34,7 @@ impl ProgressLine {
         self.write(&text(self.since.elapsed()));
     }
 
-    /// Runs `work`, which reports no progress, and shows the elapsed time meanwhile.
+    /// Runs `work`, which reports no progress, and shows the elapsed time while it runs.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.watched {
             return work();

@@ -9,8 +9,12 @@ use lexopt::prelude::*;
 
 use crate::failures::Loaded;
 use crate::invocation::{Invocation, Tests, name_of, quoted};
+use crate::rerun::{Folder, reports_in};
 use crate::show::which;
 use crate::{Exit, Terminal, Usage};
+
+/// The setting that names the folder of reports.
+const REPORTS: &str = "SIM_JSON";
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut path, mut last, mut dry, mut tests) = (None, false, false, Tests::default());
@@ -60,11 +64,31 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         return Ok(Exit::Good);
     }
     let mut command = invocation.command();
+    // Cargo succeeds if no test has the name, or if the test is ignored. Only a test that has run writes a report. The
+    // user's own folder of reports stays.
+    let folder = match std::env::var_os(REPORTS) {
+        Some(_) => None,
+        None => Some(Folder::new()?),
+    };
+    if let Some(folder) = &folder {
+        command.env(REPORTS, folder.path());
+    }
     let ended = command.status();
     let ended = ended.map_err(|error| {
         Usage(format!("{} cannot be started: {error}", command.get_program().to_string_lossy()))
     })?;
-    Ok(if ended.success() { Exit::Good } else { Exit::Bad })
+    let reports = folder.map(|folder| reports_in(folder.path()));
+    if !ended.success() {
+        return Ok(Exit::Bad);
+    }
+    match reports.transpose()? {
+        Some(reports) if reports.is_empty() => Err(Usage(
+            "no test has written a report, so nothing was replayed. The path of a test is without the name of its crate, \
+             and a test with plain threads needs --plain-threads or --any. A hermetic Runner reads no variables"
+                .to_owned(),
+        )),
+        _ => Ok(Exit::Good),
+    }
 }
 
 /// Parses a seed and the path of a test: `17@tests::transfers`.
@@ -106,7 +130,8 @@ pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
 fn by_hand(loaded: &Loaded) -> String {
     let Some(trace) = loaded.trace_file() else { return String::new() };
     let trace = quoted(&std::path::absolute(&trace).unwrap_or(trace).display().to_string());
-    let test = loaded.test();
+    let title = loaded.trace.as_ref().map(|trace| &trace.header.test[..]);
+    let test = title.unwrap_or(loaded.test());
     // The name of a test contains its crate, and the name of a `Runner` in a `main` does not.
     let is_runner = |(runner, _): &(&str, &str)| !runner.contains("::");
     let example = test.strip_suffix(')').and_then(|test| test.split_once(" (example "));
@@ -141,5 +166,6 @@ examples:
   cargo unpause replay 17@tests::transfers
   cargo unpause replay target/sim/demo/bank.transfers/17.simtrace --features extra
 
-exit codes: 0 the test passed, 1 it failed or could not be built, 2 the file or an argument is invalid.
+exit codes: 0 the test passed, 1 it failed or could not be built, 2 the file or an argument is invalid, or no
+test has run.
 ";

@@ -3,6 +3,7 @@
 pub(crate) mod steps;
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -152,7 +153,7 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
 
 /// Returns the reports in a folder, sorted by file name. Also copies the report of a failure beside its trace, where a
 /// test writes it by default.
-fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
+pub(crate) fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == REPORT));
@@ -184,12 +185,18 @@ impl Folder {
 
     pub(crate) fn new() -> Result<Folder, Usage> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("cargo-unpause-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        match fs::create_dir(&folder) {
-            Ok(()) => Ok(Folder(folder)),
-            Err(error) => Err(Usage(format!("{} cannot be created: {error}", folder.display()))),
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("cargo-unpause-{}-{number}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(Folder(folder)),
+                // A process with this number was killed, for example by Ctrl-C.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(Usage(format!("{} cannot be created: {error}", folder.display())));
+                }
+            }
         }
     }
 }
@@ -210,4 +217,23 @@ pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
             .map_or(text.len(), |line| from + line + 1);
     }
     &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_killed_process_is_left_alone() {
+        let new = || Folder::new().unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let first = new();
+        let path = first.path().display().to_string();
+        let (begin, number) = path.rsplit_once('-').unwrap();
+        let next = number.parse::<u32>().unwrap() + 1;
+        let left = PathBuf::from(format!("{begin}-{next}"));
+        fs::create_dir(&left).unwrap();
+        let second = new();
+        fs::remove_dir(&left).unwrap();
+        assert_ne!(second.path(), left.as_path());
+    }
 }

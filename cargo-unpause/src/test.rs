@@ -110,9 +110,9 @@ fn run(
         terminal.error(warning);
     }
     if takes_any {
-        any::refuse_dependants(&tools.cargo, &arguments)?;
+        any::refuse_dependants(&tools, &arguments)?;
     }
-    let target = target_folder(&tools.cargo)?;
+    let target = target_folder(&tools.cargo, &arguments)?;
     let cache = Cache::of_the_user()?;
     cache.remove_unused();
     let fallback = fallback::build(&tools.rustc, &cache)?;
@@ -127,9 +127,9 @@ fn run(
     started.args(&arguments[..own_command]).arg("--target").arg(host(&tools.rustc)?);
     started.args(&arguments[own_command..]);
     let folder = target.join(FOLDER);
-    let undecided = folder.join(format!("undecided.{}", std::process::id()));
-    let left_out = folder.join(format!("left-out.{}", std::process::id()));
-    let not_seen = folder.join(format!("unseen.{}", std::process::id()));
+    let undecided = empty_list(&folder, "undecided")?;
+    let left_out = empty_list(&folder, "left-out")?;
+    let not_seen = empty_list(&folder, "unseen")?;
     started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
     started.env(wrapper::LIBRARIES, &replaced.libraries);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES).env_remove(wrapper::SEPARATE);
@@ -154,7 +154,7 @@ fn run(
     started.env(wrapper::CHAINED, tools.wrapper.unwrap_or_default());
     started.env("RUSTDOC", &own).env(wrapper::RUSTDOC, &tools.rustdoc);
     // The stamp is part of the compiler version, so a version cached by Cargo would contain an old stamp.
-    started.env(wrapper::STAMP, wrapper::stamp(&parts)).env("CARGO_CACHE_RUSTC_INFO", "0");
+    started.env(wrapper::STAMP, wrapper::stamp(&parts, races)).env("CARGO_CACHE_RUSTC_INFO", "0");
     let own = own_profile(command, &arguments);
     for profile in PROFILES.into_iter().chain(own.as_deref()) {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
@@ -187,6 +187,21 @@ fn run(
     })
 }
 
+/// Returns the path of a file to which the programs of this command append lines. Removes the file of an earlier
+/// command with the same process id, which was ended before it read the file.
+///
+/// # Errors
+/// If there is such a file and it cannot be removed.
+fn empty_list(folder: &Path, name: &str) -> Result<PathBuf, Usage> {
+    let path = folder.join(format!("{name}.{}", std::process::id()));
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Usage(format!("{} cannot be removed: {error}", path.display())))
+        }
+        _ => Ok(path),
+    }
+}
+
 /// Cargo's own profiles for tests, as spelled in environment variables.
 const PROFILES: [&str; 4] = ["DEV", "TEST", "RELEASE", "BENCH"];
 
@@ -214,9 +229,11 @@ fn take(arguments: &mut Vec<OsString>, option: &str) -> bool {
     found.is_some()
 }
 
-/// Returns the target folder of the project in the current folder.
-fn target_folder(cargo: &OsString) -> Result<PathBuf, Usage> {
-    let text = output(Command::new(cargo).args(["metadata", "--format-version=1", "--no-deps"]))?;
+/// Returns the target folder of the project that a Cargo command with these `arguments` chooses.
+fn target_folder(cargo: &OsString, arguments: &[OsString]) -> Result<PathBuf, Usage> {
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version=1", "--no-deps"]);
+    let text = output(command.args(tools::of_project(arguments)))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| Usage(format!("`cargo metadata` cannot be read: {error}")))?;
     let folder = metadata["target_directory"].as_str();
@@ -263,6 +280,18 @@ mod tests {
         assert_eq!(of(&["test"], "--profiles ci"), None);
         let nextest = of(&["nextest"], "run --profile slow --cargo-profile ci");
         assert_eq!(nextest.as_deref(), Some("CI"));
+    }
+
+    #[test]
+    fn lines_of_an_earlier_command_with_the_same_process_id_are_removed() {
+        let folder = std::env::temp_dir().join(format!("unpause-lists-{}", std::process::id()));
+        let list = || empty_list(&folder, "undecided").unwrap();
+        // The folder may be missing.
+        let path = list();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&path, "a::test\n").unwrap();
+        assert_eq!((list(), path.exists()), (path.clone(), false));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Lets one test at a time measure processor time, which is that of all programs started here.
+/// Lets one test at a time measure processor time, because it is the sum over all programs started here.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// The processor time in seconds of all programs that this one has started and that have ended.
@@ -35,7 +35,7 @@ fn run_alone(
 ) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"));
     command.current_dir(folder).args(["unpause", "test", "--any"]).args(arguments);
-    // Cargo sets variables of this package for this test.
+    // Cargo sets environment variables for this test that describe this package.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
         command.env_remove(name);
     }
@@ -167,7 +167,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let lines = list.lines().filter(|line| line.contains("planted_add (")).collect::<Vec<_>>();
     assert!(lines.len() == 1 && lines[0].ends_with("`lock xadd`): entered"), "{errors}");
 
-    // Nothing but an undecided test: not a pass.
+    // The only test is undecided, which is not a pass.
     let long = ["--test", "suite", "takes_steps_for_ever"];
     let (exit, _, errors) = run(&folder, &long, &[("SIM_STEPS", "1000"), ("SIM_TIME", "1")]);
     assert!(exit == 3 && errors.contains("neither passed nor failed"), "{exit} {errors}");
@@ -224,7 +224,7 @@ fn tests_over_smol_are_stepped() {
 fn models_of_loom_are_searched() {
     let (exit, output, errors) = run(&in_native_tests("loom"), &["--no-fail-fast"], &[]);
     let failing = ["a_test_without_a_model_is_stepped", "an_increment_in_two_steps_is_lost"];
-    let summary = "test result: FAILED. 19 passed; 2 failed; 0 ignored";
+    let summary = "test result: FAILED. 24 passed; 2 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     assert!(output.contains("test a_run_begins_with_the_first_values_and_not"), "{output}{errors}");
     assert!(!output.contains("FAILED  statics::"), "{output}{errors}");
@@ -262,7 +262,7 @@ fn models_of_loom_are_searched() {
 #[ignore = "builds the runtime: run by .ci/run"]
 fn tests_of_shuttle_are_run() {
     let (exit, output, errors) = run(&in_native_tests("shuttle"), &[], &[]);
-    let summary = "test result: FAILED. 14 passed; 1 failed; 0 ignored";
+    let summary = "test result: FAILED. 20 passed; 1 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     let screen = "FAILED  checks::an_increment_in_two_steps_is_lost";
     assert!(output.contains(screen) && output.contains("tests/checks.rs:16:"), "{output}{errors}");
@@ -292,7 +292,7 @@ fn a_run_leaves_nothing_behind_for_the_next_one() {
             assert!(output.contains(&format!("test {test} ... ok")), "{test}\n{output}{errors}");
             assert!(!output.contains(&format!("::{test} ")), "{output}");
         }
-        // Two programs whose names are those of crates of the toolchain.
+        // Two programs with names of crates of the toolchain.
         assert_eq!(
             output.matches("a_static::begins_each_run_with_its_first_value ... ok").count(),
             2
@@ -358,7 +358,7 @@ fn a_package_that_depends_on_unpause_is_refused() {
     );
 }
 
-/// The first screen of `docs/method.md` is that of the program above it, and the fix below it is one.
+/// The first screen of `docs/method.md` belongs to the program above it, and the change below it is a fix.
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
 fn the_method_shows_what_its_program_prints() {

@@ -113,7 +113,7 @@ fn what_cannot_be_decided_in_time_exits_with_3() {
     }
 }
 
-/// Thirty additions at once, of powers of two so that all sums differ, and a read of none of them.
+/// Thirty concurrent additions of powers of two, so that all sums differ, and a read that sees none of them.
 fn hard() -> String {
     let mut text = String::new();
     let mut event = |process: u32, kind: &str, f: &str, value: i64| {

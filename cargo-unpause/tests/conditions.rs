@@ -232,7 +232,7 @@ fn the_number_of_threads_changes_nothing() {
             events.push(format!("{process} invoke write [{key} {value}]"));
         }
         events.extend([format!("0 ok write [{key} 1]"), format!("1 ok write [{key} 2]")]);
-        // Two of the keys have a stale read; the first one in the file is shown.
+        // Two of the keys have a stale read; the first in the file is shown.
         let read = if key == 11 || key == 23 { 7 } else { 2 };
         events.extend([format!("2 invoke read [{key} nil]"), format!("2 ok read [{key} {read}]")]);
     }

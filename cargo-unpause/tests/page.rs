@@ -1,5 +1,5 @@
-//! The page of a failure, in a headless browser: `cargo unpause show --html`. Clicks, keys and filters are a user's, and
-//! what is then on the page is read back. Without a Chromium these tests say that they were skipped.
+//! The page of a failure, in a headless browser: `cargo unpause show --html`. Clicks, keys and filters act like a
+//! user's, and the test reads the resulting page. Without a Chromium these tests say that they were skipped.
 //!
 //! `UNPAUSE_CHROMIUM` names the browser if it is not in the `PATH`.
 
@@ -12,20 +12,30 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
+#[path = "page/beside.rs"]
+mod beside;
 #[path = "page/browser.rs"]
 mod browser;
 #[path = "page/files.rs"]
 mod files;
 #[path = "page/histories.rs"]
 mod histories;
+#[path = "page/junit.rs"]
+mod junit;
+#[path = "page/limits.rs"]
+mod limits;
 #[path = "page/reports.rs"]
 mod reports;
+#[path = "page/schema.rs"]
+mod schema;
+#[path = "page/search.rs"]
+mod search;
 #[path = "page/states.rs"]
 mod states;
 
 use browser::Browser;
 
-/// Calls the command. Returns its exit code, what it printed and its errors.
+/// Calls the command. Returns its exit code, its output and its errors.
 fn command(arguments: &[&str]) -> (u8, String, String) {
     let mut terminal = cargo_unpause::Terminal::silent();
     let code = cargo_unpause::run(arguments.iter().map(Into::into).collect(), &mut terminal);
@@ -61,7 +71,7 @@ fn in_browser(report: &Json, name: &str, state: &str, check: impl FnOnce(&mut Br
 /// The same for a page that is called `7.html`.
 fn in_browser_at(page: &Path, name: &str, state: &str, check: impl FnOnce(&mut Browser, &Path)) {
     let Some(program) = browser::program() else { return };
-    // A test that failed leaves it as it was.
+    // A failing test leaves it unchanged.
     let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let browser = browser.get_or_insert_with(|| Browser::start(&program, name));
     browser.size(1400, 900);
@@ -69,7 +79,7 @@ fn in_browser_at(page: &Path, name: &str, state: &str, check: impl FnOnce(&mut B
     browser.open(page, state);
     check(browser, page);
     assert_eq!(browser.errors, [""; 0]);
-    // The page itself is all that was asked for.
+    // Only the page itself was requested.
     let is_page = |request: &String| request.contains("7.html");
     assert!(browser.requests.iter().all(is_page), "{:?}", browser.requests);
 }
@@ -159,7 +169,7 @@ fn filters_leave_the_steps_that_match() {
         browser.types("store counter");
         assert_eq!(steps(browser), [5, 6]);
         assert_eq!(browser.text("#count"), "2 of 8 steps match");
-        // Keys of the field are no commands.
+        // Keys of the field are not commands.
         browser.key("n");
         assert_eq!(browser.value("document.getElementById('q').value"), json!("store countern"));
         assert_eq!(steps(browser), [0; 0]);
@@ -202,7 +212,7 @@ fn a_filter_is_chosen_with_the_keyboard_alone() {
         browser.key("ArrowDown");
         browser.until("document.getElementById('task').value === '0'");
         assert_eq!(steps(browser), [0, 7]);
-        // All that can be clicked can have the focus.
+        // Every clickable element can have the focus.
         let without = "Array.from(document.querySelectorAll('[onclick], .call, summary, button, select, input')) \
             .filter((one) => one.tabIndex < 0).length";
         assert_eq!(browser.number(without), 0);
@@ -237,7 +247,7 @@ fn cause_chance_objects_and_lines_are_shown() {
         );
         browser.click("#source li:nth-child(2) [data-go]");
         assert_at(browser, 2, 7);
-        // The load happens before the store of the other task only by what it saw: nothing orders them.
+        // The load precedes the store of the other task only by its value: no synchronisation orders them.
         assert_eq!(browser.text("#s1 .rel"), "≺");
         assert_eq!(browser.text("#s5 .rel"), "∥");
         assert_eq!(browser.text("#s6 .rel"), "≻");
@@ -310,7 +320,7 @@ fn messages_are_arrows_and_the_call_that_fits_nowhere_is_marked() {
         browser.click("#history .more");
         assert_eq!(browser.number("document.querySelectorAll('#history .call').length"), 4);
         assert_eq!(browser.text("#history .call.open"), "3: Write(2) ⋯");
-        // The read begins after the write has ended: it is drawn to the right of it.
+        // The read begins after the end of the write, so it is drawn to the right of the write.
         let is_right = "(() => { const [write, read] = ['0: W', '1: R'].map((text) => Array.from(document.querySelectorAll('.call')) \
             .find((one) => one.innerText.replace('✗ ', '').startsWith(text)).getBoundingClientRect()); return read.left > write.right; })()";
         assert_eq!(browser.value(is_right), json!(true));
@@ -327,7 +337,7 @@ fn a_long_run_folds_and_stays_quick() {
             "{}",
             browser.text("#count")
         );
-        // Each preemption is there, and the end.
+        // The view shows each preemption, and the end.
         assert!((1..16).all(|hundred| {
             browser.value(&format!("!!document.getElementById('s{}')", hundred * 100))
                 == json!(true)
@@ -384,7 +394,7 @@ fn values_are_text_and_nothing_else() {
             browser.value(&format!("/[\\u202a-\\u202e\\u2066-\\u2069\\u2028]/.test({shown})")),
             json!(false)
         );
-        // The huge value is cut until somebody asks for it.
+        // The huge value is cut until the user requests it.
         let value = browser.text("#step .operations .value .more");
         assert!(value.starts_with("all ") && value.ends_with(" characters"), "{value}");
         assert!(!browser.text("#step").contains("end"));
@@ -408,7 +418,7 @@ fn it_is_light_or_dark_narrow_or_wide_and_needs_no_colour() {
         assert_eq!(browser.value(paper), json!("rgb(255, 255, 255)"));
         browser.prefers("dark", false);
         assert_eq!(browser.value(paper), json!("rgb(20, 22, 26)"));
-        // Each pair of text and paper has the contrast that WCAG asks for.
+        // Each pair of text and paper has the contrast that WCAG requires.
         let contrast = "((...pairs) => Math.min(...pairs.map((names) => { const light = names.map((name) => { \
             const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim().slice(1); \
             const hex = text.length === 3 ? [...text].map((one) => one + one).join('') : text; \
@@ -422,7 +432,7 @@ fn it_is_light_or_dark_narrow_or_wide_and_needs_no_colour() {
             let least = browser.value(contrast).as_f64().unwrap();
             assert!(least >= 4.5, "{scheme}: {least}");
         }
-        // In the colours of the system all is still told by signs and shapes.
+        // With the system's colours, signs and shapes still show everything.
         browser.prefers("light", true);
         assert_eq!(browser.text(".step[aria-selected=true] .rel"), "▶");
         assert_eq!(browser.text("#s1 .sign"), "M");
@@ -439,7 +449,7 @@ fn it_is_light_or_dark_narrow_or_wide_and_needs_no_colour() {
             browser.size(width, 800);
             browser.until("document.documentElement.scrollWidth <= innerWidth");
         }
-        // Text can be selected, and a selection is no click.
+        // Text can be selected, and a selection is not a click.
         assert_eq!(
             browser.value("getComputedStyle(document.querySelector('.step .cell')).userSelect"),
             json!("auto")

@@ -65,6 +65,22 @@ fn what_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn a_kept_trace_that_failed_twice_counts_once() {
+    let path = results(&folder("kept"));
+    let failed = |name: &str| {
+        format!(
+            "{{\"failed\":null,\"file\":\"{name}.simtrace\",\"kind\":\"panic\",\"place\":\"a.rs:1\",\
+             \"what\":\"lost\"}}\n"
+        )
+    };
+    let text = std::fs::read_to_string(&path).unwrap() + &["b", "a", "b"].map(failed).concat();
+    std::fs::write(&path, text).unwrap();
+    let (code, said, errors) = output(&mut cargo_unpause(&["merge", &path]));
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(said.contains("a.simtrace, and 1 other: lost"), "{said}");
+}
+
+#[test]
 fn nobody_reading_on_is_no_error() {
     let mut child = cargo_unpause(&["check", STALE]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -147,13 +163,39 @@ fn a_setting_that_cannot_be_used_is_told_before_anything_is_built() {
         ("SIM_SHARD", "5/4"),
     ] {
         for arguments in [&["test", "--any"][..], &["test"], &["nextest", "run"]] {
-            // Without a compiler: nothing can be built.
+            // Without a compiler, no program can be built.
             let mut command = cargo_unpause(arguments);
             let (code, shown, said) = output(command.env(name, value).env("RUSTC", "/none"));
             assert_eq!((code, &*shown), (Some(2), ""), "{said}");
             let expected = format!("error: {name} is {value:?}, but should be ");
             assert!(said.starts_with(&expected) && said.lines().count() == 1, "{said}");
         }
+    }
+}
+
+/// For Cargo, a command has succeeded if no test runs.
+#[cfg(unix)]
+#[test]
+fn a_replay_that_runs_no_test_has_not_passed() {
+    let folder = folder("replay");
+    let cargo = folder.join("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\neval \"$UNPAUSE_SCRIPT\"\n").unwrap();
+    assert!(Command::new("chmod").arg("+x").arg(&cargo).status().unwrap().success());
+    let report = folder.join("passed.json");
+    let text = "{\"format\":\"unpause pass\",\"version\":1,\"by\":\"0.1.0\",\"test\":\"demo::t\",\"package\":\"demo\",\
+        \"runs\":1,\"rehearsals\":0,\"seeds\":{\"first\":\"0\",\"last\":\"9\"},\"steps\":30,\"settings\":[],\
+        \"real_threads\":false,\"replayed\":null,\"warnings\":[],\"notes\":[],\"searched\":null,\"coverage\":null,\
+        \"closure\":null,\"statistics\":null,\"faults\":[],\"finding\":null,\"screen\":{\"width\":100,\
+        \"lines\":[[[\"strong\",\"the screen\"]]]},\"places\":[]}";
+    std::fs::write(&report, text).unwrap();
+    let copies = "cp \"$UNPAUSE_REPORT\" \"$SIM_JSON/demo.t.json\"";
+    for (script, expected) in [("true", 2), (copies, 0), ("exit 101", 1)] {
+        let mut command = cargo_unpause(&["replay", "17@tests::t"]);
+        command.env_remove("SIM_JSON").env("CARGO", &cargo);
+        command.env("UNPAUSE_SCRIPT", script).env("UNPAUSE_REPORT", &report);
+        let (code, _, said) = output(&mut command);
+        assert_eq!(code, Some(expected), "{script}: {said}");
+        assert_eq!(said.contains("no test has written a report"), expected == 2, "{said}");
     }
 }
 

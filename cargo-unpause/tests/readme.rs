@@ -12,7 +12,7 @@ const COMMAND: &str = "cargo run -p cargo-unpause -- ";
 #[test]
 fn pages_show_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // The files are named from there, and no other test is in this process.
+    // File names are relative to this folder, and no other test is in this process.
     std::env::set_current_dir(root).unwrap();
     let folder = std::fs::read_dir("docs").unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<_> =

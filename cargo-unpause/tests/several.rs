@@ -121,7 +121,7 @@ fn reads_that_were_not_checked_are_summed_up() {
     ));
 }
 
-/// The command as a process that may have this much memory and not more.
+/// The command as a process with this memory limit.
 #[cfg(target_os = "linux")]
 fn confined(kibibytes: usize, arguments: &[&str]) -> (Option<i32>, String, std::time::Duration) {
     let began = std::time::Instant::now();
@@ -163,7 +163,7 @@ fn a_file_made_to_take_all_memory_is_answered_within_the_limits() {
             let asked = ["-m", "queue", "-c", condition, file.to_str().expect("text")];
             // The threads of a process reserve some hundred megabytes of addresses.
             let (code, text, took) = confined(600_000, &[&limits[..], &asked].concat());
-            // A thread of the machine may be late; but it is no search without an end.
+            // A thread of the machine may be late, but then the search still has an end.
             assert!(took.as_secs() < 60, "{condition}: {took:?}");
             (code, text)
         };

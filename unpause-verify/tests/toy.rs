@@ -1,5 +1,5 @@
 //! The checker on programs of a toy machine: tasks that read and write words, and wait for a word to be set. All
-//! interleavings are made, so the classes are known without any search.
+//! interleavings are executed, so the classes are known without any search.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ enum Op {
     Read(usize),
     /// Writes the number of the values that the task has read, and of its step.
     Write(usize),
-    /// Waits until the word is not 0, unless somebody has closed it.
+    /// Waits until the word is not 0, unless a task has closed it.
     Wait(usize),
     /// Closes the word. Two tasks that do so do not conflict.
     Close(usize),
@@ -30,7 +30,7 @@ const LIVE: Kind = Kind { bit: 1, conflicts: 0, enables: 0, disables: 0, side: 0
 /// The tasks, which all exist from the start; the body of the test is a task without operations.
 struct Toy {
     tasks: Vec<Vec<Op>>,
-    /// Accesses of the last task are not told.
+    /// Accesses of the last task are not recorded.
     is_silent: bool,
 }
 
@@ -272,12 +272,41 @@ fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
 
 #[test]
 fn an_access_that_is_not_told_shows_in_another_order() {
-    // The last task reads what the second one writes, and only the written value says so.
+    // The last task reads the write of the second task, and only the written value shows it.
     let tasks = vec![vec![Op::Write(1)], vec![Op::Write(1), Op::Write(0)], vec![Op::Read(0)]];
     let mut told = Toy { tasks: tasks.clone(), is_silent: false };
     let all: Vec<Decisions> = told.all().into_values().collect();
     assert!(verify(&all, &mut told).is_ok());
     let gap = verify(&all, &mut Toy { tasks, is_silent: true }).unwrap_err();
+    assert!(matches!(gap, Gap::Differs(..)), "{gap}");
+}
+
+/// A program that shows the runs of the certificate, and no step of all further runs.
+struct Cut {
+    toy: Toy,
+    calls: usize,
+}
+
+impl Program for Cut {
+    fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String> {
+        self.calls += 1;
+        for run in runs {
+            let mut observed = self.toy.observe(run);
+            // The first two calls are for the runs of the certificate.
+            if let (Observed::Run(run), 3..) = (&mut observed, self.calls) {
+                run.steps.clear();
+            }
+            show(observed);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_run_without_the_steps_of_its_decisions_is_a_gap_and_no_panic() {
+    let toy = Toy { tasks: vec![vec![Op::Write(0)], vec![Op::Write(0)]], is_silent: false };
+    let all: Vec<Decisions> = toy.all().into_values().collect();
+    let gap = verify(&all, &mut Cut { toy, calls: 0 }).unwrap_err();
     assert!(matches!(gap, Gap::Differs(..)), "{gap}");
 }
 

@@ -1,8 +1,10 @@
 //! The structs of a report. docs/json.md describes them.
 
 use serde_json::Value;
+use sim::run::Failure as Failures;
 
 use super::part::{self, Maybe, Part, Word, Wrong, objects};
+use super::words;
 
 /// An index into [`Document::places`]; `None` if the place is unknown.
 pub type PlaceIndex = Option<u64>;
@@ -10,7 +12,7 @@ pub type PlaceIndex = Option<u64>;
 objects! {
     /// The report of a test.
     Document {
-        format: String,
+        format: String = words::FORMATS,
         version: u64,
         by: String,
         test: String,
@@ -38,7 +40,7 @@ objects! {
     /// A setting that differs from its default.
     Setting { name: String, value: String }
     /// The source of the decisions of a run.
-    Origin { kind: String, seed: Option<Word>, file: Option<String> }
+    Origin { kind: String = words::ORIGINS, seed: Option<Word>, file: Option<String> }
     /// A fault of a nemesis, by kind.
     FaultCount { kind: String, times: u64, met: u64, text: String }
     /// The printed screen: lines of pieces, each with its style.
@@ -90,6 +92,7 @@ objects! {
         chances: Vec<Chance>,
         marks: Vec<u64>,
         no_return: Option<NoReturn>,
+        passing: Maybe<Option<PassingRun>>,
     }
     /// A region of lines that other tasks interrupted.
     Interruption { task: u64, region: Region, is_reached: bool, between: Vec<u64> }
@@ -99,7 +102,7 @@ objects! {
     Remedy {
         regions: Vec<Region>,
         waits: bool,
-        kind: String,
+        kind: String = words::REMEDIES,
         interleavings: Option<u64>,
         of: Option<u64>,
         left_out: Option<u64>,
@@ -111,9 +114,23 @@ objects! {
     Chance { after: u64, share: f64, runs: u64 }
     /// A proof that every run with the same first steps fails.
     NoReturn { after: u64, interleavings: u64 }
+    /// The passing run with the most first steps in common with the failing run, from its first step that differs.
+    PassingRun { common: u64, step_count: u64, steps: Vec<PassingStep>, replay: Option<String> }
+    /// A step of a passing run.
+    PassingStep {
+        step: u64,
+        task: String,
+        path: String,
+        preempts: bool,
+        operations: Vec<PassingOperation>,
+        more: u64,
+        draws: Vec<Draw>,
+    }
+    /// An operation of a passing run.
+    PassingOperation { op: String, text: String, place: PlaceIndex }
     /// A failure: the fields of all failures, and one object whose fields depend on the kind.
     Failure {
-        kind: String,
+        kind: String = Failures::KINDS,
         text: String,
         signature: Signature,
         panic: Maybe<Panic>,
@@ -135,7 +152,7 @@ objects! {
         misuse: Maybe<Misuse>,
     }
     /// The identity of a failure.
-    Signature { kind: String, place: String }
+    Signature { kind: String = Failures::KINDS, place: String }
     /// A panic of a task.
     Panic { task: u64, message: String, place: PlaceIndex }
     /// A wrong use of memory.
@@ -189,7 +206,7 @@ objects! {
     Condition { name: String, place: PlaceIndex, percent: u64, runs: u64 }
     /// The verdict of a checker. The fields after `kind` depend on it.
     Verdict {
-        kind: String,
+        kind: String = words::VERDICTS,
         engine: Maybe<String>,
         order: Maybe<Option<Vec<u64>>>,
         anomaly: Maybe<Option<Anomaly>>,
@@ -202,7 +219,7 @@ objects! {
         nodes: Maybe<u64>,
         longest: Maybe<u64>,
         operations: Maybe<u64>,
-        limit: Maybe<String>,
+        limit: Maybe<String> = words::LIMITS,
     }
     /// A contradiction with a name.
     Anomaly { name: String, text: String, edges: Vec<Edge> }
@@ -249,7 +266,7 @@ objects! {
         shown: String,
         kind: String,
         name: Option<String>,
-        values: String,
+        values: String = words::INTERPRETATIONS,
         place: PlaceIndex,
         creator: Option<Creator>,
         node: Option<String>,
@@ -281,7 +298,7 @@ objects! {
     }
     /// The values of an event. The fields after `kind` depend on it.
     Values {
-        kind: String,
+        kind: String = words::VALUES,
         saw: Maybe<Bits>,
         left: Maybe<Bits>,
         wanted: Maybe<Bits>,
@@ -345,7 +362,7 @@ objects! {
         label: String,
         source: String,
         part: String,
-        fate: String,
+        fate: String = words::FATES,
         points: Option<u64>,
         change: u64,
         simpler: Vec<u64>,
@@ -391,10 +408,12 @@ objects! {
         beyond: Vec<String>,
         ignored: Vec<String>,
         unseen: Vec<String>,
-        orders: String,
+        orders: String = words::ORDERS,
         bound: Option<Bound>,
+        early_moves: Maybe<Option<u64>>,
         share: Maybe<Option<Share>>,
         estimate: Maybe<Option<RunsEstimate>>,
+        series: Maybe<Vec<ProgressPoint>>,
         audit: Option<Audit>,
         fallback: Option<Fallback>,
     }
@@ -407,7 +426,16 @@ objects! {
     /// A bound of a search.
     Bound { what: String, through: Option<u64> }
     /// The estimated number of all runs of a search. For a bounded search, of all runs within its next bound.
-    RunsEstimate { runs: u64, low: u64, high: u64 }
+    RunsEstimate { runs: Word, low: Word, high: Word }
+    /// The progress of a search at one moment.
+    ProgressPoint {
+        runs: u64,
+        part: Option<f64>,
+        total: Option<Word>,
+        low: Option<Word>,
+        high: Option<Word>,
+        milliseconds: u64,
+    }
     /// The share of a search that is divided among processes.
     Share { number: u64, of: u64 }
     /// Sampled runs after a search.

@@ -243,9 +243,19 @@ pub(super) fn schema_of_object(description: &str, fields: &[(&str, Value, bool)]
     })
 }
 
-/// Defines structs whose JSON fields have the same names.
+/// Restricts the schema of a text to words, if a list of words is given.
+pub(super) fn among(mut schema: Value, words: &[&[&str]]) -> Value {
+    if let Some(words) = words.first() {
+        schema["enum"] = json!(words);
+    }
+    schema
+}
+
+/// Defines structs whose JSON fields have the same names. In the schema, a field has only the values after `=`, if any.
 macro_rules! objects {
-    ($($(#[doc = $doc:literal])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {
+    ($($(#[doc = $doc:literal])* $name:ident {
+        $($field:ident: $type:ty $(= $words:expr)?),* $(,)?
+    })*) => {
         $(
             $(#[doc = $doc])*
             #[derive(Clone, PartialEq, Debug)]
@@ -277,7 +287,11 @@ macro_rules! objects {
                         // Inserted first, because a struct may contain itself.
                         structs.insert(name.to_owned(), Value::Null);
                         let fields = [$(
-                            (stringify!($field), <$type>::schema(structs), <$type>::is_required()),
+                            (
+                                stringify!($field),
+                                part::among(<$type>::schema(structs), &[$($words)?]),
+                                <$type>::is_required(),
+                            ),
                         )*];
                         let description = concat!($($doc),*);
                         structs.insert(name.to_owned(), part::schema_of_object(description, &fields));

@@ -68,11 +68,22 @@ impl Loaded {
         }
     }
 
+    /// Returns this failure without its report; `None` if it has no trace of the same run.
+    pub(crate) fn without_report(&self) -> Option<Loaded> {
+        let trace = match &self.trace {
+            Some(trace) => trace.clone(),
+            None => format::parse(&fs::read(self.trace_file()?).ok()?).ok()?,
+        };
+        let is_same = self.report.as_ref().is_none_or(|report| is_of(report, &trace));
+        let (path, trace) = (self.path.clone(), Some(trace));
+        is_same.then_some(Loaded { path, report: None, trace, remark: None })
+    }
+
     /// Returns the path of the test, as `module::name`.
     pub(crate) fn test(&self) -> &str {
         match (&self.report, &self.trace) {
             (Some(report), _) => &report.test,
-            (None, Some(trace)) => &trace.header.test,
+            (None, Some(trace)) => without_target(&trace.header.test),
             (None, None) => "",
         }
     }
@@ -86,8 +97,11 @@ impl Loaded {
         }
     }
 
-    /// Returns the seed of the run, if a run failed.
+    /// Returns the seed of the run, if a run failed. `None` for a failure that concerns all runs.
     pub(crate) fn seed(&self) -> Option<u64> {
+        if ["too seldom", "unproven"].contains(&&*self.kind()) {
+            return None;
+        }
         let of_report = self.report.as_ref().and_then(|report| report.finding.as_ref());
         let of_trace = self.trace.as_ref().map(|trace| trace.header.seed.0);
         of_report.map(|finding| finding.run.seed.0).or(of_trace)
@@ -143,6 +157,12 @@ impl Loaded {
             false => beside.exists().then_some(beside),
         }
     }
+}
+
+/// Returns the path of a test, without the target that follows the path in a trace: `queue::pops (test queues)`.
+fn without_target(title: &str) -> &str {
+    let title_and_target = title.strip_suffix(')').and_then(|title| title.split_once(" ("));
+    title_and_target.map_or(title, |(path, _)| path)
 }
 
 /// Returns `true` if a report describes the run of a trace.

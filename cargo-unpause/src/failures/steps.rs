@@ -1,6 +1,7 @@
 //! The steps of a failing run, read from a report or a trace.
 
 use sim::check::picture::screen::{Line, Paint};
+use sim::run::choice::Draw;
 use sim::run::trace::{TraceObject, TraceOp, TraceStep, TraceTask};
 use unpause_words::closest;
 
@@ -75,7 +76,8 @@ fn of_report(report: &Document, run: &Run) -> Vec<StepView> {
             });
         }
         while let Some(draw) = draws.next_if(|draw| draw.step <= step.step) {
-            if !draw.given {
+            // As on the screen: an order of branches is shown, unless it is the source order.
+            if !draw.given || draw.value.0 > 0 && draw.why == Draw::BRANCH {
                 view.draws.push((draw.value.0, draw.bound.0));
             }
         }

@@ -61,7 +61,9 @@ impl<'a> Merged<'a> {
         }
         // Several files may contain the same failure, which counts once.
         for alike in failures.values_mut() {
-            alike.sort_by_key(|failure| (failure.seed.is_none(), failure.seed));
+            alike.sort_by_key(|failure| {
+                (failure.seed.is_none(), failure.seed, failure.file.clone())
+            });
             alike.dedup_by_key(|failure| (failure.seed, failure.file.clone()));
         }
         let shards: Vec<_> =

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
-use sim::check::picture::screen::plural;
+use sim::check::picture::screen::{percent, plural};
 use sim::report::ORDERS_UNTRIED;
 use sim::run::clock::ClockMode;
 use sim::strategy::SEARCHES;
@@ -55,7 +55,7 @@ fn progress(ledger: Option<&Ledger>) -> String {
         return "explored, and not audited".to_owned();
     }
     let (round, made, of) = ledger.round();
-    let part = ledger.part().map(|part| format!(", about {:.2} % done", 100.0 * part));
+    let part = ledger.part().map(|part| format!(", about {} % done", percent(part, 2)));
     let slices = plural(of as u64, "slice");
     format!("round {round}, {made} of {slices}{}", part.unwrap_or_default())
 }
@@ -104,7 +104,7 @@ impl<'a> MergedSearch<'a> {
             let ledger = ledger.map_err(|why| format!("{test}: share {number} of {of}: {why}"))?;
             shares.insert(number, ledger);
         }
-        failures.dedup_by_key(|failure| (failure.kind.clone(), failure.place.clone()));
+        let failures = different(failures);
         let mut merged = MergedSearch {
             subject,
             command,
@@ -350,6 +350,13 @@ impl<'a> MergedSearch<'a> {
     }
 }
 
+/// Returns the first failure of each kind and place. Several shares may have found the same failure.
+fn different(mut failures: Vec<Failed>) -> Vec<Failed> {
+    let mut known = BTreeSet::new();
+    failures.retain(|failure| known.insert((failure.kind.clone(), failure.place.clone())));
+    failures
+}
+
 /// Returns the folder of results that contains a file; `None` if the file is not where its test writes it.
 fn folder_of_results(part: &Part) -> Option<PathBuf> {
     let header = &part.results.header;
@@ -379,4 +386,27 @@ fn bound(subject: &Subject) -> Option<(&'static str, u32)> {
         _ => return None,
     };
     Some((what, most.parse().unwrap_or(u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_several_shares_is_listed_once() {
+        let failed = |(kind, place, what): (&str, &str, &str)| Failed {
+            seed: None,
+            file: None,
+            kind: kind.to_owned(),
+            place: place.to_owned(),
+            what: what.to_owned(),
+            trace: None,
+            replay: None,
+        };
+        // The first share has found two failures, and the second share one of them.
+        let all = [("panic", "a:1", "1"), ("deadlock", "a:2", "2"), ("panic", "a:1", "3")];
+        let left = different(all.into_iter().map(failed).collect());
+        let left: Vec<&str> = left.iter().map(|failure| &failure.what[..]).collect();
+        assert_eq!(left, ["1", "2"]);
+    }
 }

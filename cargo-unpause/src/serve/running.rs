@@ -40,8 +40,13 @@ pub(super) fn test(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
 
 /// Returns the reply for tests that were run.
 fn results(invocation: &Invocation, ended: Ended) -> Json {
-    let (failed, passed): (Vec<_>, Vec<_>) =
+    let (failed, mut passed): (Vec<_>, Vec<_>) =
         ended.reports.iter().partition(|report| report.finding.is_some());
+    // A test of several searches has a report for each. It passes only if all pass.
+    let has_failed = |test: &&Document| {
+        failed.iter().any(|other| (&other.test, &other.package) == (&test.test, &test.package))
+    };
+    passed.retain(|report| !has_failed(report));
     let good = |report: &&Document| {
         json!({
             "test": report.test,
@@ -78,8 +83,10 @@ fn filter(report: &Document) -> &str {
 fn failed_test<'a>(report: &'a Document) -> Json {
     let mut value = explained(report);
     let finding = report.finding.as_ref();
-    let chances = value.as_object_mut().and_then(|fields| fields.remove("chances"));
-    debug_assert!(chances.is_some(), "`why` has them");
+    for long in ["chances", "passing"] {
+        let removed = value.as_object_mut().and_then(|fields| fields.remove(long));
+        debug_assert!(removed.is_some(), "`why` has them");
+    }
     value["filter"] = json!(filter(report));
     value["runs"] = json!(report.runs);
     // A failure from an earlier run was replayed from its trace.

@@ -146,7 +146,8 @@ pub(super) const VERBS: &[Verb] = &[
     Verb {
         name: "why",
         summary: "explains a failure: its cause, a remedy, and when it became certain",
-        details: "All of it was tested by other runs of the same program; what was not found is null.",
+        details: "All of it was tested by other runs of the same program; what was not found is null. `passing` is the \
+            passing run with the most first steps in common, from its first step that differs.",
         arguments: &[FILE],
         reads_only: true,
         run: reading::why,

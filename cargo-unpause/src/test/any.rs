@@ -20,8 +20,8 @@ use object::{File, Object, ObjectSymbol, SymbolKind};
 pub(crate) use self::engine::checkout;
 use self::engine::{CRATE, Engine};
 use super::cache::Cache;
-use super::tools::Tools;
-use super::{output, stdlib};
+use super::tools::{self, Tools};
+use super::{host, output, stdlib};
 use crate::Terminal;
 use crate::usage::Usage;
 
@@ -222,8 +222,11 @@ fn tool(command: &mut Command) -> Result<(), Usage> {
 ///
 /// # Errors
 /// If there are such packages; the error contains their names.
-pub(super) fn refuse_dependants(cargo: &OsString, arguments: &[OsString]) -> Result<(), Usage> {
-    let text = output(Command::new(cargo).args(["metadata", "--format-version=1"]))?;
+pub(super) fn refuse_dependants(tools: &Tools, arguments: &[OsString]) -> Result<(), Usage> {
+    let mut command = Command::new(&tools.cargo);
+    command.args(["metadata", "--format-version=1", "--filter-platform"]);
+    command.arg(host(&tools.rustc)?).args(tools::of_project(arguments));
+    let text = output(&mut command)?;
     let metadata: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| Usage(format!("`cargo metadata` cannot be read: {error}")))?;
     let found = dependants(&metadata, arguments);
@@ -248,22 +251,23 @@ fn dependants(metadata: &serde_json::Value, arguments: &[OsString]) -> Vec<Strin
         let package = packages.iter().find(|package| package["id"] == id);
         package.and_then(|package| package["name"].as_str()).unwrap_or_default().to_owned()
     };
-    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    let named: Vec<&str> = words
-        .iter()
-        .enumerate()
-        .filter_map(|(at, word)| match *word {
-            "-p" | "--package" => words.get(at + 1).copied(),
-            _ => word.strip_prefix("--package=").or_else(|| word.strip_prefix("-p")),
-        })
-        .collect();
-    let members = texts(&metadata["workspace_members"]);
-    let all = words.contains(&"--workspace") || words.contains(&"--all");
-    let selected: Vec<String> = match (named.is_empty(), all) {
-        (false, _) => members.into_iter().filter(|id| named.contains(&&*name_of(id))).collect(),
-        (true, true) => members,
-        (true, false) => texts(&metadata["workspace_default_members"]),
+    let of_cargo = arguments.iter().take_while(|word| *word != "--");
+    let words: Vec<&str> = of_cargo.filter_map(|word| word.to_str()).collect();
+    let named = values(&words, "--package", Some("-p"));
+    let excluded = values(&words, "--exclude", None);
+    let is_in = |id: &String, list: &[&str]| {
+        let name = name_of(id);
+        list.iter().any(|specification| is_meant(specification, &name))
     };
+    let members = texts(&metadata["workspace_members"]);
+    // Cargo ignores `-p` with `--workspace`.
+    let all = words.contains(&"--workspace") || words.contains(&"--all");
+    let mut selected: Vec<String> = match (all, named.is_empty()) {
+        (true, _) => members,
+        (false, false) => members.into_iter().filter(|id| is_in(id, &named)).collect(),
+        (false, true) => texts(&metadata["workspace_default_members"]),
+    };
+    selected.retain(|id| !is_in(id, &excluded));
     let nodes = list(&metadata["resolve"]["nodes"]);
     let depends = |id: &String| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![id.clone()]);
@@ -279,6 +283,53 @@ fn dependants(metadata: &serde_json::Value, arguments: &[OsString]) -> Vec<Strin
         false
     };
     selected.iter().filter(|id| depends(id)).map(|id| name_of(id)).collect()
+}
+
+/// Returns the values of an option among the words of a command.
+fn values<'a>(words: &[&'a str], long: &str, short: Option<&str>) -> Vec<&'a str> {
+    let value = |(at, word): (usize, &'a str)| -> Option<&'a str> {
+        if word == long || short == Some(word) {
+            return words.get(at + 1).copied();
+        }
+        let of_long = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+        of_long.or_else(|| {
+            let rest = word.strip_prefix(short?)?;
+            Some(rest.strip_prefix('=').unwrap_or(rest))
+        })
+    };
+    words.iter().copied().enumerate().filter_map(value).collect()
+}
+
+/// Returns `true` if a package specification of Cargo means the package with this name: `queue`, `queue@1.0`,
+/// `path+file:///queue#1.0` or `qu*`.
+fn is_meant(specification: &str, name: &str) -> bool {
+    let (url, rest) = specification.split_once('#').unwrap_or((specification, ""));
+    let is_url = url.contains("://");
+    // A fragment is a name with a version, or only a version. Then the last part of the path is the name.
+    let is_name = is_url && rest.starts_with(|c: char| !c.is_ascii_digit());
+    let path = url.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let own = match (is_url, is_name) {
+        (true, true) => rest,
+        (true, false) => path.rsplit('/').next().unwrap_or_default(),
+        (false, _) => specification,
+    };
+    is_like(own.split(['@', ':']).next().unwrap_or_default(), name)
+}
+
+/// Returns `true` if a pattern with `*` and `?` matches the name.
+fn is_like(pattern: &str, name: &str) -> bool {
+    let (mut pattern, mut rest) = (pattern.chars(), name.chars());
+    match pattern.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            let mut ends = (0..=name.len()).filter(|at| name.is_char_boundary(*at));
+            ends.any(|at| is_like(pattern.as_str(), &name[at..]))
+        }
+        Some(wanted) => {
+            let is_same = rest.next().is_some_and(|own| wanted == '?' || wanted == own);
+            is_same && is_like(pattern.as_str(), rest.as_str())
+        }
+    }
 }
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Usage {
@@ -317,6 +368,28 @@ mod tests {
         assert!(found("-p a --lib").is_empty());
         for arguments in ["-p b", "-pb", "--package b", "--package=b", "--workspace", "--all"] {
             assert_eq!(found(arguments), ["b"], "{arguments}");
+        }
+    }
+
+    #[test]
+    fn packages_are_selected_as_cargo_does() {
+        for arguments in [
+            "-p b@1.0.0",
+            "-p=b",
+            "-p path+file:///w/b",
+            "-p path+file:///w/b#1.0.0",
+            "-p path+file:///w/x#b@1.0.0",
+            "-p *b*",
+            "-p ?",
+            "--workspace -p a",
+            "--workspace --exclude a",
+        ] {
+            assert_eq!(found(arguments), ["b"], "{arguments}");
+        }
+        for arguments in
+            ["--workspace --exclude b", "--all --exclude=b", "-- -p b", "-p a* -- --all", "-p bb"]
+        {
+            assert!(found(arguments).is_empty(), "{arguments}");
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! The list is appended to the program. The runtime (`unpause-native/src/linux/unseen.rs`) reads the list and sets a
 //! breakpoint at each instruction. So a copy of the program still contains the list. A program without a list was not
-//! searched.
+//! searched. The list also contains the Rust statics that have a name of C ([`statics`]).
 //!
 //! # Limits
 //!
@@ -17,11 +17,13 @@
 mod aarch64;
 mod known;
 mod linked;
+mod statics;
 mod x86_64;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
@@ -29,7 +31,7 @@ use self::known::Known;
 pub(super) use self::linked::search_linked;
 
 /// The marker at the end of a program with a list. The 16 hexadecimal digits before it are the length of the list.
-pub(super) const END: &str = "unpause-unseen-1";
+pub(super) const END: &str = "unpause-unseen-2";
 
 /// An instruction that synchronises threads or calls the system.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,25 +72,30 @@ struct Unseen {
     function: String,
 }
 
-/// Searches a linked program and appends the list to it.
+/// Searches a linked program and appends the list to it. `folders` contains the folders with the libraries of the
+/// program.
 ///
 /// # Errors
-/// If the program or a known file cannot be read, or the program cannot be written.
-fn append(program: &Path, known: &Known) -> Result<(), String> {
+/// If the program cannot be read or written.
+fn append(program: &Path, known: &Known, folders: &BTreeSet<PathBuf>) -> Result<(), String> {
     let unreadable =
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", program.display());
     let bytes = std::fs::read(program).map_err(|error| unreadable(&error))?;
     let file = File::parse(&*bytes).map_err(|error| unreadable(&error))?;
-    let text = list(&search(&file, known).map_err(|error| unreadable(&error))?);
+    let unseen = search(&file, known).map_err(|error| unreadable(&error))?;
+    let text = list(&unseen, &statics::find(&file, known, folders));
     let written = std::fs::OpenOptions::new().append(true).open(program).and_then(|mut to| {
         std::io::Write::write_all(&mut to, format!("{text}{:016x}{END}", text.len()).as_bytes())
     });
     written.map_err(|error| format!("{} cannot be written: {error}", program.display()))
 }
 
-/// Returns the list as text: one line per instruction.
-fn list(unseen: &[Unseen]) -> String {
+/// Returns the list as text: one line per static, and one line per instruction.
+fn list(unseen: &[Unseen], statics: &[u64]) -> String {
     let mut text = String::new();
+    for address in statics {
+        let _ = writeln!(text, "{address:x}\tstatic");
+    }
     for Unseen { address, watch, calls, instruction, function } in unseen {
         let watch = match watch {
             Watch::Instruction => 'i',
@@ -305,7 +312,7 @@ mod tests {
         let text = "start: mov eax, 60\nmov edi, 7\nsyscall";
         let program = folder.program(text);
         let before = std::fs::metadata(&program).unwrap().len();
-        append(&program, &Known::default()).unwrap();
+        append(&program, &Known::default(), &BTreeSet::new()).unwrap();
         let bytes = std::fs::read(&program).unwrap();
         let appended = String::from_utf8(bytes[before as usize..].to_vec()).unwrap();
         let (list, end) = appended.split_at(appended.len() - 16 - END.len());
@@ -313,5 +320,44 @@ mod tests {
         let fields: Vec<&str> = list.trim_end().split('\t').collect();
         assert_eq!(fields[1..], ["i", "c", "syscall", "start"], "{list}");
         assert_eq!(Command::new(&program).status().unwrap().code(), Some(7));
+    }
+
+    /// Returns the assembly of a global variable.
+    fn variable(name: &str) -> String {
+        format!(".globl {name}\n.type {name},@object\n.size {name}, 8\n{name}: .quad 1\n")
+    }
+
+    #[test]
+    fn statics_with_a_name_of_c_are_in_the_list_unless_another_file_defines_the_name() {
+        let folder = Folder::new();
+        let [plain, of_std, of_c] = ["plain", "of_std", "of_c"].map(variable);
+        let [placed, constant] = ["placed", "constant"].map(variable);
+        let mangled = variable("_ZN4demo5COUNT17h0123456789abcdefE");
+        let program = folder.program(&format!(
+            "start: ret\n.data\n{plain}{of_std}{of_c}{mangled}\
+             .section a_section,\"aw\"\n{placed}.section .rodata\n{constant}"
+        ));
+        for (object, assembly) in [("c.o", &of_c), ("rust.rcgu.o", &plain)] {
+            std::fs::write(folder.0.join("part.s"), format!(".data\n{assembly}")).unwrap();
+            let mut command = Command::new("cc");
+            command.current_dir(&folder.0).args(["-c", "part.s", "-o", object]);
+            assert!(command.status().unwrap().success());
+        }
+        let mut command = Command::new("ar");
+        command.current_dir(&folder.0).args(["crs", "library.a", "c.o", "rust.rcgu.o"]);
+        assert!(command.status().unwrap().success());
+
+        let bytes = std::fs::read(program).unwrap();
+        let file = File::parse(&*bytes).unwrap();
+        let folders = BTreeSet::from([folder.0.clone()]);
+        let found = statics::find(&file, &Known::with_names(&["of_std"]), &folders);
+        let address_of = |name: &str| {
+            let mut symbols = file.symbols();
+            symbols.find(|symbol| symbol.name() == Ok(name)).unwrap().address()
+        };
+        let mut wanted = ["placed", "plain"].map(address_of);
+        wanted.sort_unstable();
+        assert_eq!(found, wanted);
+        assert_eq!(list(&[], &[0xab]), "ab\tstatic\n");
     }
 }

@@ -110,14 +110,29 @@ impl Configuration<'_> {
     }
 }
 
+/// Returns the arguments of Cargo that choose the project and its dependencies, for `cargo metadata`. Without the
+/// argument `--locked`, that command would change the lock file.
+pub(super) fn of_project(arguments: &[OsString]) -> Vec<OsString> {
+    let flags = ["--frozen", "--locked", "--offline"];
+    options(arguments, &["--config", "--manifest-path"], &flags)
+}
+
 /// Returns the `--config` options among the arguments of Cargo.
 fn configs(arguments: &[OsString]) -> Vec<OsString> {
+    options(arguments, &["--config"], &[])
+}
+
+/// Returns some options among the arguments of Cargo: the options in `valued`, which have a value, and the `flags`.
+fn options(arguments: &[OsString], valued: &[&str], flags: &[&str]) -> Vec<OsString> {
     let of_cargo = arguments.iter().take_while(|word| *word != "--");
     let mut found = Vec::new();
     let mut is_value = false;
     for word in of_cargo {
-        let is_option = word == "--config";
-        if is_value || is_option || word.to_string_lossy().starts_with("--config=") {
+        let is = |names: &[&str]| names.iter().any(|name| word == name);
+        let text = word.to_string_lossy();
+        let has_value = text.split_once('=').is_some_and(|(name, _)| valued.contains(&name));
+        let is_option = is(valued);
+        if is_value || is_option || has_value || is(flags) {
             found.push(word.clone());
         }
         is_value = is_option && !is_value;
@@ -147,6 +162,16 @@ mod tests {
         let words = "--config a=1 --lib --config=b.toml -- --config c";
         let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
         assert_eq!(configs(&words), ["--config", "a=1", "--config=b.toml"]);
+    }
+
+    #[test]
+    fn options_that_choose_the_project_are_found() {
+        let words = "--config a=1 --any --manifest-path b/Cargo.toml -p c --locked \
+            --manifest-path=d --features=e -- --offline";
+        let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
+        let expected =
+            ["--config", "a=1", "--manifest-path", "b/Cargo.toml", "--locked", "--manifest-path=d"];
+        assert_eq!(of_project(&words), expected);
     }
 
     #[test]

@@ -84,10 +84,11 @@ pub(crate) const RACES: &str = "UNPAUSE_RACES";
 /// The environment variable that is set if the compiler accepts the flag [`SEPARATED`](flags::SEPARATED).
 pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
 
-/// Returns the value of [`STAMP`] for a build with linked `parts`.
-pub(super) fn stamp(parts: &str) -> String {
+/// Returns the value of [`STAMP`] for a build with linked `parts`. With `races`, plain accesses are also instrumented.
+/// The target folders of the two builds differ, but the user may choose one folder for both.
+pub(super) fn stamp(parts: &str, races: bool) -> String {
     let mut hasher = DefaultHasher::new();
-    (env!("CARGO_PKG_VERSION"), BY_LIBC, NOT_INSTRUMENTED).hash(&mut hasher);
+    (env!("CARGO_PKG_VERSION"), BY_LIBC, NOT_INSTRUMENTED, races).hash(&mut hasher);
     flags::hash(&mut hasher);
     format!("{parts} {:016x}", hasher.finish())
 }
@@ -341,6 +342,12 @@ mod tests {
         assert!(of(given).contains(marks), "{}", of(given));
         assert!(!flags_of(given).contains(marks), "{}", flags_of(given));
         assert!(!of("--crate-name sim --crate-type lib --target x").contains(marks));
+    }
+
+    #[test]
+    fn a_build_for_races_uses_no_crate_of_another_build() {
+        assert_eq!(stamp("parts", true), stamp("parts", true));
+        assert_ne!(stamp("parts", true), stamp("parts", false));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A headless Chromium that is driven by its devtools protocol, over pipes: clicks and keys are those of a user.
+//! A headless Chromium that is driven by its devtools protocol, over pipes: its clicks and keys act like a user's.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,19 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one tab.
 pub(crate) struct Browser {
-    /// It ends when nobody can send commands any more: with this process.
+    /// It ends with this process, because then no process can send commands.
     commands: ChildStdin,
     answers: Receiver<Json>,
     session: Option<String>,
     count: u64,
-    /// The addresses that the page asked for.
+    /// The addresses that the page requested.
     pub(crate) requests: Vec<String>,
     /// Errors of the script.
     pub(crate) errors: Vec<String>,
 }
 
-/// The program of the browser, if this machine has it. If it has none, the standard error says so: libtest does not
-/// catch it.
+/// The program of the browser, if this machine has it. Without a browser, a message goes to standard error, which
+/// libtest does not capture.
 pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -175,7 +175,7 @@ impl Browser {
         }
     }
 
-    /// Clicks in the middle of the left end of an element, where a mouse would.
+    /// Clicks at the left end of an element, at half its height, like a mouse.
     pub(crate) fn click(&mut self, selector: &str) {
         let place = self.value(&format!(
             "(() => {{ const it = document.querySelector({selector:?}); it.scrollIntoView({{block: 'center'}}); \
@@ -198,7 +198,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", event);
     }
 
-    /// Presses a key: a letter, or the name of another one.
+    /// Presses a key: a letter, or a key with a name.
     pub(crate) fn key(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,

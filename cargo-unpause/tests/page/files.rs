@@ -57,3 +57,15 @@ fn the_page_has_the_name_that_was_asked_for() {
     assert_eq!(command(&["drop", &report]).0, 0);
     assert!(!folder.join("7.html").exists() && folder.join("other.html").exists());
 }
+
+#[test]
+fn a_failure_that_is_named_twice_is_dropped_once() {
+    let folder = folder("dropped-twice");
+    let report = folder.join("7.json");
+    fs::write(&report, Report::json_of(reports::deadlock())).unwrap();
+    let same = folder.join("../dropped-twice/7.json");
+    let [report, same] = [report, same].map(|path| path.display().to_string());
+    let (code, output, errors) = command(&["drop", &report, &same]);
+    assert_eq!((code, output), (0, format!("dropped {report}\ndropped {same}\n")), "{errors}");
+    assert!(!folder.join("7.json").exists());
+}

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::browser::Browser;
 use super::{command, folder, in_browser_at};
 
-/// Writes a history of a register, and its page by the command. Returns the page and what the command printed.
+/// Writes a history of a register, and its page by the command. Returns the page and the output of the command.
 fn checked(name: &str, lines: &str, code: u8) -> (PathBuf, String) {
     let file = folder(name).join("7.jsonl");
     fs::write(&file, lines).unwrap();
@@ -25,7 +25,7 @@ fn event(process: u32, kind: &str, f: &str, value: impl Into<serde_json::Value>)
     format!("{}\n", json!({"process": process, "type": kind, "f": f, "value": value}))
 }
 
-/// Writes by one client, and reads by others of the newest value. The read of this number returns an old one.
+/// Writes by one client, and reads by others of the newest value. The read with this number returns an old value.
 fn reads(count: u32, stale: Option<u32>) -> String {
     let mut lines = String::new();
     for number in 0..count {
@@ -68,7 +68,7 @@ fn the_call_that_fits_nowhere_is_chosen_and_keys_lead_to_others() {
         browser.types("write(4)");
         browser.key("Enter");
         assert_eq!(browser.text("#at"), "call 8");
-        // Keys of the field are no commands.
+        // Keys of the field are not commands.
         browser.key("m");
         assert_eq!(browser.text("#at"), "call 8");
         browser.key("Escape");
@@ -83,7 +83,7 @@ fn the_call_that_fits_nowhere_is_chosen_and_keys_lead_to_others() {
         // An address names a call.
         browser.open(page, "#c=4");
         assert_eq!(browser.text("#at"), "call 4");
-        // All that can be clicked can have the focus, and the page has its width.
+        // Every clickable element can have the focus, and the page has its width.
         let without = "Array.from(document.querySelectorAll('summary, button:not(:disabled), select, input:not(:disabled)')) \
             .filter((one) => one.tabIndex < 0).length";
         assert_eq!(browser.number(without), 0);

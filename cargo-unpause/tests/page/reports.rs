@@ -1,4 +1,4 @@
-//! Reports of small runs, made by hand: they have what a page can show, and values that are not harmless.
+//! Handwritten reports of small runs: they contain everything that a page can show, and dangerous values.
 
 use serde_json::{Value as Json, json};
 
@@ -122,7 +122,7 @@ pub(crate) fn task(task: usize) -> Json {
     json!({"kind": "task", "task": task})
 }
 
-/// Two tasks load a counter and store its successor: in 8 steps, of which two preempt. The chance rises.
+/// Two tasks load a counter and store its successor, in 8 steps with two preemptions. The chance rises.
 pub(crate) fn lost_update(counter: &str) -> Report {
     let mut report = Report::new(
         "demo::lost_update",
@@ -191,7 +191,7 @@ pub(crate) fn guards() -> Report {
     report
 }
 
-/// A node sends two messages to another one, and one arrives. A history has a read that fits nowhere.
+/// A node sends two messages to another node, and one of them arrives. A history has a read that fits nowhere.
 pub(crate) fn cluster() -> Report {
     let verdict = json!({"kind": "violated", "engine": "linear", "anomaly": null, "partial": [], "misfit": 1,
         "expected": ["1"], "state": "1", "part": [0, 1]});
@@ -235,7 +235,7 @@ pub(crate) fn cluster() -> Report {
     report
 }
 
-/// A run of so many steps of two tasks, with a preemption in each hundred.
+/// A run of `steps` steps of two tasks, with a preemption in each hundred steps.
 pub(crate) fn long(steps: usize) -> Report {
     let mut report =
         Report::new("demo::long", panic("it took long"), &[("main", None), ("0.0", None)]);

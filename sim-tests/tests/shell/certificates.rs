@@ -90,6 +90,23 @@ fn a_proof_is_verified_and_a_changed_certificate_is_refused() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_certificate_contains_each_order_of_branches_that_share_memory() {
+    let file = folder("branches").join("branches.certificate");
+    let ended = searched("many_runs::notes_its_first_branch", &file).passes();
+    ended.says(&["certificate in "]);
+    let (code, said) = verify(&file, "");
+    assert_eq!(code, "0", "{said}");
+    for nth in 1..=3 {
+        let changed = with(&file, "fewer", |lines| {
+            drop(lines.remove(nth));
+            lines[0] = lines[0].replace("\"runs\":3", "\"runs\":2");
+        });
+        let (code, said) = verify(&changed, "");
+        assert!(code == "1" && said.contains("a run is missing"), "{nth}: {code} {said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_test_without_a_proof_has_no_certificate_and_says_why() {
     let file = folder("no certificate").join("none.certificate");
     for (name, variable, says) in [

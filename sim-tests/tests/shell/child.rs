@@ -35,7 +35,7 @@ pub(crate) fn captured(name: &str) -> Child {
     Child { name, command, variables: Vec::new() }
 }
 
-/// Sets the variables of the fixture and removes those of the caller of these tests.
+/// Sets the variables of the fixture and removes the variables of the caller of these tests.
 pub(crate) fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -53,7 +53,7 @@ pub(crate) fn clean(command: &mut Command) {
     command.env("UNPAUSE_FIXTURE", "1").env("SIM_STRATEGY", "random");
 }
 
-/// For a command that builds this workspace: with the compiler that built this program, if that was not the usual one.
+/// For a command that builds this workspace: with the compiler that built this program, if it was unusual.
 pub(crate) fn with_its_compiler(command: &mut Command) {
     if let Some(wrapper) = std::env::var_os("UNPAUSE_WRAPPER") {
         command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
@@ -78,7 +78,7 @@ impl Child {
         self
     }
 
-    /// Runs it on a terminal, which Python makes, and returns what the terminal gets.
+    /// Runs it on a terminal, which Python creates, and returns the output on the terminal.
     pub(crate) fn on_a_terminal(self) -> String {
         const SPAWN: &str = "import pty, sys; pty.spawn(sys.argv[1:])";
         let mut command = Command::new("python3");
@@ -110,7 +110,7 @@ impl Child {
         ended
     }
 
-    /// Runs it with the tests that its further arguments name, and sees so many pass.
+    /// Runs it with the tests that its further arguments name, and checks that `count` tests pass.
     pub(crate) fn run_several(mut self, count: u32) -> Ended {
         let ended = Ended::of(self.command.output().unwrap());
         assert!(
@@ -129,7 +129,7 @@ impl Child {
         ended
     }
 
-    /// Runs it, and sees it fail as a test fails: by itself, and without a panic's noise.
+    /// Runs it, and sees it fail as a test fails: on its own, and without a panic message.
     pub(crate) fn fails(self) -> Ended {
         let about = format!("{} {:?}", self.name, self.variables);
         let ended = self.run();
@@ -212,7 +212,7 @@ pub(crate) fn names_of_reports(folder: &Path) -> Vec<String> {
     all_files(folder).into_iter().filter(|file| file.ends_with(".json")).collect()
 }
 
-/// All files below a folder but reports, by path relative to it.
+/// All files below a folder except reports, by relative path.
 pub(crate) fn files(folder: &Path) -> Vec<String> {
     all_files(folder).into_iter().filter(|file| !file.ends_with(".json")).collect()
 }

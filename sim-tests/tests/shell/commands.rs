@@ -10,7 +10,7 @@ use crate::child::{Ended, child, files, folder, names_of_reports};
 const TRACE: &str = "target/sim/demo/demo.in_a_package/6.simtrace";
 const REPORT: &str = "target/sim/demo/demo.in_a_package/6.json";
 
-/// A package with a failure in its target folder, and what its test said.
+/// A package with a failure in its target folder, and the output of its test.
 fn package(name: &str) -> (PathBuf, Ended) {
     let package = folder(&format!("commands-{name}"));
     let manifest =
@@ -102,7 +102,7 @@ fn a_trace_without_its_report_is_shown_by_its_steps() {
     );
     assert_eq!(output.matches("store atomic#0 ->1").count(), 2, "{output}");
     assert!(output.contains("an update was lost: 1 of 2"), "{output}");
-    // A report of another run is not taken for its own.
+    // A report of another run is not taken for the report of this run.
     run(&package, "more steps").fails();
     let reports = names_of_reports(&package.join("target/sim"));
     let longer = fs::read(package.join("target/sim").join(&reports[0])).unwrap();
@@ -146,7 +146,7 @@ fn a_wrong_argument_is_named_with_what_would_be_right() {
     let whole = fs::read(package.join(REPORT)).unwrap();
     fs::write(package.join(REPORT), &whole[..whole.len() / 2]).unwrap();
     refused(&package, &["show", REPORT], &["it is not JSON", "If it was cut off"]);
-    // The trace is shown nevertheless.
+    // The trace is still shown.
     let (code, output, errors) = command(&package, &["show", TRACE]);
     assert!(code == 0 && output.contains("store") && errors.contains("it is not JSON"), "{errors}");
     for name in ["show", "ls", "keep", "drop", "diff"] {
@@ -154,6 +154,24 @@ fn a_wrong_argument_is_named_with_what_would_be_right() {
         assert!(help.contains("example") && help.contains("exit codes:"), "{help}");
     }
     assert!(package.join("Cargo.toml").exists());
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn ls_writes_a_junit_file_with_the_properties_of_failures() {
+    let (package, _) = package("junit");
+    assert_eq!(succeeds(&package, &["ls", "--junit", "junit.xml"]), "junit.xml\n");
+    let text = fs::read_to_string(package.join("junit.xml")).unwrap();
+    for part in [
+        "<testsuites name=\"unpause\" tests=\"1\" failures=\"1\" errors=\"0\">",
+        "in_a_package\" classname=\"demo",
+        "<property name=\"unpause.seed\" value=\"6\"/>",
+        &format!("<property name=\"unpause.trace\" value=\"{TRACE}\"/>"),
+        &format!("<property name=\"unpause.report\" value=\"{REPORT}\"/>"),
+        "<property name=\"unpause.replay\" value=\"SIM_REPLAY=",
+        "an update was lost: 1 of 2\" type=\"panic\">FAILED  demo::in_a_package",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[cfg_attr(feature = "sim", test)]
@@ -167,6 +185,11 @@ fn ls_lists_failures_and_keep_adds_one_that_its_test_replays() {
     let kept = "sim-regressions/demo.in_a_package/panic-6.simtrace";
     assert_eq!(succeeds(&package, &["keep", "--last"]), format!("kept: {kept}\n"));
     assert_eq!(succeeds(&package, &["keep", REPORT]), format!("already kept: {kept}\n"));
+    // The trace is enough.
+    let hidden = package.join("hidden.json");
+    fs::rename(package.join(REPORT), &hidden).unwrap();
+    assert_eq!(succeeds(&package, &["keep", TRACE]), format!("already kept: {kept}\n"));
+    fs::rename(hidden, package.join(REPORT)).unwrap();
     run(&package, "").fails().says(&[&format!("replay of {kept}: main panicked")]);
     let list: Value = serde_json::from_str(&succeeds(&package, &["ls", "--json"])).unwrap();
     let list = list.as_array().unwrap();
@@ -302,7 +325,8 @@ fn drop_removes_failures_that_the_sources_have_left_behind() {
     fs::write(package.join("Cargo.toml"), manifest.replace("demo", "renamed")).unwrap();
     let output = succeeds(&package, &["drop", "--stale", "--dry-run"]);
     assert!(output.contains("there is no package demo any more"), "{output}");
-    succeeds(&package, &["drop", REPORT]);
+    // The first name removes the other file, too.
+    succeeds(&package, &["drop", TRACE, REPORT]);
     assert_eq!(names_of_reports(&package.join("target/sim")), [""; 0]);
     assert_eq!(files(&package.join("target/sim")), [""; 0]);
 }
@@ -318,6 +342,12 @@ fn diff_names_the_first_step_that_differs() {
     assert!(
         succeeds(&package, &["diff", TRACE, "other/a.json"]).contains("all steps are the same")
     );
+    // A kept trace has no report.
+    copy("kept.simtrace");
+    for known in [TRACE, REPORT] {
+        let output = succeeds(&package, &["diff", "other/kept.simtrace", known]);
+        assert!(output.contains("all steps are the same"), "{output}");
+    }
     run(&package, "other operation").fails();
     let file = names_of_reports(&package.join("target/sim"));
     let file = format!("target/sim/{}", file[0]);

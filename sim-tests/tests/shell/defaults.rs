@@ -1,4 +1,4 @@
-//! The file `unpause.toml` of a package: what it decides, what decides more, and what is wrong in it.
+//! The file `unpause.toml` of a package: its effects, the settings that override it, and its errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn defaults_of_a_package_are_in_its_file_and_variables_count_more() {
         let folder = package.join(folder);
         let ended = child.fails();
         assert!(folder.join(trace).exists(), "{} has no trace: {ended}", folder.display());
-        // The file is there in a replay, so the command says nothing of it.
+        // The file exists in a replay, so the command does not mention it.
         assert!(!ended.after("replay:").contains("SIM_OUT"), "{ended}");
         fs::remove_dir_all(folder).unwrap();
     };
@@ -73,7 +73,7 @@ fn a_fault_in_the_file_fails_the_tests_with_its_line() {
         "FAILED  demo::in_a_package: the line {}:3 is \"max_step\", but should be the name of a setting: did you mean `max_steps`?",
         file.display()
     )]);
-    // Not one that ignores the file: it fails as always.
+    // A test that ignores the file does not: it fails as always.
     fs::remove_file(&file).unwrap();
     failing(&package).fails().says(&["an update was lost"]);
 }

@@ -1,4 +1,4 @@
-//! Ends that a test harness cannot report: a process that hangs, and one that aborts.
+//! Ends that a test harness cannot report: a process that hangs, and a process that aborts.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::child::{captured, child, folder, root};
 
 #[cfg_attr(feature = "sim", test)]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
-    // With its output taken by the harness too: the process ends before it would be shown.
+    // This also holds if the harness captures the output: the process ends before the output would be shown.
     let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
     ended.says(&[
         "FAILED  shell::fixture::holds_a_real_lock  seed ",
@@ -22,8 +22,8 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     // The file has the limit.
     let replay = captured("holds_a_real_lock").env("SIM_REPLAY", &again).fails();
     replay.says(&["settings    hang = 1s"]);
-    // Two threads make runs, each of which hangs, and either may be the first. The name of a file is long: the line may
-    // end in any place.
+    // Two threads execute runs that hang, and either may be the first. The file name is long, so the line may be
+    // wrapped in any place.
     let words: Vec<&str> = replay.stderr.split_whitespace().collect();
     let (_, file) = again.rsplit_once('/').unwrap();
     assert!(words.join(" ").contains(&format!("{file}: 0.0 has not yielded for 1 s")), "{replay}");
@@ -88,13 +88,13 @@ fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
     let replay = captured("panics_twice").env("SIM_REPLAY", &again).fails();
     replay.says(&[": abort in main\n", "  the destructor failed as well\n"]);
     assert_eq!(replay.schedule(), ended.schedule());
-    // The seed that is named is the one.
+    // The named seed is the seed that aborts.
     let title = ended.stderr.lines().find(|line| line.starts_with("FAILED")).unwrap();
     let seed = title.split("seed ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
     failed(&[("SIM_SEED", seed)]);
     let before = format!("0..{seed}");
     captured("panics_twice").env("SIM_SEEDS", before).passes();
-    // Without a watchdog the process aborts, and says why.
+    // Without a watchdog the process aborts, and prints the reason.
     let aborted = captured("panics_twice").env("SIM_HANG", "0s").run();
     assert_eq!(aborted.code, None, "{aborted}");
     aborted.says(&[": abort, panic in a destructor during cleanup\n", "\n  SIM_SEED="]);

@@ -25,7 +25,7 @@ done
 cd "$UNPAUSE_CARGO_FOLDER" && exec "$UNPAUSE_CARGO_PROGRAM" "$filter" "$@" --nocapture
 "#;
 
-/// Runs a printed command in a folder, with the real Cargo or with the one above.
+/// Runs a printed command in a folder, with the real Cargo or with the stand-in above.
 pub(crate) fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     let mut sh = Command::new("sh");
     child::clean(&mut sh);
@@ -69,7 +69,7 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     assert!(text.contains("an update was lost: 1 of 2"), "{text}");
 }
 
-/// The annotation that GitHub reads, if it is there, in the output that a harness shows of a failing test.
+/// The annotation for GitHub, if any, in the output that a harness shows for a failing test.
 fn annotation(ended: &Ended) -> Option<&str> {
     let lines = ended.stdout.lines().chain(ended.stderr.lines());
     let mut found = lines.filter(|line| line.trim_start().starts_with("::error "));
@@ -86,7 +86,7 @@ fn in_github_actions_a_failure_is_shown_beside_the_source_line() {
     };
     let fixture = include_str!("fixture.rs");
     let line = |text: &str| 1 + fixture.lines().position(|line| line.contains(text)).unwrap();
-    // At the line that panics.
+    // The annotation is at the line that panics.
     let ended = in_actions("lost_update", &root()).fails();
     let panics = line("an update was lost");
     let file = "sim-tests/tests/shell/fixture.rs";
@@ -95,12 +95,12 @@ fn in_github_actions_a_failure_is_shown_beside_the_source_line() {
     let found = annotation(&ended).expect("a line");
     assert!(found.starts_with(&shown), "{shown} is not in {ended}");
     assert!(found.contains("an update was lost: 1 of 2%0Areplay: SIM_REPLAY="), "{ended}");
-    // A deadlock has many places; the test has one. The repository may be a folder within another or above.
+    // A deadlock has many places; the test has one. The repository may be inside another repository, or above it.
     let ended = in_actions("deadlocks", &root().join("sim-tests")).fails();
     let shown =
         format!("::error file=tests/shell/fixture.rs,line={},", line("async fn deadlocks()"));
     assert!(annotation(&ended).is_some_and(|found| found.starts_with(&shown)), "{shown} {ended}");
-    // A test that is to fail passes, and elsewhere nobody would read the line.
+    // A test that must fail passes, and no other place would show the line.
     assert_eq!(annotation(&in_actions("must_fail", &root()).arg("--nocapture").passes()), None);
     assert_eq!(annotation(&child("lost_update").fails()), None);
     assert_eq!(annotation(&child("lost_update").env("GITHUB_ACTIONS", "false").fails()), None);
@@ -110,7 +110,7 @@ fn in_github_actions_a_failure_is_shown_beside_the_source_line() {
 fn the_path_is_right_from_where_cargo_was_started() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let whole = root().join("target/sim/sim-tests/test-shell.fixture.deadlocks/");
-    // Not below where the user is; a folder the shell is no longer in; one that is no package's.
+    // Not below the current folder; a folder that the shell has left; a folder without a package.
     for shell in [package, Path::new("/nowhere"), root().parent().unwrap()] {
         let ended = child("deadlocks").in_folder(package, shell).fails();
         assert!(Path::new(&ended.after("trace:")).starts_with(&whole), "{shell:?} {ended}");
@@ -135,7 +135,7 @@ fn the_printed_command_fails_in_the_same_way() {
         let again = shell(&command, &root(), Some(&cargo));
         assert_eq!(again.code, Some(101), "{command} {again}");
         same(&first, &again);
-        // And so does the command that this prints.
+        // The printed command also does this.
         let third = shell(&again.after("replay:"), &root(), Some(&cargo));
         assert_eq!(third.stderr, again.stderr);
         // The file, independent of its length.
@@ -157,7 +157,7 @@ fn same(first: &Ended, again: &Ended) {
 }
 
 /// The one test that runs Cargo itself. It selects the features of the workspace, with which this
-/// program was built; with those of its package it would be built once more.
+/// program was built. With the features of its package, it would be built again.
 #[cfg_attr(feature = "sim", test)]
 fn the_printed_command_works_with_the_real_cargo() {
     let first = child("deadlocks").fails();

@@ -18,7 +18,7 @@ fn traces_are_in_the_target_folder_whoever_created_it() {
     let target = outside("target");
     let program = target.join("debug/deps/shell-0123456789abcdef");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
-    // Not by this process: a child that is started meanwhile would have it open for writing.
+    // Not by this process: a child that starts at this moment would have it open for writing.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()));
     // Cargo writes it always, and its tag only into a folder that it creates.
@@ -48,7 +48,7 @@ fn a_relative_folder_is_meant_from_where_the_user_is() {
         assert_eq!(files(&shell.join("rr")), [wanted], "{}", shell.display());
         fs::remove_dir_all(shell.join("rr")).unwrap();
     }
-    // Another folder is believed if the process is there that started the test, as with `--manifest-path`.
+    // Another folder is accepted if it is the folder of the process that started the test, as with `--manifest-path`.
     let shell = outside("shell");
     run().in_folder(&package, &shell).passes();
     assert_eq!(files(&package.join("rr")), [wanted]);

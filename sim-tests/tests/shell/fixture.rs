@@ -63,7 +63,7 @@ async fn lost_update() {
     }
 }
 
-/// Its name begins like another.
+/// Its name begins like another test's name.
 #[sim::test(seeds = 20)]
 async fn lost_update_of_another_test() {
     if !off() {
@@ -322,7 +322,7 @@ impl tracing::Subscriber for Subscriber {
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
-/// Each run takes a moment, in both builds.
+/// Each run takes some time, in both builds.
 #[sim::test(seeds = 9000)]
 async fn takes_its_time() {
     if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
@@ -373,7 +373,7 @@ impl sim::Program for Counter {
     }
 }
 
-/// Commands of a counter, run on one that adds in one step or in two.
+/// Commands of a counter, run on a counter that adds in one step or in two steps.
 async fn commands(at_once: bool) {
     let counter = Atomic::new(0);
     sim::parallel(sim::Shape::chunks(), Counter::default(), async |op| match op {
@@ -453,8 +453,8 @@ async fn generated_with_time() {
     .await;
 }
 
-/// A read is stale if it begins after the write and ends before a copy of what was written is made: that
-/// it begins so late takes luck, and its steps are many.
+/// A read is stale if it begins after the write and ends before the written value is copied. Such a late
+/// start is rare, and the read has many steps.
 #[sim::test(seeds = 30, strategy = "random", closure)]
 async fn reads_a_copy() {
     use sim::check::models::{Register, RegisterOp, RegisterRet};

@@ -1,4 +1,4 @@
-//! The forms a test can have: one that must fail, panics, is ignored, returns a `Result`, has cases.
+//! The forms of a test: it must fail, it panics, it is ignored, it returns a `Result`, it has cases.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
     ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
 }
 
-/// Told by a variable, or asked of the terminal, which `script` makes.
+/// Set by a variable, or read from the terminal, which `script` creates.
 #[cfg(target_os = "linux")]
 #[cfg_attr(feature = "sim", test)]
 fn a_screen_is_as_wide_as_the_terminal() {
@@ -48,7 +48,7 @@ fn a_screen_is_as_wide_as_the_terminal() {
     }
 }
 
-/// A limit is no failure of the program, and another failure is not the one that is meant.
+/// A limit is not a failure of the program, and another failure is not the expected failure.
 #[cfg_attr(feature = "sim", test)]
 fn a_test_that_must_fail_does_not_pass_with_any_failure() {
     let limited = child("must_fail").env("SIM_STEPS", "1").fails();
@@ -125,7 +125,7 @@ fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
     child("awaits_nothing").env("UNPAUSE_VARIANT", "").passes();
 }
 
-/// The same under nextest, which runs each test in a process of its own and knows it by its name.
+/// The same under nextest, which runs each test in a separate process and selects it by its name.
 #[cfg_attr(feature = "sim", test)]
 fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
     let there = Command::new("cargo").args(["nextest", "--version"]).output();

@@ -33,7 +33,7 @@ fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
     ended.says(&[&format!("replay of {file}: main panicked")]);
     // A name with a blank is one word for the shell.
     assert!(ended.after("replay:").starts_with(&format!("SIM_REPLAY='{file}' ")), "{ended}");
-    // Nothing was searched for, so nothing was written.
+    // There was no search, so no file was written.
     assert_eq!(files(&package.join("out")), [""; 0]);
     // The same on a machine that runs tests of its own.
     assert_eq!(run(&package, "").env("CI", "true").fails().stderr, ended.stderr);
@@ -109,7 +109,7 @@ fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
     fs::write(kept, "not a folder").unwrap();
     let ended = run(&package, "forgiving").fails();
     ended.says(&["the trace cannot be read", "sim-regressions/demo.in_a_package"]);
-    // The same one further up.
+    // The same file, further up.
     fs::remove_dir_all(package.join("sim-regressions")).unwrap();
     fs::write(package.join("sim-regressions"), "not a folder").unwrap();
     run(&package, "forgiving").fails().says(&["the trace cannot be read"]);

@@ -1,4 +1,4 @@
-//! Tests of the fixture that are searched in many runs.
+//! Tests of the fixture that are searched in many runs, or in one run for each order of branches.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -87,5 +87,34 @@ async fn waits_with_time_limits() {
         };
         // Both outcomes are right.
         let _ = sim::time::timeout(sim::time::Duration::from_secs(1), answer).await;
+    }
+}
+
+/// Notes the branch that is polled first, in memory that no run sees. No order fails.
+#[sim::test(strategy = "exhaustive")]
+async fn notes_its_first_branch() {
+    if off() {
+        return;
+    }
+    let first = std::sync::Mutex::new(0);
+    let notes = |number| {
+        let first = &first;
+        async move {
+            let is_first = *first.lock().unwrap() == 0;
+            if is_first {
+                *first.lock().unwrap() = number;
+            }
+            std::future::pending::<()>().await;
+        }
+    };
+    sim::select! {
+        () = notes(1) => {}
+        () = notes(2) => {}
+        () = sim::task::yield_now() => {}
+    }
+    let is_second = *first.lock().unwrap() == 2;
+    if is_second {
+        // This step belongs to another class.
+        Atomic::new(0u8).store(1, SeqCst).await;
     }
 }

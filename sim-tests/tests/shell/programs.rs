@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::child::{Ended, child, files, folder, root};
 
-/// Runs the failing test with so many jobs, and gives the only trace that was written.
+/// Runs the failing test with `jobs` jobs, and returns the only trace that was written.
 fn found(name: &str, jobs: &str) -> (Ended, PathBuf) {
     let out = folder(name);
     let ended = child("generated").env("SIM_OUT", &out).env("SIM_JOBS", jobs).fails();

@@ -1,4 +1,4 @@
-//! Tests that must have a proof: those that get it, and those that fail because they do not.
+//! Tests that must have a proof: some get it, and some fail because they do not.
 
 use crate::child::{captured, child};
 
@@ -25,10 +25,10 @@ fn a_test_that_must_prove_fails_unless_it_does() {
         "allow more with seeds = N",
         "The test requires a proof (must_prove)",
     ]);
-    // Nothing is left to replay.
+    // There is nothing to replay.
     ended.says_not("replay:");
     proves().env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "0").passes();
-    // A replay is no search, under any strategy.
+    // A replay is not a search, under any strategy.
     let inline = child("lost_update").fails().after("replay:");
     let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
     child("proves").env("SIM_REPLAY", inline).fails().says(&["the run diverged from its trace"]);
@@ -59,14 +59,14 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
         let must = attempts(strategy).env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "1").run();
         assert_eq!(must.code, Some(101), "{must}");
     }
-    // These came as far as they were to come.
+    // These reached their intended bound.
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:0", "random"] {
         let told = attempts(strategy).passes().stderr;
         let one = told.starts_with("passed  shell::fixture::attempts: explored all ");
         assert!(told.is_empty() == (strategy == "random") && (told.is_empty() || one), "{told}");
         assert!(told.lines().count() <= 1, "{told}");
     }
-    // But a bound is no proof for a test that must prove.
+    // But a bound is not a proof for a test that must prove.
     let bounded = child("attempts").env("SIM_STRATEGY", "preemptions:0").env("SIM_MUST_PROVE", "1");
     bounded
         .fails()

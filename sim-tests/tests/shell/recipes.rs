@@ -60,7 +60,7 @@ fn an_indexed_job_of_kubernetes_adds_up() {
         let (code, said) = merge(&[], &folder.join("results"));
         assert!(code == 0 && said.contains(verdict), "{code}: {said}");
 
-        // A volume that cannot be written is no failure of the test: the index is tried again.
+        // A volume that cannot be written is not a failure of the test: the index is tried again.
         fs::remove_dir_all(folder.join("results")).unwrap();
         fs::write(folder.join("results"), "").unwrap();
         assert_eq!(shard("0"), Some(1));

@@ -1,5 +1,5 @@
-//! Replays that go wrong: of a program that has changed, of a file that is no trace, of a fixed
-//! bug.
+//! Replays that go wrong: of a program that has changed, of a file that is not a trace, of a
+//! fixed bug.
 
 use std::fs;
 
@@ -116,7 +116,7 @@ fn what_is_no_trace_fails_the_test_with_file_and_line() {
     }
 }
 
-/// Sees the screen of a trace that cannot be read, and these texts on it, wherever a line ends.
+/// Checks that the screen of an unreadable trace contains these texts, regardless of line ends.
 fn unreadable(ended: &Ended, parts: &[&str]) {
     let words: Vec<&str> = ended.stderr.split_whitespace().collect();
     let text = words.join(" ");
@@ -165,7 +165,7 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
 
 #[cfg_attr(feature = "sim", test)]
 fn calls_in_another_order_replay_in_another_process() {
-    // In the order in which they come by themselves they are as they should be.
+    // In the natural order of the file names, they are correct.
     child("reads_a_copy").env("SIM_CLOSURE", "0").passes().says_not("orders");
     let out = folder("reordered");
     let ended = child("reads_a_copy").env("SIM_OUT", &out).env("SIM_JOBS", "2").fails();
@@ -206,7 +206,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
             &format!("warning: the trace has {more} than this run took before it failed"),
         ]);
     }
-    // So does a file: here the failure comes in the first step, before all that its trace has.
+    // So does a file: here the failure occurs in the first step, before the other steps of its trace.
     let (text, file) = trace("longer");
     assert!(text.contains("end 10\n"), "{text}");
     let ended =

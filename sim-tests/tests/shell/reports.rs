@@ -33,7 +33,7 @@ fn each_failure_leaves_a_report_beside_its_trace() {
     ] {
         let out = folder(&format!("report-{test}"));
         let ended = child(test).env("SIM_OUT", &out).run();
-        // Some seeds depend on the strategy; the trace says which one it was.
+        // Some seeds depend on the strategy; the trace names it.
         let trace = root().join(ended.after("trace:"));
         let document = read(&trace.with_extension("json"));
         let read = format::parse(&fs::read(&trace).unwrap()).unwrap();
@@ -70,7 +70,7 @@ fn a_report_is_written_where_the_setting_says() {
     };
     assert_eq!(run("lost_update", "0").code, Some(101));
     assert_eq!(names_of_reports(&out), [""; 0]);
-    // A test that passes has one if that is requested.
+    // A passing test leaves a report on request.
     assert_eq!(run("lost_update_of_another_test", "1").code, Some(0));
     assert_eq!(
         names_of_reports(&out),
@@ -104,7 +104,7 @@ fn a_report_is_written_where_the_setting_says() {
     ended.says(&["warning:", "the report could not be written: folder"]);
 }
 
-/// On real threads nothing else is left of a run.
+/// The only file that a run on real threads leaves.
 #[cfg_attr(not(feature = "sim"), test)]
 #[cfg_attr(feature = "sim", allow(dead_code))]
 fn a_failure_on_real_threads_leaves_a_report() {

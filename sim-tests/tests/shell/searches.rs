@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sim::Ordering::SeqCst;
 use sim::strategy::SEARCHES;
+use sim::{Atomic, Runner};
 
 use crate::child::{Child, Ended, child, root};
 use crate::failures::{fake_cargo, shell};
@@ -30,7 +33,7 @@ fn files_of(results: &Path, name: &str) -> Vec<PathBuf> {
     files(results, &format!("test-shell.fixture.many_runs.{name}"))
 }
 
-/// Starts a process, and kills it when its file has so many bytes. Returns `false` if it ended before.
+/// Starts a process, and kills it when its file has at least `bytes` bytes. Returns `false` if it ended before.
 fn kill_at(results: &Path, share: &str, bytes: u64) -> bool {
     let name = format!("{}.jsonl", share.replace('/', "-of-"));
     let file =
@@ -83,7 +86,7 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     let (code, said) = merge(&["--json"], &results);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("\"is_proof\":true"), "{said}");
-    // Lines that are cut off have a note.
+    // Truncated lines have a note.
     let first = |said: &str| said.lines().next().map(str::to_owned);
     assert_eq!(first(&merge(&["--json"], &whole).1), first(&said));
 }
@@ -93,7 +96,7 @@ fn the_printed_command_continues_the_search() {
     let (results, cargo) = (folder("search continued"), fake_cargo("search continued"));
     let begun = search("takes_many_runs", &results).env("SIM_STEPS", "5000");
     begun.env("SIM_SEEDS", "40").passes().says(&["the search is not through"]);
-    // The command names the folder of all results, whichever folder is merged.
+    // The command names the folder of all results, for any merged folder.
     let merged = || merge(&[], &results.join("sim-tests"));
     let mut commands = 0;
     loop {
@@ -164,7 +167,8 @@ fn a_search_within_a_bound_on_early_moves_is_complete() {
     for strategy in ["preemptions:0", "preemptions:4"] {
         let results = folder(&format!("late {strategy}"));
         let search = search("waits_with_time_limits", &results).env("SIM_CLOCK", "late:2");
-        search.env("SIM_STRATEGY", strategy).passes();
+        let alone = search.env("SIM_STRATEGY", strategy).passes();
+        alone.says_not("than the early time moves that `clock` allows");
         let (code, said) = merge(&["--json"], &results);
         assert!(code == 0 && said.contains("\"unproved\":[]"), "{code}: {said}");
         let is_stated = said.contains("at most 2 early time moves\"");
@@ -210,7 +214,7 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("share 2 of 3: round 1, 15 of 16 slices"), "{said}");
 
-    // One slice has one content.
+    // Each slice has only one possible content.
     let line = text.lines().rfind(|line| line.contains("\"slice\":[0,1,3]")).unwrap();
     let other = line.replace("\"runs\":[", "\"runs\":[1");
     fs::write(file, format!("{text}{other}\n")).unwrap();
@@ -358,9 +362,36 @@ fn what_is_about_all_runs_is_judged_for_all_shares_together() {
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("failed   too seldom"), "{said}");
-    // A share cannot prove what the test must prove, and says no more than that.
+    // A share cannot complete the required proof, and its message says only that.
     let share = child("proves").env("SIM_STRATEGY", "exhaustive").env("SIM_SHARD", "1/2");
     share.passes().says(&["explored share 1 of 2", "NOT A PROOF"]);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_condition_that_holds_without_a_delay_holds_in_all_runs_with_one() {
+    let results = folder("search levels");
+    let search = Runner::new().hermetic().name("levels").strategy("delays:1").results(&results);
+    let report = search.run(async || {
+        // The number of the task of each step.
+        let steps = Arc::new(Mutex::new(vec![0_u8]));
+        let task = |number: u8| {
+            let steps = steps.clone();
+            sim::spawn(async move {
+                steps.lock().unwrap().push(number);
+                Atomic::new(0_u8).fetch_add(1, SeqCst).await;
+                steps.lock().unwrap().push(number);
+            })
+        };
+        for joined in [task(1), task(2)] {
+            joined.await.unwrap();
+            steps.lock().unwrap().push(0);
+        }
+        let steps = steps.lock().unwrap().clone();
+        sim::sometimes!(steps == [0, 1, 1, 2, 2, 0, 0], "a run without a delay");
+    });
+    assert!(report.passed() && report.runs > 1, "{report:?}");
+    let (code, said) = merge(&[], &results);
+    assert!(code == 0 && said.contains("with at most 1 delay"), "{code}: {said}");
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -48,7 +48,7 @@ impl Client {
         id
     }
 
-    /// The next message of the server. Other lines are of the harness.
+    /// The next message of the server. Other lines come from the harness.
     fn read(&mut self) -> Value {
         loop {
             let mut line = String::new();
@@ -115,6 +115,10 @@ fn a_failure_is_found_explained_replayed_and_stepped() {
     assert!(steps["steps"].as_array().unwrap().len() > 1, "{steps}");
     let why = client.call("why", &json!({"file": file}));
     assert_eq!((&why["cause"], &why["remedy"]), (&failed["cause"], &failed["remedy"]));
+    let passing = &why["passing"];
+    assert_eq!(passing["steps"][0]["step"], passing["first_difference"], "{why}");
+    assert!(passing["first_difference"].as_u64().is_some_and(|step| step < count), "{why}");
+    assert!(passing["replay"].as_str().unwrap().contains("SIM_REPLAY="), "{why}");
     let state = client.call("state_at", &json!({"file": file, "step": count - 1}));
     assert!(!state["objects"].as_array().unwrap().is_empty(), "{state}");
     let same = client.call("diverges_from", &json!({"file": file, "other": file}));
@@ -200,7 +204,7 @@ fn a_call_that_is_cancelled_ends() {
     assert_eq!(next["exit_code"], 0, "{next}");
 }
 
-/// The answers of a user: tasks, an undo, a name that is none, the end.
+/// The answers of a user: tasks, an undo, an invalid name, the end.
 #[cfg_attr(feature = "sim", test)]
 fn the_user_chooses_each_step_and_can_undo_it() {
     let play = |arguments: &str, answers: &str| {

@@ -70,7 +70,7 @@ fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
     let (shards, whole) = (folder("failing"), folder("failing whole"));
     for number in 1..=4 {
         let shard = child("draws").env("SIM_RESULTS", &shards).env("SIM_SEEDS", "400");
-        // A shard may be without a failing seed.
+        // A shard may contain no failing seed.
         shard.env("SIM_SHARD", format!("{number}/4")).run();
     }
     child("draws").env("SIM_RESULTS", &whole).env("SIM_SEEDS", "400").fails();
@@ -175,7 +175,7 @@ fn other_files_are_listed_and_hide_nothing() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("no results  ") && said.contains("17.jsonl"), "{said}");
     assert!(said.contains("passed   20 of 20"), "{said}");
-    // Nothing else there, or named itself: it was meant.
+    // If it is the only file, or was named itself, the user meant it.
     assert_eq!(merge(&[], &folder.join("traces")).0, 2);
     assert_eq!(merge(&[], &folder.join("traces/t/17.jsonl")).0, 2);
 }

@@ -62,13 +62,13 @@ fn a_test_that_must_fail_is_judged_by_whoever_has_the_whole() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("as it must (must_fail)") && !said.contains("not run"), "{said}");
 
-    // A failure that is not the one that is meant.
+    // A failure that is not the expected failure.
     let other = folder("must fail in another way");
     child("musts::must_lose").env("SIM_RESULTS", &other).env("UNPAUSE_VARIANT", "at once").fails();
     let (code, said) = merge(&[], &other);
     assert!(code == 1 && !said.contains("as it must"), "{said}");
 
-    // A shard without a failing seed is no failure, and all shards without one are.
+    // A shard without a failing seed is not a failure, and all shards without one are.
     let passing = folder("must fail and does not");
     for shard in ["1/2", "2/2"] {
         let child = child("must_fail").env("SIM_RESULTS", &passing).env("UNPAUSE_VARIANT", "fixed");
@@ -185,7 +185,7 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
     let (code, said) = merge(&["--json"], &folder);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("\"runs\":240"), "{said}");
-    // Without the whole, whichever shards are a whole count, and if none are, those that are apart.
+    // Without the whole search, a complete set of shards counts, or else disjoint shards.
     let remove = |shard: &str| {
         fs::remove_file(folder.join(format!("sim-tests/test-shell.fixture.adds_up/{shard}.jsonl")))
             .unwrap();
@@ -235,7 +235,7 @@ fn statistics_of_a_part_are_marked_on_real_threads() {
         "statistics are of 39 of 40 runs",
         "Name another folder",
     ]);
-    // Of all runs, they are as before.
+    // For all runs, they are as before.
     fs::remove_dir_all(&folder).unwrap();
     run("40", "1", "0s").says(&["── programs ── 1 run, "]);
     let ended = run("40", "1", "60s");
@@ -264,7 +264,7 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
     run("2/2", "1");
     assert!(shown(0));
 
-    // A run that goes on where they were not counted names the problem.
+    // A run that continues where they were not counted names the problem.
     let text = fs::read_to_string(&second).unwrap();
     fs::remove_file(&second).unwrap();
     run("2/2", "0");
@@ -350,7 +350,7 @@ impl Round<'_> {
     }
 }
 
-/// The lowest failing seed, kind and place, if there is one.
+/// The lowest failing seed, kind and place, if any.
 fn failure(said: &str) -> Option<(String, String)> {
     let (_, failed) = said.split_once("  failed   ")?;
     let seed = failed.split_once("seed ").map_or("", |(_, seed)| seed);

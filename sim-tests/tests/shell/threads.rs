@@ -1,10 +1,10 @@
-//! Tests about the thread that a run is on: what blocks it, and what its panic hook hears.
+//! Tests about the thread of a run: code that blocks it, and calls of its panic hook.
 
 use sim::Cell;
 
 use super::{off, variant};
 
-/// Blocks the thread of the run, and says nothing of it to anybody.
+/// Blocks the thread of the run, and the library does not notice it.
 #[sim::test(seeds = 2)]
 async fn sleeps_on_the_thread() {
     if !off() && !variant("fixed") {
@@ -20,7 +20,7 @@ fn nap() {
     std::thread::sleep(std::time::Duration::from_millis(60));
 }
 
-/// A program of its own that makes one run after another. Each run catches one panic, in the same step.
+/// A separate program that executes one run after another. Each run catches one panic, in the same step.
 #[test]
 fn catches_a_panic_in_each_run() {
     if off() {

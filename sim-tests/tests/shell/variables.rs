@@ -56,7 +56,7 @@ fn a_test_whose_time_is_over_says_how_many_seeds_ran() {
     captured("does_nothing").env("SIM_TIME", "1h").passes().says_not("was up");
 }
 
-/// As on the command line of `cargo unpause check`.
+/// Like on the command line of `cargo unpause check`.
 #[cfg_attr(feature = "sim", test)]
 fn a_time_without_a_unit_is_seconds() {
     child("does_nothing").env("SIM_TIME", "10").passes();
@@ -89,7 +89,7 @@ fn seeds_from_the_environment_override_the_attribute() {
     assert_eq!(&low | &high, all);
     let one = drawn(&[("SIM_SEED", "17")]);
     assert!(one.len() == 1 && one.is_subset(&high), "{one:?}");
-    // One past the last number that fits is no number of seeds.
+    // A number that is greater by 1 than the maximum is not a number of seeds.
     assert_eq!(drawn(&[("SIM_SEED", "18446744073709551615")]).len(), 1);
 }
 
@@ -98,10 +98,10 @@ fn shards_run_every_seed_once() {
     let all = drawn(&[]);
     let shards: Vec<_> =
         ["1/4", "2/4", "3/4", "4/4"].iter().map(|shard| drawn(&[("SIM_SHARD", shard)])).collect();
-    // Together as many as there are, and none missing: so none twice.
+    // The shards have as many seeds as the whole, and no seed is missing, so no seed occurs twice.
     assert_eq!(shards.iter().map(BTreeSet::len).collect::<Vec<_>>(), [8, 8, 7, 7]);
     assert_eq!(shards.into_iter().flatten().collect::<BTreeSet<_>>(), all);
-    // A shard for which no seed is left runs one of another.
+    // A shard without a seed of its own runs a seed of another shard.
     let borrowed = drawn(&[("SIM_SHARD", "3/3"), ("SIM_SEEDS", "2")]);
     assert_eq!(borrowed, drawn(&[("SIM_SEED", "0")]));
 }
@@ -113,7 +113,7 @@ fn a_test_that_takes_long_says_on_a_terminal_how_far_it_is() {
     let begin = "::does_nothing: ";
     let (_, line) = screen.split_once(begin).unwrap_or_else(|| panic!("{screen:?}"));
     assert!(line.contains(" of 100,000,000 seeds, ") && line.contains(" s left\r"), "{line:?}");
-    // It is cleared before the harness says how the test ended.
+    // It is cleared before the harness reports the result.
     let (_, end) = screen.rsplit_once("\x1b[2K").unwrap();
     assert!(end.contains("test fixture::does_nothing ... "), "{screen:?}");
     long().passes().says_not("\x1b[2K");
@@ -173,7 +173,7 @@ fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
         let from = ended.stderr.find("FAILED").unwrap_or_else(|| panic!("{ended}"));
         screens.push(ended.stderr[from..].to_owned());
     }
-    // Nine operations in the last replay, and those of hundreds of runs.
+    // Nine operations in the last replay, and the operations of hundreds of runs.
     assert_eq!(heard[..2], [0, 9]);
     assert!(heard[2] > 1000, "{heard:?}");
     let deaf = run().fails().stderr;
@@ -198,7 +198,7 @@ fn traces_go_where_they_are_asked_to_go() {
     ended.says(&["seed 6: main panicked"]);
     assert!(trace.ends_with(ended.after("trace:")), "{ended}");
 
-    // A relative folder is meant from where Cargo was started, not from the folder of the package.
+    // A relative folder is relative to the folder in which Cargo was started, not to the folder of the package.
     let ended = child("lost_update").env("SIM_OUT", "target/tmp/shell/relative").fails();
     let file = "target/tmp/shell/relative/test-shell.fixture.lost_update/6.simtrace";
     assert_eq!(ended.after("trace:"), file);

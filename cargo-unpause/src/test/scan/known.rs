@@ -1,5 +1,5 @@
-//! The names of functions that the scan skips: functions of std, of the runtime, and of other files that the command
-//! links.
+//! The names of functions and statics that the scan skips: names of std, of the runtime, and of other files that the
+//! command links.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -10,14 +10,14 @@ use object::{File, FileKind, Object, ObjectSymbol, SymbolKind};
 
 use crate::test::{stdlib, wrapper::is_of_unpause};
 
-/// The names of the functions of the known files.
+/// The names of the functions and statics of the known files.
 #[derive(Default)]
 pub(super) struct Known(HashSet<Vec<u8>>);
 
 impl Known {
-    /// Returns the std functions in the folder `libraries`, the functions of the files in the linker's `arguments`, and
-    /// the functions of the engine's libraries among the program's dependencies. `given` contains the arguments of the
-    /// compiler call.
+    /// Returns the names of std in the folder `libraries`, the names of the files in the linker's `arguments`, and the
+    /// names of the engine's libraries among the program's dependencies. `given` contains the arguments of the compiler
+    /// call.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -48,13 +48,13 @@ impl Known {
         Known(names.iter().map(|name| name.as_bytes().to_vec()).collect())
     }
 
-    /// Returns `true` for a function of a known file.
+    /// Returns `true` for a function or a static of a known file.
     pub(super) fn has(&self, name: &str) -> bool {
         // The linker's arguments also give the std functions an additional name with this prefix.
         name.starts_with(stdlib::REAL) || self.0.contains(name.as_bytes())
     }
 
-    /// Adds the functions of the libraries in a folder, if `is_one` is `true` for the library name.
+    /// Adds the names of the libraries in a folder, if `is_one` is `true` for the library name.
     fn add_libraries(
         &mut self,
         folder: &Path,
@@ -72,18 +72,18 @@ impl Known {
         Ok(())
     }
 
-    /// Adds the functions of an object file or of a library.
+    /// Adds the names of an object file or of a library.
     fn add(&mut self, path: &Path) -> Result<(), String> {
         let mut read = || -> Result<(), Box<dyn std::error::Error>> {
             let bytes = std::fs::read(path)?;
             if FileKind::parse(&*bytes)? != FileKind::Archive {
-                self.add_functions(&File::parse(&*bytes)?);
+                self.add_names(&File::parse(&*bytes)?);
                 return Ok(());
             }
             for member in ArchiveFile::parse(&*bytes)?.members() {
                 // Members that cannot be parsed are metadata.
                 if let Ok(file) = File::parse(member?.data(&*bytes)?) {
-                    self.add_functions(&file);
+                    self.add_names(&file);
                 }
             }
             Ok(())
@@ -91,13 +91,13 @@ impl Known {
         read().map_err(|error| format!("{} cannot be read: {error}", path.display()))
     }
 
-    fn add_functions(&mut self, file: &File<'_>) {
-        let is_function = |symbol: &object::Symbol<'_, '_>| {
+    fn add_names(&mut self, file: &File<'_>) {
+        let is_named = |symbol: &object::Symbol<'_, '_>| {
             // Function names in assembly may have no symbol kind.
-            !symbol.is_undefined()
-                && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown)
+            let kinds = [SymbolKind::Text, SymbolKind::Data, SymbolKind::Unknown];
+            !symbol.is_undefined() && kinds.contains(&symbol.kind())
         };
-        let names = file.symbols().filter(is_function);
+        let names = file.symbols().filter(is_named);
         self.0.extend(names.filter_map(|symbol| Some(symbol.name_bytes().ok()?.to_vec())));
     }
 }

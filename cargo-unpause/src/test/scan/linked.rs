@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{Known, append};
+use super::{Known, append, statics};
 use crate::test::wrapper::{self, after};
 
 /// Searches the program linked by the compiler call with the arguments `given`. `arguments` is the file with the
@@ -12,7 +12,8 @@ pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     let Some(program) = program(given) else { return };
     let libraries = std::env::var_os(wrapper::LIBRARIES).unwrap_or_default();
     let known = Known::of(Path::new(&libraries), Path::new(arguments), given);
-    let searched = known.and_then(|known| append(&program, &known));
+    let folders = statics::folders(given);
+    let searched = known.and_then(|known| append(&program, &known, &folders));
     if let Err(error) = searched {
         // For a program without a list, the runtime does not treat any search as a proof.
         eprintln!(

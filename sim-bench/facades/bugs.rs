@@ -26,7 +26,7 @@ fn search(name: &str, body: fn()) {
         };
         let check = || shuttle::check_random_with_seed(run, range * DISTANCE, RUNS);
         match catch_unwind(AssertUnwindSafe(check)) {
-            // The facade repeats a failing run, so its screen tells the seed instead.
+            // The facade repeats a failing run, so its screen shows the seed instead.
             Err(_) => println!("\nfound {name} {range} {}", runs.load(SeqCst)),
             Ok(()) => println!("\npassed {name} {range}"),
         }
@@ -46,7 +46,7 @@ fn join(threads: Vec<JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Three threads add in two steps. Only if all three read the same value is the sum one.
+/// Three threads add in two steps. The sum is one only if all three read the same value.
 #[test]
 fn lost_updates() {
     search("lost_updates", || {
@@ -104,7 +104,7 @@ fn missed_notification() {
     });
 }
 
-/// Each of four threads takes its lock and then the next one.
+/// Each of four threads takes its lock and then the next lock.
 #[test]
 fn wrong_order_of_locks() {
     search("wrong_order_of_locks", || {
@@ -133,7 +133,7 @@ fn double_take() {
     });
 }
 
-/// A stack of indices, whose `pop` compares the head only.
+/// A stack of indices, whose `pop` compares only the head.
 #[test]
 fn aba() {
     const NONE: usize = 9;
@@ -238,7 +238,7 @@ fn closed_early() {
             for _ in 0..20 {
                 seen += values.lock().unwrap().drain(..).count();
                 if is_closed.load(SeqCst) {
-                    // What came before the mark.
+                    // The text before the mark.
                     seen += values.lock().unwrap().drain(..).count();
                     assert_eq!(seen, 4, "a value comes after the end");
                     return;

@@ -31,7 +31,7 @@ struct Cell {
 /// The number of prefixes of a cell.
 const KEPT: usize = 8;
 
-/// One of so many runs continues another run. A bug that no prefix leads to then takes at most 1.2 times the runs.
+/// One in this number of runs continues another. A bug that no prefix leads to then takes at most 1.2 times the runs.
 const EVERY: u64 = 6;
 
 /// The strategy behind the prefix. The others plan the whole run, so they lose most of their strength in the middle.
@@ -49,7 +49,7 @@ thread_local! {
     static ARCHIVE: RefCell<Archive> = RefCell::default();
 }
 
-/// Forgets all that was learnt.
+/// Forgets everything learnt.
 pub(crate) fn forget() {
     ARCHIVE.with_borrow_mut(|archive| *archive = Archive::default());
     SEEN.with_borrow_mut(|seen| *seen = crate::marks::Seen::default());

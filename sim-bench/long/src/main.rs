@@ -107,7 +107,7 @@ fn table(programs: &[&Program], searches: u64) {
                 found[usize::from(learns)] += u64::from(f);
             }
         }
-        // Each search ends at the bug or at the limit: the time for one bug is the sum over what was found.
+        // Each search ends at the bug or at the limit: the time for one bug is the mean over found bugs.
         let per = |i: usize| seconds[i] / (found[i].max(1) as f64);
         let ratio = per(0) / per(1);
         logs.push(ratio.ln());

@@ -12,7 +12,7 @@ use crate::workload::{GOSSIP_DATAGRAMS, GOSSIP_LAST, GOSSIP_PAUSE, HERE};
 /// The size of a message.
 const SIZE: usize = 8;
 
-/// Answers so many messages of one connection.
+/// Answers `messages` messages of one connection.
 pub(crate) async fn tcp_server(messages: u64) {
     let listener = TcpListener::bind(HERE).await.unwrap();
     let (mut stream, _) = listener.accept().await.unwrap();
@@ -24,7 +24,7 @@ pub(crate) async fn tcp_server(messages: u64) {
     }
 }
 
-/// Sends so many messages, each after the answer to the one before.
+/// Sends `messages` messages, each after the answer to the previous message.
 pub(crate) async fn tcp_client(server: SocketAddr, messages: u64) {
     others_started().await;
     let mut stream = TcpStream::connect(server).await.unwrap();
@@ -37,7 +37,7 @@ pub(crate) async fn tcp_client(server: SocketAddr, messages: u64) {
     }
 }
 
-/// Answers so many datagrams.
+/// Answers `messages` datagrams.
 pub(crate) async fn udp_server(messages: u64) {
     let socket = UdpSocket::bind(HERE).await.unwrap();
     let mut bytes = [0; SIZE];
@@ -47,7 +47,7 @@ pub(crate) async fn udp_server(messages: u64) {
     }
 }
 
-/// Sends so many datagrams, each after the answer to the one before.
+/// Sends `messages` datagrams, each after the answer to the previous datagram.
 pub(crate) async fn udp_client(server: SocketAddr, messages: u64) {
     let socket = UdpSocket::bind(HERE).await.unwrap();
     others_started().await;

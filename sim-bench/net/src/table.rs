@@ -35,7 +35,7 @@ pub(crate) fn print(workloads: &[Workload], effort: Effort) {
     }
 }
 
-/// The times of each peer for a run; none for one that cannot.
+/// The times of each peer for a run; `None` for a peer that cannot run it.
 fn measure(workload: Workload, effort: Effort) -> Vec<Option<Times>> {
     let able = PEERS.iter().filter(|peer| (peer.can)(workload));
     let contestant = |peer: &'static Peer| -> Contestant<'static> {

@@ -11,19 +11,19 @@ const GOSSIP_ROUNDS: [u64; 2] = [30, 10];
 pub(crate) const GOSSIP_DATAGRAMS: u64 = 3;
 /// The pause between two rounds.
 pub(crate) const GOSSIP_PAUSE: Duration = Duration::from_millis(10);
-/// The time after which all that was sent has arrived.
+/// The time after which all sent messages have arrived.
 pub(crate) const GOSSIP_LAST: Duration = Duration::from_millis(50);
 
 /// The programs of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body {
-    /// Two nodes, so many messages each way, over a connection.
+    /// Two nodes send each other this number of messages over a connection.
     Tcp(u64),
     /// The same with datagrams.
     Udp(u64),
     /// The same with values: a channel between nodes.
     Typed(u64),
-    /// All nodes send to others in so many rounds.
+    /// All nodes send to other nodes in this number of rounds.
     Gossip(u64),
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) body: Body,
-    /// The number of nodes. Those for which the body has no work are idle.
+    /// The number of nodes. Nodes for which the body has no work are idle.
     pub(crate) nodes: usize,
-    /// The time that each message takes. None: whatever is cheapest for the peer.
+    /// The time that each message takes. `None` means the cheapest setting of the peer.
     pub(crate) latency: Option<Duration>,
-    /// The ratio to the better of the peers that is asked for. Zero asks nothing.
+    /// The required ratio to the better peer. Zero asks nothing.
     pub(crate) ratio_min: f64,
     /// Runs are counted, not messages.
     pub(crate) by_run: bool,
@@ -135,7 +135,7 @@ impl Workload {
         }
     }
 
-    /// The number of what is counted in a run.
+    /// The number of counted items in a run.
     pub(crate) fn units(self) -> u64 {
         if self.by_run { 1 } else { self.messages() }
     }

@@ -26,7 +26,7 @@ const STOPS_OF_PLACE: usize = 12;
 /// The number of parts of the report that a stop writes.
 const PARTS: usize = 8;
 
-/// Draws a short time, most often none.
+/// Draws a short time, most often 0.
 fn pause() -> Duration {
     TICK * sim::rand::below(12).saturating_sub(8) as u32
 }

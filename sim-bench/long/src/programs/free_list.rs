@@ -32,7 +32,7 @@ struct Node {
 struct Lists {
     /// The number of different tags.
     tags: u64,
-    /// The first node is none.
+    /// Node 0 means no node.
     nodes: Vec<Node>,
     /// The heads of both lists: a tag and a node.
     free: Atomic<u64>,

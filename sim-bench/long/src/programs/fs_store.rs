@@ -1,5 +1,5 @@
 //! Two append-only logs on a disk whose power fails; compaction renames a new log, and shares syncs of the directory.
-//! Planted bug: a sync also counts for a log that was renamed and asked for it after the sync had begun.
+//! Planted bug: a sync also counts for a log that was renamed, and requested a sync, after this sync had begun.
 
 #![forbid(unsafe_code)]
 
@@ -114,7 +114,7 @@ impl Log {
         Ok(())
     }
 
-    /// Replaces the log by a new one without old records.
+    /// Replaces the log by a new log without old records.
     async fn compact(&mut self, directory: &Directory) -> Result<()> {
         let [new, path] = ["new", "log"].map(|name| format!("/{name}-{}", self.number));
         let mut file = File::create(&new).await?;
@@ -151,7 +151,7 @@ impl Log {
     }
 }
 
-/// Opens all logs. They must contain all that is durable.
+/// Opens all logs. They must contain all durable data.
 async fn recover(model: Model) -> Vec<Log> {
     let mut logs = Vec::new();
     for number in 0..LOGS {

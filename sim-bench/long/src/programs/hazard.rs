@@ -30,7 +30,7 @@ const FREE: u64 = 0;
 /// The announcement of a reader without a guard. Other announcements are an epoch plus 1.
 const NONE: u64 = 0;
 
-/// What only the holder of the lock may change.
+/// The state that only the holder of the lock may change.
 struct Limbo {
     free: Vec<usize>,
     /// The items that were retired in each epoch.

@@ -20,7 +20,7 @@ const KEYS: u64 = 4;
 const CUT: u64 = 60;
 /// The number of lives of the backup.
 const LIVES: u64 = 6;
-/// The most steps of the test in a life of the backup, and in the time until the next one.
+/// The most steps of the test in a life of the backup, and in the time until the next life.
 const LIFE: u64 = 200;
 const DOWN: u64 = 8;
 
@@ -57,7 +57,7 @@ struct State {
     is_pinned: bool,
     /// The number of transfers that have not ended.
     transfers: u64,
-    /// The life of the backup that gets new entries, and its stream.
+    /// The life of the backup that receives new entries, and the stream to it.
     live: Option<(u64, Sender<Message>)>,
     /// The number of snapshots.
     cuts: u64,
@@ -131,7 +131,7 @@ impl Primary {
     }
 }
 
-/// Sends a snapshot. Returns `false` if the backup is gone.
+/// Sends a snapshot. Returns `false` if the backup is dead.
 async fn send_snapshot(stream: &Sender<Message>, snapshot: &Snapshot) -> bool {
     for (key, value) in &snapshot.map {
         if stream.send(Message::Part(*key, *value)).await.is_err() {

@@ -19,9 +19,9 @@ const ROUNDS: usize = 55;
 const WRITES: u64 = 4;
 /// The most renewals of a lease. Then the client must release it.
 const RENEWALS: u64 = 2;
-/// A client renews after one write in so many.
+/// A client renews its lease after one of this number of writes.
 const RENEW: u64 = 7;
-/// A client sleeps for longer than its lease before one write in so many.
+/// A client sleeps for longer than its lease before one of this number of writes.
 const SLEEP: u64 = 120;
 const TICK: Duration = Duration::from_millis(1);
 /// The length of a lease in ticks.
@@ -39,7 +39,7 @@ enum Request {
 struct Lock {
     /// The number of tokens of a holder.
     stride: u64,
-    /// The number of holders so far, and of renewals by the last one.
+    /// The number of holders so far, and of renewals by the last holder.
     holders: u64,
     renewals: u64,
     is_held: bool,

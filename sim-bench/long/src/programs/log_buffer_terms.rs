@@ -81,7 +81,7 @@ impl Log {
             })
             .await;
             let active = self.active.load(SeqCst).await;
-            // The partition may belong to a later term by now, so the term is read from the tail.
+            // By now, the partition may belong to a later term, so the term is read from the tail.
             let claimed = self.partition(active).tail.fetch_add(length, SeqCst).await;
             let (term, offset) = (claimed >> 32, claimed & 0xffff_ffff);
             let position = term * LENGTH + offset;

@@ -17,9 +17,9 @@ const FLUSHERS: usize = 2;
 const READERS: usize = 2;
 const READS: usize = 60;
 const KEYS: u64 = 16;
-/// One write in so many is a deletion.
+/// One of this number of writes is a deletion.
 const DELETIONS: u64 = 12;
-/// A writer reads after one write in so many.
+/// A writer reads after one of this number of writes.
 const PAUSES: u64 = 2;
 /// The number of writes to a memtable.
 const MEMTABLE: usize = 8;

@@ -1,7 +1,7 @@
-//! A membership protocol like SWIM: members ping each other, suspect those that do not answer, and gossip what they
-//! know. A member that hears of its suspicion, or of its death, refutes this with a higher incarnation.
-//! Planted bug: next to a suspicion, only the low bits of the incarnation are kept. A message that was on its way for
-//! several refutations then looks newer, and its old incarnation refutes the suspicion.
+//! A membership protocol like SWIM: members ping each other, suspect members that do not answer, and gossip what they
+//! know. A member that hears of its suspicion, or of its death, refutes this with a higher incarnation. Planted bug:
+//! next to a suspicion, only the low bits of the incarnation are kept. A message that was on its way for several
+//! refutations then looks newer, and its old incarnation refutes the suspicion.
 
 #![forbid(unsafe_code)]
 
@@ -13,14 +13,14 @@ use self::State::{Alive, Dead, Suspected};
 const MEMBERS: usize = 4;
 /// The length of a run, in milliseconds.
 const ROUNDS: u64 = 80;
-/// Of a thousand messages, so many are lost. The next ones, up to `DELAYED`, are late by less than `LATE` milliseconds.
+/// Of 1000 messages, this number is lost. Further messages, up to `DELAYED`, are late by less than `LATE` milliseconds.
 const LOST: u64 = 20;
 const DELAYED: u64 = 45;
 const LATE: u64 = 20;
-/// A member pauses after one round in so many, for less than `PAUSED` rounds.
+/// A member pauses after one of this number of rounds, for less than `PAUSED` rounds.
 const PAUSE: u64 = 50;
 const PAUSED: u64 = 8;
-/// A member that was suspected for so many rounds is declared dead.
+/// A member is declared dead after it was suspected for this number of rounds.
 const PATIENCE: u64 = 4;
 /// The number of incarnations that the kept bits distinguish, with the bug. A power of two.
 const WRAP: u64 = 8;
@@ -33,7 +33,7 @@ enum State {
     Dead,
 }
 
-/// What is known about a member: its incarnation, and its state in this incarnation.
+/// The knowledge about a member: its incarnation, and its state in this incarnation.
 type View = (u64, State);
 
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Member {
         }
     }
 
-    /// Returns true if a view replaces a known one: it is of a later incarnation, or says worse of the same.
+    /// Returns true if a view replaces a known one: its incarnation is later, or its state is worse.
     fn replaces(&self, new: View, known: View) -> bool {
         let wrap = if known.1 == Suspected { self.wrap } else { 1 << 32 };
         // Incarnations are compared like serial numbers: the later one is ahead by less than a half.
@@ -115,7 +115,7 @@ impl Member {
         self.send(other % MEMBERS, true);
     }
 
-    /// Suspects a member that has not answered, and gives up members that were suspected for long.
+    /// Suspects a member that has not answered, and declares members dead that were suspected for long.
     fn end_round(&mut self) {
         if let Some(silent) = self.pinged.filter(|silent| self.views[*silent].1 == Alive) {
             (self.views[silent].1, self.since[silent]) = (Suspected, self.round);

@@ -77,7 +77,7 @@ impl Outbox {
         send(socket, self.to, Datagram::Message(number)).await;
     }
 
-    /// Sends the messages again that are due.
+    /// Resends the messages that are due.
     async fn send_due(&mut self, socket: &UdpSocket) {
         let now = Instant::now();
         let due = self.messages.iter().filter(|(_, message)| message.due <= now);
@@ -87,7 +87,7 @@ impl Outbox {
         }
     }
 
-    /// Returns the time at which the next message is due. Without a message, it is far away.
+    /// Returns the time at which the next message is due. Without a message, the time is far away.
     fn next_due(&self) -> Instant {
         let next = self.messages.values().map(|message| message.due).min();
         next.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600))
@@ -100,7 +100,7 @@ struct Filter {
     fixed: bool,
     /// The last messages.
     last: VecDeque<u16>,
-    /// All messages below this number have come, and these above it.
+    /// All messages below this number have arrived, and the listed messages above it.
     floor: u16,
     above: BTreeSet<u16>,
 }

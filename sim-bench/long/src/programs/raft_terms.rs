@@ -16,11 +16,11 @@ use self::Role::{Candidate, Follower, Leader};
 const NODES: usize = 3;
 /// The length of a run, in milliseconds.
 const TICKS: u64 = 120;
-/// Of a hundred messages, so many are lost. The next ones, up to `DELAYED`, are late by less than `LATE` milliseconds.
+/// Of 100 messages, this number is lost. Further messages, up to `DELAYED`, are late by less than `LATE` milliseconds.
 const LOST: u64 = 10;
 const DELAYED: u64 = 22;
 const LATE: u64 = 40;
-/// A node pauses after one tick in so many, for at most `PAUSED` ticks.
+/// A node pauses after one of this number of ticks, for at most `PAUSED` ticks.
 const PAUSE: u64 = 30;
 const PAUSED: u64 = 20;
 /// The number of ballots after which their numbers repeat, with the bug.
@@ -117,7 +117,7 @@ impl Node {
                     self.send(from, Body::Vote(ballot));
                 }
             }
-            // The ballot tells which election the vote answers.
+            // The ballot identifies the election that the vote answers.
             Body::Vote(ballot) if ballot == own && self.role == Candidate => self.role = Leader,
             Body::Append(log, committed) if is_current => {
                 (self.role, self.due) = (Follower, self.tick + patience());

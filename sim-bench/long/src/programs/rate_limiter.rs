@@ -22,7 +22,7 @@ const PERIOD: u32 = 7;
 /// The most tries of a call, and the longest try in ticks.
 const TRIES: u64 = 3;
 const LONGEST: u64 = 3;
-/// A try fails once in this number of tries.
+/// One of this number of tries fails.
 const FAILURES: u64 = 5;
 /// A caller cancels a successful call once in this number of calls.
 const CANCELS: u64 = 12;

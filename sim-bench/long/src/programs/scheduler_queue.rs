@@ -18,7 +18,7 @@ const CLIENTS: usize = 2;
 const CANCELLATIONS: usize = 24;
 /// The number of tries after which a job that fails is a dead letter.
 const TRIES: u64 = 4;
-/// A try fails once in this number of tries.
+/// One of this number of tries fails.
 const FAILURES: u64 = 5;
 const TICK: Duration = Duration::from_millis(1);
 
@@ -173,7 +173,7 @@ impl Queue {
         }
     }
 
-    /// Makes a job ready after a delay, unless it is cancelled meanwhile.
+    /// Makes a job ready after a delay, unless it is cancelled before.
     async fn retry(self: Arc<Self>, number: usize, delay: Duration) {
         sleep(delay).await;
         let mut state = self.state.lock().await;

@@ -62,7 +62,7 @@ struct Server {
 }
 
 impl Server {
-    /// Gives requests to the workers until all clients are gone.
+    /// Gives requests to the workers until all clients have ended.
     async fn accept(self: Arc<Self>, requests: Arc<Mutex<mpsc::Receiver<Request>>>) {
         loop {
             let request = requests.lock().await.recv().await;
@@ -71,7 +71,7 @@ impl Server {
                 let route = self.route.borrow().clone();
                 let reserved = route.jobs.reserve().await;
                 crate::sometimes!(reserved.is_err(), "a request is routed again");
-                // The queue was closed, so the next one is known already.
+                // The queue was closed, so its successor is already known.
                 let Ok(permit) = reserved else { continue };
                 self.record(request.id).await;
                 permit.send(request);

@@ -1,7 +1,7 @@
 //! Two-phase commit: clients, a coordinator with several workers and a durable log, and participants with locks. The
-//! coordinator crashes, recovers while it serves again, and aborts what it finds undecided. Clients try again.
-//! Planted bug: a participant does not compare attempts. If the abort of an old attempt by the recovery meets a retry
-//! that is already prepared, the participant forgets the transaction, and then takes its commit for a repeated one.
+//! coordinator crashes, recovers while it serves again, and aborts undecided transactions. Clients try again. Planted
+//! bug: a participant does not compare attempts. If the abort of an old attempt by the recovery meets a retry that is
+//! already prepared, the participant forgets the transaction, and then takes its commit for a repeated one.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ const KEYS: u64 = 4;
 /// The number of lives of the coordinator, and the most yields of the test before a crash.
 const LIVES: usize = 6;
 const YIELDS: u64 = 60;
-/// After a crash, a client tries again at once in one case of so many.
+/// After a crash, a client tries again at once in one of this number of cases.
 const HASTE: u64 = 40;
 
 type Reply = UnboundedSender<bool>;
@@ -33,7 +33,7 @@ type Request = (u64, u64, oneshot::Sender<bool>);
 /// The last attempt of each transaction, and its state. It is finished when all participants have committed it.
 type Log = BTreeMap<u64, (u64, State)>;
 
-/// What a participant is told: a transaction, its attempt, its key, and the channel for the reply.
+/// An order to a participant: a transaction, its attempt, its key, and the channel for the reply.
 enum Order {
     Prepare(u64, u64, u64, Reply),
     Abort(u64, u64),

@@ -1,7 +1,7 @@
 //! A write-ahead log in segments, with a checkpoint after each rotation, crashes and recoveries. Freed files are used
-//! again for later segments, and keep their old records until these are overwritten.
-//! Planted bug: a record names its segment modulo `LAPS`. Slow checkpoints let a file rest for just so many rotations.
-//! If a crash leaves this segment incomplete, recovery also takes the old records behind the new ones.
+//! again for later segments, and keep their old records until these are overwritten. Planted bug: a record names its
+//! segment modulo `LAPS`. If checkpoints are slow, a file can stay unused for exactly `LAPS` rotations. If a crash
+//! leaves this segment incomplete, recovery also takes the old records behind the new ones.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ const LIVES: usize = 5;
 const WRITERS: usize = 3;
 /// The most writes of a writer in a life.
 const WRITES: usize = 60;
-/// The crash comes after so many writes, and less than `MORE` more.
+/// The crash comes after at least this number of writes, and less than `MORE` further writes.
 const FEW: u64 = 40;
 const MORE: u64 = 60;
 const KEYS: usize = 4;
@@ -46,7 +46,7 @@ struct File {
 #[derive(Default)]
 struct Wal {
     laps: u64,
-    /// The files in use, of which the last one is written, and the free ones.
+    /// The files in use, the last of which is written, and the free files.
     files: VecDeque<File>,
     pool: VecDeque<File>,
     /// A table, and the number of records that it contains.

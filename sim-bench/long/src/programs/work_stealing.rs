@@ -14,7 +14,7 @@ const THIEVES: usize = 3;
 const STEALS: usize = 40;
 /// A thief waits for at most this many milliseconds before a steal.
 const PAUSE: u64 = 4;
-/// The number of rounds of the owner. In a round it only pushes, or only pops.
+/// The number of rounds of the owner. In a round, the owner only pushes, or only pops.
 const ROUNDS: usize = 80;
 /// The largest number of pushes or pops in a round.
 const BURST: u64 = 3;

@@ -35,7 +35,7 @@ mod tools {
         task.abort();
     }
 
-    /// To bind takes some microseconds.
+    /// A bind takes some microseconds.
     pub(super) async fn others_started() {
         sleep(Duration::from_millis(1)).await;
     }

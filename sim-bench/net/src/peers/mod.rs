@@ -13,7 +13,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// Returns `true` if it can run this workload.
     pub(crate) can: fn(Workload) -> bool,
-    /// Runs the workload so many times, each with a seed of its own, and checks that all nodes did their work.
+    /// Runs the workload this number of times, each with a different seed, and checks that all nodes did their work.
     pub(crate) run: fn(Workload, u64),
 }
 

@@ -33,7 +33,7 @@ mod tools {
         task.abort();
     }
 
-    /// Nodes begin in the order in which they were made.
+    /// Nodes begin in the order of their creation.
     pub(super) async fn others_started() {}
 }
 

@@ -221,8 +221,8 @@
 //! refused. The test ends the process if no task moves for 10 seconds ([`Runner::hang`]) or a run lasts for 60 seconds
 //! ([`Runner::limit`]).
 //!
-//! A run may give a lock to any waiter, even if other tasks have acquired it many times meanwhile. The real [`Mutex`]
-//! is fairer: a task that has waited for half a millisecond gets the lock next.
+//! A run may give a lock to any waiter, even if other tasks have acquired it many times since the waiter arrived. The
+//! real [`Mutex`] is fairer: a task that has waited for half a millisecond gets the lock next.
 //!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!

@@ -95,6 +95,8 @@ pub(crate) struct TestKind {
     pub(crate) long_is_undecided: bool,
     /// The number of the phase, from 2 on, if the test is a further phase of a model.
     pub(crate) phase: Option<u32>,
+    /// True if a run ends at its step limit without a failure.
+    pub(crate) ends_at_limit: bool,
 }
 
 impl TestKind {
@@ -104,6 +106,7 @@ impl TestKind {
             native: over.native || self.native,
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
             phase: over.phase.or(self.phase),
+            ends_at_limit: over.ends_at_limit || self.ends_at_limit,
         }
     }
 }
@@ -378,6 +381,12 @@ impl Config {
     /// Returns `true` if the test has plain threads.
     pub(crate) fn is_native(&self) -> bool {
         self.source.kind.native
+    }
+
+    /// Returns `true` if a run ends at its step limit without a failure.
+    #[allow(dead_code, reason = "runs on real threads have no step limit")]
+    pub(crate) fn ends_at_limit(&self) -> bool {
+        self.source.kind.ends_at_limit
     }
 
     /// Returns the number of the phase, if the test is a further phase of a model. Its results have their own file.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use unpause_check::picture::screen::percent;
+
 use crate::engine::runner::is_line_open;
 
 /// The delay before the first line on a terminal.
@@ -146,7 +148,7 @@ pub(crate) fn search(
     let by_part = part.map_or(f64::INFINITY, |part| seconds / part - seconds);
     let by_time = limit.map_or(f64::INFINITY, |limit| limit.saturating_sub(now).as_secs_f64());
     let left = left(by_part.min(by_time));
-    let share = part.map(|part| format!(", about {:.1} % of the search", 100.0 * part));
+    let share = part.map(|part| format!(", about {} % of the search", percent(part, 1)));
     format!("{} runs, {rate} a second{}{left}", grouped(runs), share.unwrap_or_default())
 }
 
@@ -245,7 +247,7 @@ mod tests {
                 18_230,
                 Some(1e-9),
                 Some(10),
-                "18,230 runs, 4,557 a second, about 0.0 % of the search, 6 s left",
+                "18,230 runs, 4,557 a second, about < 0.1 % of the search, 6 s left",
             ),
             (18_230, None, None, "18,230 runs, 4,557 a second"),
             (18_230, None, Some(10), "18,230 runs, 4,557 a second, 6 s left"),

@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use unpause_ordered::{Set, sort};
 
+#[cfg(test)]
+pub(crate) use self::json::forget_written;
 #[allow(unused_imports, reason = "the real build has no searches")]
-pub(crate) use self::json::{requested, write_json};
+pub(crate) use self::json::{requested, supersede_json, write_json};
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::program::ProgramRecord;

@@ -242,7 +242,7 @@ fn failed_run(seed: Seed, stress: &StressRun, failure: Failure) -> Run {
 fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> Run {
     Run {
         seed,
-        strategy: "seeded jitter".to_owned(),
+        strategy: Run::JITTER.to_owned(),
         outcome,
         tasks: stress.tasks(),
         objects: Vec::new(),

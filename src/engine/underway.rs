@@ -233,7 +233,7 @@ impl LeftMark {
         let _ = fs::write(&self.path, &self.text);
     }
 
-    /// Writes a note about the end of the dead process, followed by `then`.
+    /// Writes a note that says how the dead process ended. The note ends with the text `then`.
     pub(crate) fn tell(&self, site: &Site, then: &str) {
         let within = match (self.notes.first(), self.notes.len()) {
             (None, _) => "before the test did".to_owned(),

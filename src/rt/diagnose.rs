@@ -117,7 +117,7 @@ pub(super) fn circle(state: &RunState) -> Vec<Wait> {
         .collect();
     let mut alone = alone.into_iter();
     waits.retain(|wait| alone.next() == Some(true) && is_blocked(wait.task));
-    // A wait for a lock with several sharers may end by another sharer, so it is no part of a cycle.
+    // A wait for a lock with several sharers may end by another sharer, so it is not part of a cycle.
     waits.retain(|wait| {
         let shared = wait.object.is_some_and(|on| state.objects.rows[on.index()].sharers.len() > 1);
         !shared

@@ -217,7 +217,7 @@ impl Executor<'_> {
         if let Some(body) = seat.body.as_mut() {
             let body = body.as_mut();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {
-                self.panicked(task, payload);
+                return self.unwound_by_abort(task, payload);
             }
         }
         self.end(task, true);
@@ -245,7 +245,7 @@ impl Executor<'_> {
             let life = self.world.state().life_of(task);
             now::enter_step(step, current, now::NO_KEY, &self.seats.at(current).waker);
             let dropped = catch_unwind(AssertUnwindSafe(|| {
-                self.world.in_life(life, || drop(body));
+                self.world.in_life(life, || self.world.as_task(task, || drop(body)));
             }));
             if let Err(payload) = dropped {
                 // A panic in the destructor of an ended life has no effect.
@@ -449,7 +449,7 @@ impl Executor<'_> {
             drop(left.take());
             carried.into_iter().for_each(Carried::lose);
             Parts::end_task(world, task);
-            drop(ended.take());
+            world.as_task(task, || drop(ended.take()));
         }));
         if let Err(payload) = dropped {
             self.panicked(task, payload);

@@ -11,7 +11,7 @@ use super::slot::Announcement;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{CallMark, CallPoint, Contact, Life};
-use crate::run::event::{Event, Values};
+use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::program::ProgramSource;
@@ -200,7 +200,28 @@ impl World {
         let body = slot.ended.take();
         let panic = state.fail_if_unseen(task);
         drop(state);
-        drop((body, panic));
+        self.as_task(task, || drop((body, panic)));
+    }
+
+    /// Calls `act`, which drops values of `task`. Like in tokio, their destructors have the identity of this task.
+    pub(crate) fn as_task<R>(&self, task: TaskId, act: impl FnOnce() -> R) -> R {
+        struct Restore<'a>(&'a World, Option<TaskId>);
+
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.acts_as.set(self.1);
+            }
+        }
+
+        let _restore = Restore(self, self.acts_as.replace(Some(task)));
+        act()
+    }
+
+    /// Returns the path number of the task whose identity the running code has; 0 for the body.
+    pub(crate) fn identity(&self) -> u64 {
+        let state = self.state();
+        let task = self.acts_as.get().unwrap_or_else(|| state.current());
+        state.slots[task.index()].number
     }
 
     // ---- histories
@@ -211,13 +232,19 @@ impl World {
     }
 
     /// Returns the index of the first event at or after index `mark` that belongs to `task`, a number from
-    /// [`World::client`].
+    /// [`World::client`]. Reads of invariants do not count.
     pub(crate) fn first_access_since(&self, mark: u64, task: u64) -> Option<u64> {
-        let state = self.state();
-        let later = state.board.events.get(mark as usize..)?;
+        let board = &self.state().board;
+        let mut later = mark as usize..board.events.len();
         let is_own =
-            |event: &Event| u64::from(event.task.0) == task && *event.op != Op::PEEK_OF_INVARIANT;
-        later.iter().position(is_own).map(|at| mark + at as u64)
+            |at: &usize| u64::from(board.events[*at].task.0) == task && !board.is_of_invariant(*at);
+        later.find(is_own).map(|at| at as u64)
+    }
+
+    /// Returns `true` if an operation took effect at or after index `mark`. Reads of invariants do not count.
+    pub(crate) fn moved_since(&self, mark: u64) -> bool {
+        let board = &self.state().board;
+        (mark as usize..board.events.len()).any(|at| !board.is_of_invariant(at))
     }
 
     /// Returns the number of the current task.

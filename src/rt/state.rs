@@ -123,6 +123,7 @@ impl RunState {
         self.board.ends_stalled = false;
         self.board.calls.clear();
         self.board.watches.clear();
+        self.board.invariant_events.clear();
         self.record.clear();
         self.failure = None;
         self.over = false;

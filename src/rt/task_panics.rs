@@ -101,6 +101,17 @@ impl Executor<'_> {
         self.end(task, false);
     }
 
+    /// Ends an aborted task whose destructors panicked. Like in tokio, its handle receives the panic and not the abort.
+    #[cold]
+    pub(super) fn unwound_by_abort(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
+        self.unwound(task, payload);
+        // No handle receives the panic, so the run has failed.
+        let is_done = self.world.state().is_done(task);
+        if !is_done {
+            self.end(task, true);
+        }
+    }
+
     /// Fails the run, which is over, if no handle took the panic of a task.
     pub(super) fn fail_unseen_panics(&mut self) {
         let (tasks, panicked) = {

@@ -213,6 +213,11 @@ impl Worker {
         u64::from(self.world.state().board.step)
     }
 
+    /// Returns the task of each step of the last run.
+    pub(crate) fn tasks_of_steps(&self) -> Vec<TaskId> {
+        self.world.state().record.steps.iter().map(|step| step.record().task).collect()
+    }
+
     /// Returns the number of model steps in the generation of the last run's programs.
     pub(crate) fn planned(&self) -> u64 {
         self.world.state().record.programs.iter().map(|program| program.work()).sum()

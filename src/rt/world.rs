@@ -39,13 +39,16 @@ pub(crate) struct World {
     /// The seed of the current run; `None` in a search, whose runs have numbers instead.
     pub(super) seed: Cell<Option<Seed>>,
     pub(super) beyond: Cell<Beyond>,
+    /// The task whose values the running code drops, if known: see [`as_task`](World::as_task).
+    pub(super) acts_as: Cell<Option<TaskId>>,
     pub(super) signals: Arc<Signals>,
 }
 
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
         let state = RefCell::new(RunState::new(strategy));
-        World { state, seed: Cell::new(None), beyond: Cell::default(), signals }
+        let (seed, acts_as) = (Cell::new(None), Cell::new(None));
+        World { state, seed, beyond: Cell::default(), acts_as, signals }
     }
 
     /// Returns the state, including the effect that the thread has recorded in the current step.

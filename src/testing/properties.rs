@@ -55,9 +55,10 @@ macro_rules! always {
 /// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek),
 /// [`Cell::peek`](crate::Cell::peek) or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end
 /// of this step, and again after each step that has changed an object that the condition has read. If it reads the
-/// time, or only memory that the run does not track, it is evaluated after each step. If it reads objects and untracked
-/// memory, it must not depend on the untracked memory alone. The requirement ends when the returned value is dropped;
-/// the condition must hold at this moment too.
+/// time or a count of messages ([`net::met`](crate::net::met)), it is evaluated after each step. The same applies if it
+/// reads only memory that the run does not track. If it reads objects and untracked memory, it must not depend on the
+/// untracked memory alone. The requirement ends when the returned value is dropped; the condition must hold at this
+/// moment too.
 ///
 /// In a search, two steps that change objects of the same invariant do not commute, so the search explores each state
 /// between them. The condition must be a function of the objects. With a condition that reads no objects, a search

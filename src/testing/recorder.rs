@@ -476,7 +476,7 @@ impl<M: Model> Recorder<M> {
             }
             (made, records.lanes[lane as usize].task)
         };
-        let others = seam::clock() > made;
+        let others = seam::moved_since(made);
         if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
             self.lock().invoked(call, first);
         }

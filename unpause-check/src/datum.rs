@@ -103,7 +103,7 @@ impl Datum {
             return Some(text.parse().map_or_else(|_| kept(), Datum::Integer));
         }
         let Some(decimal) = decimal else {
-            // The exponent has more than 64 bits. Any other text that is no decimal is no `f64` either.
+            // The exponent has more than 64 bits. Any other text that is not a decimal is not an `f64` either.
             return text.parse::<f64>().ok().map(|_| Datum::Number(text.to_lowercase().into()));
         };
         let float = text.parse::<f64>().ok().filter(|float| {

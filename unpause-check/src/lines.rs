@@ -26,9 +26,9 @@ pub(super) type Line = Vec<usize>;
 /// Checks linearizability, with half of the budget, for a condition that linearizability implies. Returns the verdict
 /// if the history is linearizable, otherwise the meter for the rest of the check.
 ///
-/// A linearization keeps two orders: the order of each client's operations, because the next one is invoked after the
-/// previous return, and the order across moments of rest. An operation that never returned comes after its invocation,
-/// and so after the earlier operations of its client and the last moment of rest.
+/// A linearization keeps two orders: the order of each client's operations, because the next operation is invoked
+/// after the previous return, and the order across moments of rest. An operation that never returned comes after its
+/// invocation, and so after the earlier operations of its client and the last moment of rest.
 pub(super) fn implied<'a, M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],

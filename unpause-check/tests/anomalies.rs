@@ -12,7 +12,7 @@ fn at<O, R>(number: usize, op: O, ret: R, time: u64) -> Operation<O, R> {
     Operation { client: number as u32, op, invoked: time, returned: Some((ret, time + 1)) }
 }
 
-/// Many lost updates, which read committed allows, leave room for a later read of an aborted write.
+/// Many lost updates, which read committed allows, do not hide a later read of an aborted write.
 #[test]
 fn many_lost_updates_hide_no_aborted_read() {
     let (read, write) = (RegisterCall::Read, RegisterCall::Write);

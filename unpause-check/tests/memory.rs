@@ -1,4 +1,4 @@
-//! What checkers cost in memory: no more than their budget, whatever the history is.
+//! The memory cost of checkers: no more than their budget, for any history.
 //!
 //! One test in a file of its own, because the allocator counts for the whole process.
 
@@ -20,13 +20,13 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const MEMORY: usize = 8 << 20;
 
-/// The words that a checker needs for each operation whatever it finds, and small tables that are kept.
+/// The words that a checker always needs for each operation, and small tables that are kept.
 const ELSE_EACH: usize = 400;
 const ELSE: usize = 4 << 20;
 
-/// Runs a check with all the nodes that there are, and says what it came to.
+/// Runs a check with an unlimited number of nodes, and prints its cost.
 fn within(what: &str, operations: usize, check: impl Fn(&Budget<'_>) -> Verdict) -> Verdict {
-    // A clock made of questions: none of these is to run for minutes.
+    // The questions serve as a clock, so that no check runs for minutes.
     let asked = std::cell::Cell::new(0u32);
     let stop = || {
         asked.set(asked.get() + 1);
@@ -50,7 +50,7 @@ fn within(what: &str, operations: usize, check: impl Fn(&Budget<'_>) -> Verdict)
 type Calls<M> = [Operation<<M as Model>::Op, <M as Model>::Ret>];
 type Check<M> = fn(&M, &Calls<M>, &Budget<'_>) -> Result<Verdict, Malformed>;
 
-/// All three conditions that a model can be checked for, each in every shape.
+/// All three conditions, each with every shape.
 fn model<M: Model<Op: Sync, Ret: Sync> + Sync>(
     initial: &M,
     count: u64,
@@ -144,7 +144,7 @@ fn no_checker_takes_more_than_its_budget() {
     const MANY: u64 = 700;
     let mut ran_out = [0, 0];
     let mut add = |more: [usize; 2]| (0..2).for_each(|n| ran_out[n] += more[n]);
-    // Half of the values stand twice, so that no engine for unique values takes them.
+    // Half of the values occur twice, so that no engine for unique values takes them.
     let twice = |n: u64| n % (MANY / 2);
     add(model(
         &Queue::new(),
@@ -173,8 +173,8 @@ fn no_checker_takes_more_than_its_budget() {
     online(3000);
     online_with_an_open_read();
 
-    // Every transaction of the second half comes after every one of the first half on the same key, so
-    // what time says are as many pairs as there are.
+    // Every transaction of the second half comes after every transaction of the first half on the same
+    // key, so time orders the maximum number of pairs.
     let count = 4000u64;
     let transaction = |n: u64| Operation {
         client: n as u32,

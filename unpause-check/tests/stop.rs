@@ -1,4 +1,4 @@
-//! A checker that is stopped, wherever that is, has no verdict or the right one.
+//! A checker that is stopped at any point has no verdict or the correct verdict.
 
 use std::cell::Cell;
 
@@ -12,8 +12,8 @@ use unpause_check::{Budget, linearizable, linearizable_parallel, quiescent, sequ
 
 type Call = Operation<QueueOp, QueueRet>;
 
-/// Everything is enqueued at once and then dequeued in some order, so that some order explains it; or a
-/// last dequeue took what was never inside. Values stand several times, so that only a search decides.
+/// Everything is enqueued at once and then dequeued in some order, so that some order explains it; or a last dequeue
+/// took a value that was never inside. Values occur several times, so that only a search decides.
 fn queue(count: u64, is_right: bool) -> Vec<Call> {
     let enqueue = |n: u64| Operation {
         client: n as u32,
@@ -100,7 +100,7 @@ fn cycles_that_were_not_looked_for_to_the_end_are_no_pass() {
 
 #[test]
 fn an_order_of_transactions_that_was_not_looked_for_to_the_end_is_no_violation() {
-    // A chain: each reads what the one before wrote, all at once.
+    // A chain of concurrent calls: each reads the write of the previous call.
     let count = 3000u64;
     let transaction = |n: u64| Operation {
         client: n as u32,

@@ -65,7 +65,7 @@ fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
         for told in [asked, "null", "true", "\"OK\""] {
             let fine = check("linearizable", Some(model), "json", &answered(f, asked, told));
             if let Err(problem) = fine {
-                // Two texts can be told apart from an answer only by their values.
+                // Two texts can be distinguished from an answer only by their values.
                 assert!(model == "text-map" && told == "\"OK\"", "{model} {told}: {problem}");
             }
         }
@@ -144,12 +144,12 @@ fn reads_of_nil_that_are_not_checked_are_counted_and_said() {
     let many = "{:process 0 :type :invoke :f :txn :value [[:r :x nil] [:r :y nil]]}\
                 {:process 0 :type :ok :f :txn :value [[:r :x nil] [:r :y nil]]}";
     assert_eq!(check("linearizable", Some("multi-register"), "edn", many).unwrap().unchecked, 1);
-    // In JSON nil is nothing, and checked.
+    // In JSON, nil means no value, and is checked.
     let json = answered("read", "null", "null");
     assert_eq!(check("linearizable", Some("register"), "json", &json).unwrap().unchecked, 0);
 }
 
-/// As Jepsen's own test of its checker for long forks has it: no process is named.
+/// As in Jepsen's own test of its checker for long forks, no process is named.
 const LONG_FORK: &str = "
     {:type :invoke, :f :write, :value [[:w 0 1]]}
     {:type :ok,     :f :write, :value [[:w 0 1]]}
@@ -193,7 +193,7 @@ fn a_long_fork_is_found_without_a_word_about_processes() {
 
 #[test]
 fn what_does_not_say_who_called_is_not_checked_for_what_depends_on_it() {
-    // Two open reads ask for the same, so it is open which of them returned first.
+    // Two open reads read the same keys, so their order of return is unknown.
     let twins =
         "{:type :invoke :f :read :value [[:r 0 nil]]} {:type :invoke :f :read :value [[:r 0 nil]]}
                  {:type :ok :f :read :value [[:r 0 nil]]} {:type :ok :f :read :value [[:r 0 nil]]}";
@@ -207,7 +207,7 @@ fn what_does_not_say_who_called_is_not_checked_for_what_depends_on_it() {
     assert!(check("linearizable", None, "fastlin", fastlin).unwrap().verdict.is_consistent());
     let problem = check("sequential", None, "fastlin", fastlin).unwrap_err();
     assert_eq!(problem.kind, Event);
-    // All or none, and every answer has a call.
+    // All calls or no calls have it, and every answer has a call.
     let some = |text: &str| read(text.as_bytes(), format_named("edn").unwrap()).unwrap_err();
     let (named, unnamed) =
         ("{:process 0 :type :invoke :f :read}", "{:type :invoke :f :read :value nil}");
@@ -345,9 +345,9 @@ fn a_read_of_a_value_whose_write_is_recorded_as_failed_names_that_write() {
                   :fail, which says that it did not. A call without an answer is :info.";
     assert!(finding.verdict.is_violated());
     assert!(text(&finding).contains(remark), "{}", text(&finding));
-    // Nor was it nobody who wrote the value.
+    // There must also be a client that wrote the value.
     assert!(!text(&finding).contains("nobody"), "{}", text(&finding));
-    // Another value explains nothing, and a call without an answer is no failure.
+    // Another value explains nothing, and a call without an answer is not a failure.
     let other = read_after("fail", 3);
     assert!(other.verdict.is_violated() && !text(&other).contains(":fail"), "{}", text(&other));
     assert!(read_after("info", 2).verdict.is_consistent());

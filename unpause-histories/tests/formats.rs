@@ -1,5 +1,5 @@
-//! The readers of histories: all formats give the same recording, written values are read back, and no file,
-//! however it is cut or changed, makes a reader panic.
+//! The readers of histories: all formats give the same recording, written values are read back, and no cut
+//! or changed file makes a reader panic.
 
 #![forbid(unsafe_code)]
 
@@ -214,7 +214,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 /// Returns `true` if serde_json prints a double as std does. Two shortest decimals can be equally near to it, and
-/// then each printer has its own: they are two numbers, of which one only is read as the double.
+/// printers choose differently. They are two numbers, and only one of them is read as the double.
 fn printed_alike(float: &f64) -> bool {
     let (ours, theirs) = (format!("{float:?}"), serde_json::to_string(float).unwrap());
     ours == theirs
@@ -222,7 +222,7 @@ fn printed_alike(float: &f64) -> bool {
 
 #[test]
 fn a_decimal_is_kept_that_std_prints_otherwise() {
-    // And 78125 at the end, exactly.
+    // The exact value ends in 78125.
     let double = -733_147_344_568.781_3;
     assert!(!printed_alike(&double));
     let read = |text: &str| {
@@ -309,7 +309,7 @@ proptest! {
         let event = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":\"x\",\"value\":{text}}}");
         let ours = read(event.as_bytes(), format_named("json").unwrap());
         let others: Result<serde_json::Value, _> = serde_json::from_str(&event);
-        // Of two equal keys others take the last, and numbers beyond all floats they refuse.
+        // Other readers take the last of two equal keys, and refuse numbers beyond the range of floats.
         let stricter = |message: &str| message.contains("twice") || message.contains("event");
         match (&ours, &others) {
             (Err(problem), Ok(_)) => prop_assert!(stricter(&problem.message), "{} {}", event, problem),

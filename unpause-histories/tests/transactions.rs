@@ -231,7 +231,7 @@ fn write_skew_is_allowed_up_to_snapshot_isolation() {
 
 #[test]
 fn what_is_old_is_refused_where_time_counts() {
-    // The client that read an old state is the one that wrote, or another one.
+    // The client that read an old state is the writer, or another client.
     for (reader, level, name) in [
         (1, Level::StrictSerializable, "G-single-realtime"),
         (0, Level::StrongSessionSerializable, "G-single-process"),

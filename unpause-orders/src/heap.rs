@@ -1,4 +1,4 @@
-//! Reused memory, whose words start afresh.
+//! Reused memory, whose words start again.
 
 use std::ops::Range;
 

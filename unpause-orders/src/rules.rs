@@ -44,7 +44,7 @@ impl Rules {
 pub enum Rule {
     /// A value that does not come from a recorded store is visible to all threads, and orders its reader.
     Unseen,
-    /// Newly allocated memory starts afresh.
+    /// Newly allocated memory starts without history.
     Allocations,
     /// Operations of std's primitives and of locks read the newest store.
     Primitives,

@@ -126,7 +126,7 @@ fn random_programs_have_no_forbidden_outcome() {
     assert_eq!(count, expected);
 }
 
-/// A run with many fences keeps the last ones, and has no store buffering around fences nevertheless.
+/// A run with many fences keeps only the last fences, but has no store buffering around any fence.
 #[test]
 fn fences_that_are_dropped_add_no_outcome() {
     let fence = Act::Fence(SEQ_CST);
@@ -143,14 +143,14 @@ fn fences_that_are_dropped_add_no_outcome() {
         (0..between).for_each(|_| _ = orders.perform(3, &fence, 0, 0));
         orders.perform(2, &write_y, 0, 0);
         orders.perform(2, &fence, 0, 0);
-        // The second thread cannot miss the store before the fence of the first one, whose fence was earlier.
+        // The second thread cannot miss the store of the first thread, whose fence was earlier.
         assert_eq!(orders.candidates(2, &read_x, 1), 1, "{between} fences");
         assert_eq!(orders.candidates(1, &read_y, 1), 2, "{between} fences");
         assert!(orders.fences.count() <= FENCES_KEPT);
     }
 }
 
-/// The newest store alone is what a sequentially consistent memory has.
+/// A sequentially consistent memory has only the newest store.
 #[test]
 fn runs_without_older_stores_are_sequentially_consistent() {
     let mut stream = Random(2);

@@ -332,7 +332,7 @@ fn a_cell_polled_after_it_was_ready_panics_and_announces_nothing() {
         (&mut set).await;
         assert!(AssertUnwindSafe(set).catch_unwind().await.is_err());
         assert_eq!(cell.get().await, 2);
-        // With something announced it would step for ever.
+        // With an announced operation, it would step for ever.
         std::future::pending::<()>().await;
     });
     let Outcome::Failed(failure) = &found.run.outcome else { panic!("{found:?}") };

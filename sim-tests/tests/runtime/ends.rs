@@ -1,4 +1,4 @@
-//! Ends of runs: panics of every kind, destructors that misbehave, limits, errors.
+//! Ends of runs: panics of every kind, faulty destructors, limits, errors.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;

@@ -51,7 +51,7 @@ const MISUSES: &[(&str, fn())] = &[
     ("Runner::try_run", || _ = Runner::new().try_run(async || ())),
     ("Runner::run_seed", || drop(Runner::new().run_seed(0, async || ()))),
     ("Runner::each_run", || drop(Runner::new().hermetic().each_run(async || (), drop))),
-    ("Script::branch", || drop(sim::Script::new().branch(2_000, 0, ()))),
+    ("Script::branch", || drop(sim::Script::new().branch(200_000, 0, ()))),
     ("Shape::max_suffix_length", || _ = sim::Shape::chunks().max_suffix_length(0)),
     ("Node::wipe", || sim::node("up").wipe()),
     ("Nemesis::faults", || _ = sim::nemesis::Nemesis::new().faults(RangeInclusive::new(3, 2))),
@@ -117,7 +117,7 @@ fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
                 }
             });
             std::thread::spawn(move || {
-                // A message that is there before the task waits wakes nobody.
+                // A message that arrives before the task waits wakes no task.
                 let _ = waiting.recv();
                 std::thread::sleep(Duration::from_millis(1));
                 let _ = send.send(());

@@ -87,7 +87,7 @@ fn a_failure_that_comes_and_goes_is_found() {
     if !SIMULATED {
         return;
     }
-    // Without rehearsals, whose failures count for nothing.
+    // Without rehearsals, because their failures are ignored.
     let report = runner("comes_and_goes").strategy("random").run(async || {
         sim::task::yield_now().await;
         assert_ne!(RUNS.fetch_add(1, Ordering::SeqCst), 7);

@@ -95,7 +95,7 @@ fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_detached_task_that_waits_for_ever_is_told_of() {
-    // The second task waits for a lock that the first keeps.
+    // The second task waits for a lock, which the first task keeps if `keeps` is true.
     let body = |keeps: bool| async move {
         let lock = Arc::new(Mutex::new(()));
         sim::spawn(lock_and(lock.clone(), keeps)).detach();

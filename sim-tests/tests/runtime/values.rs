@@ -216,7 +216,7 @@ fn what_a_step_does_is_recorded_in_its_order() {
         let (lock, atomic) = (Mutex::new(()), Atomic::new(0u8));
         let guard = lock.lock().await;
         atomic.store(1, Ordering::SeqCst).await;
-        // In the step of the store, and so is the announcement of the next.
+        // Both the store and the next announcement are in the same step.
         drop(guard);
         let task = sim::spawn(async {});
         atomic.fetch_add(1, Ordering::SeqCst).await;

@@ -19,7 +19,7 @@ use sim_tests::acts::program::{Act, Act::*, Program};
 use sim_tests::acts::shrink::shrink;
 use sim_tests::histories::long;
 
-/// Programs of each mixture, in the gate and on request.
+/// The numbers of programs of each mixture: in the gate, and on request.
 const USUAL: u64 = 40;
 const LONG: u64 = 100_000;
 /// Programs that are shrunk for the message, of each kind of difference.
@@ -100,7 +100,7 @@ fn comparison(mixture: &Mixture, seed: u64) -> Comparison {
     Comparison { judge: mixture.judge, random: 2, plain: seed % 8 == 0 }
 }
 
-/// The seeds of the compared programs; none if only programs of another mixture are selected.
+/// The seeds of the compared programs; `None` if only programs of another mixture are selected.
 fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     let Ok(only) = std::env::var("UNPAUSE_ACTS") else {
         return Some(0..if long() { LONG } else { USUAL });
@@ -116,7 +116,7 @@ fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     (name == mixture.name).then_some(range)
 }
 
-/// The smallest programs that still differ, with the numbers of all.
+/// The smallest programs that still differ, with the numbers of all programs that differ.
 fn shown(mixture: &Mixture, different: &BTreeMap<Kind, Vec<u64>>) -> String {
     let mut text = String::new();
     for (kind, seeds) in different {
@@ -181,7 +181,7 @@ fn a_result_that_cannot_be_is_told() {
 /// An act that does something else in the place of an act of one kind.
 type Fault = fn(&Act) -> Option<Act>;
 
-/// For each kind of acts a mixture and a fault, which is planted in the program that the search is given.
+/// For each kind of acts, a mixture, and a fault that is planted in the program of the search.
 const FAULTS: &[(&str, &str, Fault)] = &[
     ("Load", "memory", |act| matches!(act, Load(_)).then_some(Draw(1))),
     ("Store", "memory", |act| matches!(act, Store(..)).then_some(Yield)),
@@ -301,7 +301,7 @@ fn the_smallest_program_that_differs_is_found() {
     let mut large = adders(false);
     large.tasks[1].splice(0..0, [Lock(0), Race(vec![Load(1)], vec![Add(0), Yield]), Unlock]);
     large.tasks[2].push(Lock(0));
-    // Two orders of additions: the shrunk program is the least that makes both.
+    // Two orders of additions: the shrunk program is the smallest with both.
     let two_orders = |program: &Program| {
         let results = interpret::results(program, 100_000).expect("few states");
         let logs = |of: &[u16]| results.iter().any(|sight| sight.logs[2] == of);

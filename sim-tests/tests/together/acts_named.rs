@@ -10,7 +10,7 @@ use sim_tests::acts::interpret::{self, JOIN_IS_A_POINT};
 use sim_tests::acts::program::{Act, Act::*, Effect, Program};
 use sim_tests::falsely_proven;
 
-/// Checks that all accounts have the same results, so many.
+/// Checks that all accounts have the same results, and this number of them.
 #[track_caller]
 fn has(results: usize, tasks: &[&[Act]]) {
     compared(Judge::Interpreter, Some(results), tasks);
@@ -108,7 +108,7 @@ fn a2_a_moved_handle_races_with_what_is_ready() {
 fn a2_a_handle_is_among_woken_branches_after_another_is_joined() {
     let woken = Woken(vec![Join(1), Add(0)], vec![Yield, Add(0)]);
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Join(2), woken];
-    // The order in which branches are polled is the affair of the combinator, so no number is expected.
+    // The order in which branches are polled depends on the combinator, so no number is expected.
     compared(Judge::Preemptions, None, &[&body, &[], &[]]);
 }
 
@@ -120,11 +120,11 @@ fn a3_a_look_at_a_task_among_joins() {
     has(8, &[&body, &[Store(0, 1)], &[Lock(0)], &[TryLock(0)]]);
 }
 
-// ---- tasks that are left when the body returns, and steps of theirs that came before
+// ---- tasks that still run when the body returns, and their earlier steps
 
 #[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_panics_on_what_it_loads() {
-    // It loads the 1 that the body has stored, in any case: all that is open is when.
+    // It always loads the 1 that the body has stored: only the moment varies.
     let body = [Spawn(1, vec![]), Add(0), Spawn(2, vec![]), Join(1)];
     has(7, &[&body, &[Load(0), Add(1)], &[Load(0), SkipIf(0, 1), Panic]]);
 }
@@ -164,7 +164,7 @@ fn an_attempt_fails_in_a_run_that_ends_as_a_deadlock() {
 #[cfg_attr(feature = "sim", test)]
 fn a_condition_that_holds_for_one_moment_is_met_before_the_last_store() {
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Store(2, 0), Join(1), Join(2)];
-    // The condition is never met, or it is and either store is the last.
+    // The condition is never met, or it is met and one of the two stores is the last.
     has(3, &[&body, &[Add(0), Add(0)], &[Spin(0, 1), Store(2, 1)]]);
 }
 

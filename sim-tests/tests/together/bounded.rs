@@ -1,11 +1,13 @@
 //! The bounded searches, from outside: the runs within a bound and beyond it, and their reports.
-//! And the one suite that every search of the registry passes.
+//! The suite that every search of the registry passes.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sim::Ordering::SeqCst;
+use sim::check::picture::screen::percent;
 use sim::report::{Bound, Report, Searched, Size, Style, text};
 use sim::run::{Failure, Outcome};
 use sim::strategy::{SEARCHES, STRATEGIES};
@@ -30,8 +32,8 @@ fn through(report: &Report) -> Option<u32> {
     bound.expect("it left runs out").through
 }
 
-/// Fails if two loads see a word before and while another task has another value in it: which takes a
-/// switch between the loads and one between the stores. Fixed, no task sees the value between.
+/// Fails if one load sees a word before another task changes its value, and one while. This needs a
+/// switch between the loads and a switch between the stores. Fixed, no task sees the value between.
 async fn two_switches(fixed: bool) {
     let word = Arc::new(Atomic::new(0u8));
     let other = word.clone();
@@ -50,7 +52,7 @@ async fn two_switches(fixed: bool) {
     writer.await.unwrap();
 }
 
-/// Tasks that each do so many steps of their own.
+/// Tasks that each do `steps` steps on a word of their own.
 async fn busy(tasks: usize, steps: usize) {
     let tasks = Vec::from_iter((0..tasks).map(|_| {
         sim::spawn(async move {
@@ -96,9 +98,9 @@ fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
 #[cfg_attr(feature = "sim", test)]
 fn the_screen_says_which_bound_was_reached() {
     let report = search("preemptions:1").run(async || busy(2, 3).await);
-    // With none: the first task, then the body or the second; or the second, then the first. With one,
-    // at three points of a task: of the first; of the second before the first, after which either the
-    // body or the second goes on; of the second after the first, for the body.
+    // Without a preemption: the first task, then the body or the second; or the second, then the
+    // first. With one preemption, there are three places: in the first task; in the second task
+    // before the first; in the second task after the first.
     let (runs, steps) = (report.runs, report.steps);
     let searched = report.searched.clone().unwrap();
     assert_eq!((runs, searched.repeated), (3 + 3 + 2 * 3 + 3, 3));
@@ -112,6 +114,21 @@ fn the_screen_says_which_bound_was_reached() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn runs_of_all_costs_count_for_conditions_and_steps() {
+    let body = async || {
+        sim::cover!(true, 100, "each run");
+        busy(2, 2).await;
+    };
+    for name in ["preemptions:1", "preemptions", "delays:2"] {
+        let report = search(name).run(body);
+        assert!(report.passed(), "{name}: {}", screen(&report));
+        let mut steps = 0;
+        search(name).each_run(body, |run| steps += run.steps.len() as u64);
+        assert_eq!(report.steps, steps, "{name}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_left_nothing_out_is_a_proof() {
     // Two tasks of three steps each: 20 orders, and if the first task ends first, the body may
     // await it before any remaining step of the second.
@@ -121,6 +138,41 @@ fn a_search_that_left_nothing_out_is_a_proof() {
         assert!(searched.is_proof() && searched.bound.is_none(), "{name}: {searched:?}");
         assert_eq!(report.runs, 35, "{name}");
         assert!(screen(&report).contains("explored all 35 interleavings"), "{}", screen(&report));
+    }
+}
+
+/// Keeps the first number that is noted, in memory that no run sees, and then waits for ever.
+async fn notes(first: &Cell<u8>, number: u8) {
+    if first.get() == 0 {
+        first.set(number);
+    }
+    std::future::pending().await
+}
+
+/// Fails if the second branch is polled before the first, although neither does an operation. Fixed, any order will do.
+async fn branches_that_note(fixed: bool) {
+    let first = Cell::new(0);
+    sim::select! {
+        () = notes(&first, 1) => {}
+        () = notes(&first, 2) => {}
+        () = sim::task::yield_now() => {}
+    }
+    assert!(fixed || first.get() == 1, "the second branch came first");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn orders_of_branches_without_operations_are_explored() {
+    for name in ["preemptions:0", "preemptions", "delays:0", "delays"] {
+        let report = search(name).run(async || branches_that_note(false).await);
+        let shown = screen(&report);
+        let found = report.finding.unwrap_or_else(|| panic!("{name} explored one order only"));
+        assert!(matches!(failure(&found.run), Failure::Panic { .. }), "{name}");
+        // The order decides the failure, so the screen shows it.
+        assert!(shown.contains("draw 1 below 3"), "{name}: {shown}");
+        let report = search(name).run(async || branches_that_note(true).await);
+        assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{name}");
+        // One for each branch that is polled first.
+        assert_eq!(report.runs, 3, "{name}");
     }
 }
 
@@ -190,15 +242,15 @@ fn what_the_search_and_its_fallback_did_is_said() {
     let said = screen(&report);
     let all = own as f64 / searched.part;
     let expected = format!(
-        "NOT A PROOF: not all interleavings were run ({:.2} % of the search after {own} runs, an \
+        "NOT A PROOF: not all interleavings were run ({} % of the search after {own} runs, an \
          estimated {all:.0} runs in all)",
-        100.0 * searched.part
+        percent(searched.part, 2)
     );
     assert!(said.contains(&expected), "{said}");
     let expected = format!(
-        "BOUND: every run with no preemption explored, and {:.2} % of those with 1 preemption: the \
+        "BOUND: every run with no preemption explored, and {} % of those with 1 preemption: the \
          other {} runs",
-        100.0 * fallback.searched.part,
+        percent(fallback.searched.part, 2),
         fallback.runs
     );
     assert!(said.contains(&expected), "{said}");
@@ -250,7 +302,7 @@ fn a_search_that_was_stopped_says_how_far_it_came() {
 
 #[cfg_attr(feature = "sim", test)]
 fn an_exhaustive_search_that_was_stopped_points_to_them() {
-    // By the clock, before the half of a million runs.
+    // It stops by the clock, before half of a million runs.
     let search = search("exhaustive").time(Duration::from_millis(1));
     let report = search.run(|| window_in_a_crowd(true));
     let said = screen(&report);

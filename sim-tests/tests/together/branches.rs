@@ -40,7 +40,7 @@ enum Form {
     All,
     /// The branches that were woken.
     Woken,
-    /// Each in a task of its own, joined by one task.
+    /// Each branch in a separate task, joined by one task.
     Spawned,
 }
 

@@ -1,4 +1,4 @@
-//! Code that makes rare cases common, in the runs that ask for it.
+//! Code that makes rare cases common, in the runs that enable it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,7 +26,7 @@ async fn push(queue: &Mutex<Vec<u64>>, number: u64) -> Result<(), u64> {
     Ok(())
 }
 
-/// Two tasks queue numbers. The bug: one that finds the queue full gives up its number.
+/// Two tasks queue numbers. The bug: a task that finds the queue full loses its number.
 async fn queues(tries_again: bool) {
     let queue = Arc::new(Mutex::new(Vec::new()));
     let tasks = [1, 2].map(|number| {
@@ -80,7 +80,7 @@ fn a_search_tries_both_values() {
         );
         assert_eq!(report.runs, 1 << times);
     }
-    // A third one of a task that is true is not tried.
+    // The search does not try a third fault of a task.
     let report = passing(3);
     assert_eq!(report.runs, 7);
     assert!(!report.searched.as_ref().unwrap().is_proof());
@@ -149,7 +149,7 @@ fn it_is_false_where_no_test_asks_for_it() {
     assert!(report.faults.is_empty());
 }
 
-/// The decisions of a run are the same with these decisions and without.
+/// All other decisions of a run are the same with and without these decisions.
 #[cfg_attr(feature = "sim", test)]
 fn other_decisions_do_not_depend_on_it() {
     let drawn = |runner: Runner, seed| {

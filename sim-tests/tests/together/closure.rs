@@ -14,8 +14,8 @@ const PRIVATE: usize = 12;
 /// A register whose value a task copies to a mirror, from which readers read. A write returns at
 /// once, which is the bug, or when the mirror has the value.
 ///
-/// A stale read is wrong only if it begins after the write has returned; then it has still so many
-/// steps to go, while the copy is one step away.
+/// A stale read is wrong only if it begins after the write has returned. The read then still needs
+/// many steps, but the copy needs only one.
 async fn mirrored(waits: bool) {
     let (main, mirror) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
     let history = History::new(Register::default());
@@ -100,7 +100,7 @@ fn a_seed_finds_what_its_run_stands_for() {
         (again.run.outcome, again.run.steps),
         (finding.run.outcome.clone(), finding.run.steps.clone())
     );
-    // On the fixed program the steps are others.
+    // The fixed program has other steps.
     let fixed = runner("mirror").replay(file).run(|| mirrored(true));
     let fixed = fixed.finding.map(|finding| finding.run.outcome);
     assert!(!fixed.is_some_and(|outcome| of_history(&outcome)));
@@ -123,7 +123,7 @@ fn the_twin_that_waits_is_never_found() {
 fn the_same_is_found_by_any_number_of_workers() {
     let found = |jobs: usize| {
         let runner = runner(&format!("mirror-{jobs}")).closure(true).jobs(jobs);
-        // Not the first seed, which one worker runs alone.
+        // The failing seed is not the first, because one worker runs the first alone.
         let report = runner.seeds(3..1000).run(|| mirrored(false));
         let finding = report.finding.unwrap();
         (report.runs, finding.run.seed, finding.run.steps, finding.run.outcome, finding.original)
@@ -147,8 +147,8 @@ fn runs_are_what_they_are_without_it() {
     }
 }
 
-/// Tasks that share a word outside this library: it tells them which of two calls is first, so the
-/// computed orders do not occur.
+/// Tasks that share a word outside this library: the word shows which of two calls is first, so
+/// the computed orders do not occur.
 #[test]
 fn what_does_not_come_about_is_no_failure() {
     async fn unseen() {

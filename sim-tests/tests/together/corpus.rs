@@ -1,7 +1,7 @@
 //! The bug corpus: the default strategy finds every bug within its budget, fixed twins pass.
 //!
-//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds and not some hundreds, and the
-//! programs that take the most runs have 31 variants each.
+//! With `UNPAUSE_LONG=1` twins pass a hundred thousand seeds instead of a few hundred, and
+//! the programs that take the most runs have 31 variants each.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -71,8 +71,8 @@ fn fixed_twins_pass() {
     }
 }
 
-/// Runs to the first failing one on the mean, over so many runs, of a program before which so many values
-/// are drawn that it does not use: the same program, with other rehearsals.
+/// The mean number of runs to the first failing run, over `runs` searches of a program. The program first
+/// draws `draws` values that it does not use, so that its rehearsals differ.
 fn runs_to_bug(program: &Program, spawning: Spawning, draws: u32, runs: u64) -> f64 {
     let runner = runner().hang(Duration::ZERO);
     let fails = |seed: &u64| {

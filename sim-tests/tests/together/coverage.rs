@@ -22,7 +22,7 @@ type Step = (TaskId, usize, Vec<(ObjectId, Access)>);
 
 /// The first of all orders of the run's steps that differ from it in the order of neighbours that do not
 /// depend on each other: again and again, the lowest task whose next step depends on none before it. Steps
-/// that touch nothing are left out.
+/// without an access are omitted.
 fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     let mut operations: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {
@@ -127,7 +127,7 @@ fn programs_of_the_corpus_have_as_many_classes_as_are_known() {
             let runner = Runner::new().hermetic().strategy("urw");
             class_of(&runner.run_seed(seed, || (program.fixed)(Spawning::Together)))
         };
-        // When all are found, some more runs must not find others.
+        // When all classes are found, further runs must not find others.
         let mut found = BTreeSet::new();
         for seed in 0..1500 {
             if !long() && seed % 250 == 0 && found.len() == classes {
@@ -139,7 +139,7 @@ fn programs_of_the_corpus_have_as_many_classes_as_are_known() {
     }
 }
 
-// ---- what a report says
+// ---- the text of a report
 
 fn seen(strategy: &str, jobs: usize, body: impl AsyncFn() + Sync) -> Report {
     let runner = Runner::new().hermetic().strategy(strategy).jobs(jobs);
@@ -291,7 +291,7 @@ fn a_failing_run_is_what_is_told_of() {
     assert!(matches!(outcome, Outcome::Failed(Failure::Panic { .. })), "{outcome:?}");
 }
 
-// ---- what tasks share beside this library
+// ---- objects that tasks share outside this library
 
 fn covered(body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().coverage(true).seeds(0..200).run(body)

@@ -1,6 +1,6 @@
 //! The interval of the unseen share, compared with the truth.
 //!
-//! The truth for a range of seeds is the share of many other runs whose class is not among those of the range. A pair is a
+//! The truth for a range of seeds is the share of many other runs whose class does not occur in the range. A pair is a
 //! program and a range; `UNPAUSE_LONG=1` has a thousand of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ async fn generated(seed: u64) {
     }
 }
 
-/// Of pairs: how many there are, and for how many the truth is below, in, and above the interval.
+/// The number of pairs, and the numbers of pairs whose truth is below, in, and above the interval.
 #[derive(Default, Debug)]
 struct Counts {
     below: usize,
@@ -89,7 +89,7 @@ fn the_interval_has_the_truth_in_95_cases_of_100() {
     let budgets: &[usize] = if long() { &[50, 100, 200, 500] } else { &[50, 200] };
     let (mut large, mut small) = (Counts::default(), Counts::default());
     let mut add = |classes: Vec<u64>| {
-        // In a program of few classes the last one is often among those that were seen once or never.
+        // In a program with few classes, the last class is often seen only once or never.
         let distinct = classes.iter().collect::<BTreeSet<_>>().len();
         let counts = if distinct > 100 { &mut large } else { &mut small };
         budgets.iter().for_each(|budget| counts.add(&classes, *budget, 4));
@@ -110,8 +110,8 @@ fn the_interval_has_the_truth_in_95_cases_of_100() {
     let inside = large.inside + small.inside;
     let all = Counts { below: large.below + small.below, inside, above: large.above + small.above };
     assert!((least..=most).contains(&all.percent()), "{all:?}");
-    // Discrete cases are on the conservative side. Programs of many classes are not: seeds that share a lesson are alike, so
-    // the next ones have more new classes than these tell.
+    // Discrete cases are on the conservative side. Programs of many classes are not: seeds that share a lesson are
+    // alike, so the next seeds have more new classes than these seeds suggest.
     assert!(small.percent() >= least, "{small:?}");
     assert!(large.percent() >= 88.0, "{large:?}");
 }

@@ -19,7 +19,7 @@ type Golden = (&'static str, u64, u64);
 /// The number of seeds that are compared by default.
 const FEW: u64 = 150;
 
-/// Fingerprints under the random walk. A change of these re-deals all seeds: it belongs in the changelog.
+/// Fingerprints under the random walk. If these change, all seeds have other runs, and the changelog must say so.
 const GOLDEN: &[Golden] = &[
     ("lost_update", 0xde70_a9c5_3fdf_7f97, 0xd44e_fffd_4fa8_bd75),
     ("deadlock", 0x6f1e_8461_d2a8_2ddf, 0xcb4e_9601_9218_765d),

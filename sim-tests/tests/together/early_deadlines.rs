@@ -18,7 +18,7 @@ fn early(name: &str, strategy: &str) -> Runner {
     runner(name).strategy(strategy).seeds(0..2_000).cancel_selects(true)
 }
 
-/// Adds one to the value: taken out and put back later, or under the lock.
+/// Adds one to the value: with a separate load and store, or under the lock.
 async fn add(value: &Mutex<Option<u32>>, is_fixed: bool) {
     if is_fixed {
         let mut held = value.lock().await;
@@ -31,7 +31,7 @@ async fn add(value: &Mutex<Option<u32>>, is_fixed: bool) {
     *value.lock().await = old.map(|old| old + 1);
 }
 
-/// Adds within half a minute. A heartbeat goes on meanwhile: to reach the deadline by the clock takes thirty moves.
+/// Adds within half a minute. A heartbeat continues, so the clock needs thirty moves to reach the deadline.
 async fn within_half_a_minute(is_fixed: bool) {
     let beats = sim::spawn(async {
         let mut beats = interval(SECOND);

@@ -1,4 +1,4 @@
-//! The exhaustive search, from outside: its proofs, its findings, and its report without either.
+//! The exhaustive search, from outside: its proofs, its findings, and its report if it has neither.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,6 +55,24 @@ fn every_order_of_conflicting_steps_is_run_once() {
     assert!(screen(&report).starts_with(&said), "{}", screen(&report));
     let assumption = "        (assumes that tasks share memory through sim only)\n";
     assert!(screen(&report).ends_with(assumption), "{}", screen(&report));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn the_progress_over_time_does_not_depend_on_the_number_of_threads() {
+    let series = |jobs: usize| {
+        let report = search().seeds(0..100_000).jobs(jobs).run(async || adders(6).await);
+        assert_eq!(report.runs, 720);
+        report.searched.unwrap().series
+    };
+    let alone = series(1);
+    let last = alone.last().unwrap();
+    assert_eq!((last.runs, last.part, last.total, last.interval), (720, 1.0, Some(720), None));
+    assert!(alone.len() > 1 && alone[0].part < 1.0, "{alone:?}");
+    for pair in alone.windows(2) {
+        assert!(pair[0].runs < pair[1].runs, "{alone:?}");
+        assert!(pair[0].milliseconds <= pair[1].milliseconds, "{alone:?}");
+    }
+    assert_eq!(series(3), alone);
 }
 
 #[cfg_attr(feature = "sim", test)]
@@ -136,7 +154,7 @@ impl Told {
         Told { flag: self.flag.clone(), waker: self.waker.clone() }
     }
 
-    /// Waits. With `again` it loads the flag once more when its waker is in place.
+    /// Waits. With `again` it loads the flag again when its waker is in place.
     async fn wait(self, again: bool) {
         if self.flag.load(SeqCst).await {
             return;
@@ -200,8 +218,8 @@ fn a_body_that_leaves_tasks_is_proven_too() {
     assert!(!leaves(0).passed());
 }
 
-/// A register that is written in one word and read in another; both are there from the start, and the
-/// task that comes `first` is spawned first.
+/// A register that is written in one word and read in another; both tasks exist from the start, and
+/// the task `first` is spawned first.
 async fn stale_register(write_first: bool) {
     let history = History::new(Register::<u64>::default());
     let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
@@ -230,7 +248,7 @@ async fn stale_register(write_first: bool) {
 
 #[cfg_attr(feature = "sim", test)]
 fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
-    // No two steps conflict, so there is one run, in which the read may be over before the write.
+    // No two steps conflict, so there is one run, in which the read may end before the write.
     for write_first in [true, false] {
         let report = search().run(async || stale_register(write_first).await);
         assert_eq!(report.runs, 1);
@@ -304,7 +322,7 @@ fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_search_runs_each_class_of_the_census_once() {
-    // Two computations that share no line: one while the run goes on, one from its record.
+    // Two computations that share no line: one during the run, one from its record.
     let mut compared = 0;
     for program in all() {
         let body = || (program.fixed)(Spawning::Together);
@@ -351,8 +369,8 @@ fn each_run_goes_on_after_one_that_fails() {
         Outcome::Failed(_) => outcomes.1 += 1,
     });
     assert!(report.passed() && report.searched.unwrap().is_proof());
-    // Load and store of two tasks: six interleavings, of which those with both loads first are one
-    // or the other order of the stores, and the loads commute.
+    // Load and store of two tasks: six interleavings, of which four begin with both loads: the
+    // loads commute, so only the order of the stores counts.
     assert_eq!(outcomes, (2, 2));
 }
 

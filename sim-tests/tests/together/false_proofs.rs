@@ -1,5 +1,6 @@
 //! Programs that an exhaustive search once called proven, though they fail.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
@@ -44,7 +45,7 @@ fn a_task_is_looked_at_whose_lock_order_is_open() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
-    // Each task does one thing that this library sees, to an object of its own.
+    // Each task does one operation that this library sees, on its own object.
     let report = search(async || {
         let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
         let seen = Atomic::new(0);
@@ -75,6 +76,61 @@ fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
     }
 }
 
+/// Keeps the first number that is noted, in memory that no run sees, and then waits for ever.
+async fn notes(first: &Cell<u8>, number: u8) {
+    if first.get() == 0 {
+        first.set(number);
+    }
+    std::future::pending().await
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_step_by_step_has_each_order_of_branches_that_sampled_runs_have() {
+    let report = search(async || {
+        // The task wakes the body by another library, so each order of steps is a run of its own.
+        let (sender, receiver) = futures::channel::oneshot::channel::<()>();
+        let task = sim::spawn(async move {
+            sim::task::yield_now().await;
+            sender.send(()).unwrap();
+        });
+        let first = Cell::new(0);
+        sim::select! {
+            () = notes(&first, 1) => {}
+            () = notes(&first, 2) => {}
+            () = sim::task::yield_now() => {}
+        }
+        if first.get() == 2 {
+            Atomic::new(0_u8).store(1, SeqCst).await;
+        }
+        receiver.await.unwrap();
+        task.await.unwrap();
+    });
+    assert!(report.passed());
+    let searched = report.searched.unwrap();
+    assert!(searched.by_step && searched.is_proof(), "{searched:?}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn branches_that_share_memory_are_searched_in_each_order() {
+    let report = search(async || {
+        let first = Cell::new(0);
+        sim::select! {
+            () = notes(&first, 1) => {}
+            () = notes(&first, 2) => {}
+            () = sim::task::yield_now() => {}
+        }
+        // A run of another class, and not a failure.
+        if first.get() == 2 {
+            Atomic::new(0_u8).store(1, SeqCst).await;
+        }
+    });
+    assert!(report.passed());
+    let searched = report.searched.clone().unwrap();
+    assert!(searched.by_step && searched.is_proof(), "{searched:?}");
+    // One for each branch that is polled first.
+    assert_eq!(report.runs, 3);
+}
+
 /// Six tasks note their numbers under a lock of std. Fails if they come in one of their 720 orders.
 async fn notes_of_six(order: &[usize]) {
     let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -91,8 +147,8 @@ async fn notes_of_six(order: &[usize]) {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_difference_that_few_orders_show_is_an_assumption_of_the_proof() {
-    // No operation shows the order of the notes, and no sampled run has this one: the search cannot know. It says what it
-    // assumed, and a search that makes all orders finds the failure.
+    // No operation shows the order of the notes, and no sampled run has this one: the search cannot know. It states its
+    // assumption, and a search that executes all orders finds the failure.
     let order = [3, 0, 5, 1, 4, 2];
     let report = search(async || notes_of_six(&order).await);
     let searched = report.searched.clone().unwrap();

@@ -1,4 +1,4 @@
-//! Faults that a test asks for: cancellations, aborts, stalls and spurious failures.
+//! Faults that a test requests: cancellations, aborts, stalls and spurious failures.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn a_future_is_dropped_at_each_of_its_points() {
     let shown = screen(&found);
     assert!(shown.contains("canceller") && shown.contains("be_cancelled"), "{shown}");
     proves(&search().run(async || transfers(true).await));
-    // By seeds, too, and a trace of it replays.
+    // Seeds also find it, and its trace replays.
     let found = Runner::new().hermetic().run(async || transfers(false).await);
     let trace = sim::run::trace::format::inline(&sim::run::trace::Trace::of(
         failure(&found).0,
@@ -163,7 +163,7 @@ fn a_lock_is_not_lock_free_and_a_loop_of_exchanges_is() {
     proves(&search().run(async || counts(true).await));
 }
 
-/// Two tasks that raise a flag each, and back off if the other one's is up: alone, each of them comes through.
+/// Two tasks that raise a flag each, and back off if the other flag is raised. Alone, each task succeeds.
 async fn backs_off() {
     let flags = Arc::new([Atomic::new(false), Atomic::new(false)]);
     let enter = |n: usize| {
@@ -187,7 +187,7 @@ fn a_task_alone_must_end_to_be_obstruction_free() {
     let runner = |guarantee: &str| {
         Runner::new().hermetic().seeds(0..300).max_steps(300).progress(guarantee).shrink(false)
     };
-    // One stalls with its flag up: the other one repeats itself.
+    // One task stalls with its flag raised, so the other task loops.
     let found = runner("lock-free").run(async || backs_off().await);
     assert!(matches!(failure(&found).1, Failure::StepLimit { .. }), "{}", screen(&found));
     let found = runner("obstruction-free").run(async || backs_off().await);
@@ -197,7 +197,7 @@ fn a_task_alone_must_end_to_be_obstruction_free() {
     proves(&search().progress("obstruction-free").run(async || counts(false).await));
 }
 
-/// A task that adds once, by a loop of exchanges or in one step, beside one that adds four times. Each addition is a call.
+/// A task that adds once, by a loop of exchanges or in one step, beside four additions. Each addition is a call.
 async fn adds(by_exchange: bool) {
     let (count, history) = (Arc::new(Atomic::new(0i64)), History::new(Counter::default()));
     let add = |n: u32| {
@@ -226,7 +226,7 @@ async fn adds(by_exchange: bool) {
 #[cfg_attr(feature = "sim", test)]
 fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     let bound = |steps: u32| search().progress(&format!("wait-free:{steps}"));
-    // Four additions of the other one have it fail four times, after a load.
+    // Four additions of the other task make it fail four times, after a load.
     for steps in [2, 5] {
         let found = bound(steps).run(async || adds(true).await);
         let (run, starved) = failure(&found);
@@ -241,7 +241,7 @@ fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     }
     proves(&bound(6).run(async || adds(true).await));
     proves(&search().progress("lock-free").run(async || adds(true).await));
-    // Four calls of one step each are no operation of four.
+    // Four calls of one step each are not operation of four.
     proves(&bound(1).run(async || adds(false).await));
     // A task that holds a lock stalls: no operation waits for others.
     let found = search().progress("wait-free").run(async || counts(true).await);
@@ -281,7 +281,7 @@ fn a_search_says_that_faults_are_bounded() {
     assert!(shown.contains("NOT A PROOF: not tried: more than two faults"), "{shown}");
 }
 
-/// Two tasks that take an item each, of two that are put one by one. With `again` they check after a wait.
+/// Two tasks that take an item each, of two items that are added one by one. With `again` they check after a wait.
 async fn takes(again: bool) {
     let shared = Arc::new((Mutex::new(0), Condvar::new()));
     let take = |_| {

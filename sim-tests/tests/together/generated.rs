@@ -11,7 +11,7 @@ use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, CommandId, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{SEEDS, finding, runner};
 
-/// Fewer than others: programs of which no two orders lead to the same state take long to plan.
+/// Fewer seeds than elsewhere, because programs without two orders that reach the same state take long to plan.
 const RIGHT: u64 = if SIMULATED { 120 } else { 10 };
 
 #[track_caller]
@@ -125,7 +125,7 @@ fn a_client_that_sends_again_what_it_dropped_believes_the_second_answer() {
     if !SIMULATED {
         return;
     }
-    // Dropped after it was done, sent again, answered wrongly: with what others have added since.
+    // Dropped after it was done, sent again, answered wrongly: the answer includes later additions of others.
     let found = finding("retry_told", async || sums(shape(), Again::WithTheSum).await);
     assert!(left(&found.run).iter().any(|text| text.ends_with("sent again")), "{found:?}");
 }
@@ -243,7 +243,7 @@ fn a_check_that_gives_up_is_no_pass() {
 
 // ---- programs that are written down
 
-/// A register with no commands but those of a script.
+/// A register with only the commands of a script.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Counter(u64);
 
@@ -370,6 +370,13 @@ fn what_befalls_the_commands_of_a_script_befalls_them() {
     assert!(operations.iter().any(|o| o.op == "Increment(2)" && o.returned.is_none()));
 }
 
+#[cfg_attr(feature = "sim", test)]
+fn a_command_of_a_large_program_keeps_its_id() {
+    let script = Script::new().prefix(Increment(1)).named(CommandId(1_500)).suffix(Look);
+    let run = runner("large").run_seed(1, async || scripted(script.clone(), true).await);
+    assert_eq!((run.programs[0].commands.len(), left(&run)), (1_501, vec!["Increment(1)", "Look"]));
+}
+
 /// The output of the renderer `rust` for a failing run of this file: compiled, and run below.
 mod written_down {
     use super::Op::{self, Increment};
@@ -479,7 +486,7 @@ fn arguments_from_proptest_and_arbitrary_are_decisions_of_the_run() {
     assert_ne!(texts(3), texts(4));
     let found = finding("words_found", words);
     let [command] = &found.run.programs[0].left()[..] else { panic!("{:?}", left(&found.run)) };
-    // Shrunk: its bytes are just enough, and all that do not matter are 0.
+    // Shrunk: it has the minimum number of bytes, and all irrelevant bytes are 0.
     assert!(command.text.contains("Push(100, false)"), "{}", command.text);
     let again = runner("words_found").replay(found.trace_file.unwrap()).run(words);
     let again = again.finding.unwrap().run;

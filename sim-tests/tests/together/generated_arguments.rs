@@ -77,7 +77,7 @@ impl<const KNOWS: u8> Program for Sum<KNOWS> {
     }
 
     fn precondition(&self, op: &Op) -> bool {
-        // With a small number it is allowed only once there is something.
+        // With a small number, it is allowed only after an addition.
         KNOWN[KNOWS as usize] != Knows::Forbidden || !matches!(op, Add(n) if *n < 300) || self.0 > 0
     }
 
@@ -136,7 +136,7 @@ fn left(run: &Run) -> Vec<&str> {
 
 #[cfg_attr(feature = "sim", test)]
 fn arguments_become_the_smallest_that_fail() {
-    // The command that loses an update adds 137 or more; the other one may be any.
+    // The command that loses an update adds 137 or more; the other command may be any command.
     for (name, found) in
         [("numbers", found::<NUMBERS>("numbers", 137)), ("kinds", found::<KINDS>("kinds", 137))]
     {
@@ -165,7 +165,7 @@ fn a_model_that_goes_round_in_a_circle_comes_to_an_end() {
 fn simpler_commands_hold_their_preconditions() {
     let found = found::<FORBIDDEN>("forbidden", 137);
     let left = left(&found.run);
-    // No command comes first of which it may not be asked; 300 may always be.
+    // The first command is always allowed, and 300 is always allowed.
     assert!(left.iter().all(|text| !matches!(*text, "Add(1)" | "Add(137)")), "{left:?}");
     assert!(left.iter().any(|text| text.contains("300") || text.contains("Twice")), "{left:?}");
 }
@@ -195,7 +195,7 @@ fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
     }
 }
 
-/// The variable that tells another process which trace it must replay.
+/// The variable that selects the trace that another process must replay.
 const SOURCE: &str = "UNPAUSE_TEST_REPLAYS";
 
 #[cfg_attr(feature = "sim", test)]

@@ -130,7 +130,7 @@ fn what_is_not_linearizable_is_told_before_what_is_left_at_the_end() {
         })
         .run,
     );
-    // Programs in which nothing is wrong come to their end, and those are found, too.
+    // Correct programs reach their end, and these ends are found, too.
     match failed {
         Failure::History { .. } => {}
         Failure::Panic { message, .. } => {
@@ -310,13 +310,13 @@ fn a_model_keeps_handles_that_it_cannot_predict() {
     let found = finding("pool_hasty", async || pool(Shape::chunks(), true).await);
     let left = found.run.programs[0].left();
     let texts: Vec<&str> = left.iter().map(|command| command.text.as_str()).collect();
-    // Two take at the same time and are given the same one, which both give back.
+    // Two tasks take at the same time and get the same connection, which both return.
     assert_eq!(texts.len(), 4, "{texts:?}");
     assert!(texts[2].starts_with("Give(#") && texts[3].starts_with("Give(#"), "{texts:?}");
     let again = runner("pool_hasty").replay(found.trace_file.unwrap());
     let again = again.run(async || pool(Shape::chunks(), true).await).finding.unwrap();
     assert_eq!(again.run.programs, found.run.programs);
-    // As source it is a reference again.
+    // In source form, it is a reference again.
     let source = Pool::source(&Give(Reference::to(CommandId(7))));
     assert!(
         source

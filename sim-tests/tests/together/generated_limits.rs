@@ -79,11 +79,11 @@ fn shrinking_a_program_that_takes_long_to_make_ends() {
     let left = found.run.programs[0].left();
     let shrinking = found.shrunk.expect("it was made smaller");
     println!("{} commands, {shrinking:?}", left.len());
-    // It is generated once and not in each replay, which took all the work that shrinking may take.
+    // It is generated once, because a generation in each replay used up the work limit of shrinking.
     assert!(shrinking.complete && left.len() == 2, "{left:?} {shrinking:?}");
 }
 
-/// As [`Sum`], but draws a number that its plan does not know of.
+/// Like [`Sum`], but draws a number that is not in its plan.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Aside(u64);
 

@@ -1,8 +1,8 @@
-//! Shrunk generated programs: no command can be left out and the same failure be reached, by a search of all
-//! schedules of the rest that does not go through the shrinker.
+//! Shrunk generated programs: no command can be removed without losing the failure. This is checked by a
+//! search of all schedules of the rest, without the shrinker.
 //!
-//! `UNPAUSE_LONG=1` shrinks 80 programs of each kind and shape, and not a few: 1600, of which 12 had a command
-//! too many and 29 points in the place of one when smaller programs were tried with a dozen schedules each.
+//! `UNPAUSE_LONG=1` shrinks 80 programs of each kind and shape, instead of a few. When each smaller program
+//! was tried with a dozen schedules, 12 of these 1600 had a command too many, and 29 a point too many.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Kind {
     Register,
     Queue,
     Counter,
-    /// Returns the same to everybody.
+    /// Returns the same to all callers.
     Constant,
 }
 
@@ -92,7 +92,7 @@ where
 
 // ---- things with planted bugs
 
-/// Takes an item that it has seen, although the item is gone.
+/// Takes an item that it has seen, although the item was removed.
 async fn panics(what: What) {
     let values = Mutex::new(std::collections::VecDeque::new());
     ask(what, Kind::Queue, async |op| match op {
@@ -188,7 +188,7 @@ async fn lost_update(what: What) {
     .await;
 }
 
-/// As [`lost_update`], but only if it draws so.
+/// Like [`lost_update`], but only for some drawn values.
 async fn drawn(what: What) {
     let count = Atomic::new(0);
     ask(what, Kind::Counter, async |op| {
@@ -322,7 +322,7 @@ struct Sums {
     programs: u64,
     /// Shrunk to the end.
     complete: u64,
-    /// With points in the place of a command.
+    /// With points instead of a command.
     buried: u64,
     /// Not minimal although complete.
     larger: Vec<(u64, String)>,
@@ -397,7 +397,7 @@ fn no_command_of_a_shrunk_program_can_be_left_out() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_command_that_a_rare_schedule_does_without_is_left_out() {
-    // With a dozen schedules for each smaller program one command too many was left of each.
+    // With a dozen schedules for each smaller program, each kept one command too many.
     let body: Body = |what| Box::pin(panics(what));
     let sums = measure(body, &Shape::chunks(), vec![86, 125, 152, 280, 404]);
     assert_eq!((sums.complete, sums.commands, sums.larger.len()), (5, 15, 0), "{sums:?}");

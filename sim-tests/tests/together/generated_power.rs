@@ -218,7 +218,7 @@ fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
     }
 }
 
-/// Two writes, and a read that is wrong if one write was done between the other and it.
+/// Two writes, and a read that is wrong if it runs between them.
 async fn wrong_in_between(between: bool) {
     let (value, phase) = (Atomic::new(0), Atomic::new(0));
     let script = Script::new().branch(0, 0, Put(1)).branch(0, 0, Get).branch(0, 1, Put(2));

@@ -21,9 +21,9 @@ enum Kind {
     Slots,
     /// Stores all commands; some are allowed only after others.
     Log,
-    /// Values come out in the order in which they came in; one must be there, even or not.
+    /// Values come out in the order in which they came in; a removal needs a value, even or odd.
     Queue,
-    /// As a queue, the other way round.
+    /// Like a queue, but in the opposite order.
     Stack,
     /// At most three values, some of which are never taken.
     Bounded,
@@ -186,10 +186,10 @@ fn parsed(text: &str) -> Op {
 
 type Placed = (u32, Op, Faults);
 
-/// Goes through all orders of one stage, and gives all that may be at its end.
+/// Executes all orders of one stage, and returns all possible states at its end.
 ///
 /// # Errors
-/// A command that may not be asked.
+/// A command that is not allowed.
 fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet<Config>, String> {
     let mut ends = BTreeSet::new();
     let mut seen = HashSet::new();
@@ -266,7 +266,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
 /// Goes through all orders of a program.
 ///
 /// # Errors
-/// A command that may not be asked.
+/// A command that is not allowed.
 fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
     let mut stages: BTreeMap<(u32, u32), BTreeMap<u32, Vec<Placed>>> = BTreeMap::new();
     let named = commands.iter().enumerate().filter(|(_, c)| c.layout.fate == Fate::Runs);
@@ -296,14 +296,14 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
     Ok(())
 }
 
-/// The run of a seed that only makes the program; results are not checked.
+/// The run of a seed that only generates the program; results are not checked.
 fn made(kind: Kind, shape: &Shape, seed: u64) -> Run {
     runner("safety").run_seed(seed, async || {
         sim::parallel(shape.clone().budget(1), Thing::new(kind), async |_| 0).await;
     })
 }
 
-/// Checks that every command of so many programs of a shape is allowed in every order.
+/// Checks that every command of the programs of a shape is allowed in every order.
 fn check(shapes: &[(&str, Shape)], seeds: std::ops::Range<u64>) {
     for (name, shape) in shapes {
         for kind in KINDS {
@@ -374,7 +374,7 @@ fn a_stage_without_commands_keeps_all_states() {
 fn what_is_left_of_a_program_is_allowed() {
     let mut found = 0;
     for start in 0..if sim_tests::histories::long() { 60 } else { 2 } {
-        // Two that are given a slot at the same time are given the same one.
+        // Two tasks that get a slot at the same time get the same slot.
         let runner = runner("left").seeds(start * 150..start * 150 + 150);
         let report = runner.run(async || {
             let slots = Mutex::new(BTreeSet::new());

@@ -1,7 +1,7 @@
 //! The recorder: which histories it can record, and that broken objects show in them.
 //!
-//! Each broken object comes with a right one that the same clients use. The names V41 and so on are
-//! from a list of well-known small bugs.
+//! Each broken object has a correct twin that the same clients use. The names V41 and so on
+//! come from a list of well-known small bugs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn twins(name: &str, broken: impl AsyncFn() + Sync, right: impl AsyncFn() + Sync
     assert!(report.passed(), "{name}: {:?}", report.finding);
 }
 
-// ---- what can be recorded
+// ---- calls that can be recorded
 
 /// A program: for each task its calls, for each call how many accesses it makes.
 type Shape = &'static [&'static [u32]];

@@ -1,8 +1,8 @@
 //! Litmus programs over `sim::Atomic`, with the memory `c11`, compared with the axioms of C++20.
 //!
 //! No outcome may be found that the axioms forbid, by any seed. The table's programs show nearly all outcomes that the
-//! axioms allow. The machine behind this is compared with the axioms in `unpause-orders`, for all schedules and choices:
-//! here the subject is what a run tells the machine.
+//! axioms allow. `unpause-orders` compares the machine with the axioms, for all schedules and choices. These tests
+//! check the input that a run gives to the machine.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -84,7 +84,7 @@ fn found(program: &Litmus, runner: Runner) -> BTreeSet<Outcome> {
     found.clone()
 }
 
-/// The number of outcomes that the axioms allow, and of those that were found.
+/// The number of outcomes that the axioms allow, and the number of found outcomes.
 fn count(program: &Litmus, name: &str, runner: Runner) -> [usize; 2] {
     let allowed = outcomes(program).by_cpp20;
     let found = found(program, runner);
@@ -116,7 +116,7 @@ fn seeds_find_nearly_all_outcomes_of_the_table() {
     assert!(found >= 550, "{found}");
 }
 
-/// A search tries no store that takes effect before older ones: it loses the outcomes that need one.
+/// In a search, no store takes effect before an older store, so it lacks the outcomes of such stores.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_finds_the_outcomes_of_the_table_without_early_stores() {
     let search = || Runner::new().strategy("exhaustive").seeds(0..20_000);

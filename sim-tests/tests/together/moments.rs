@@ -8,8 +8,8 @@ use sim::{Atomic, Ordering::SeqCst, Runner};
 use sim_tests::histories::long;
 use sim_tests::moments::FAULTS;
 
-/// The random walk has no memory of the steps of a task, so the moment of a fault is geometric there; it is no member of the
-/// portfolio.
+/// The random walk has no memory of the steps of a task, so the moment of a fault is geometric there. The portfolio
+/// does not contain it.
 const NOT_PROMISED: &str = "random";
 
 #[cfg_attr(feature = "sim", test)]

@@ -38,7 +38,7 @@ enum Act {
     StopIfOdd,
     Replace,
     Yield,
-    /// Waits until the body of the test has stored, which it does without waiting for anybody.
+    /// Waits until the body of the test has stored, which the body does without waiting for any task.
     Spin,
     /// Checks if the last spawned task that will be joined has ended.
     Ended,
@@ -197,7 +197,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop::sample::select(vec![Joined, Aborted, Forsaken, Detached, Kept])
 }
 
-/// Programs of about so many acts.
+/// Programs of about `size` acts.
 fn program(size: u32, wide: usize) -> impl Strategy<Value = Vec<Act>> {
     let act = plain().prop_recursive(3, size, wide as u32, move |act| {
         let piece = prop::collection::vec(act.clone(), 1..=wide);

@@ -1,4 +1,4 @@
-//! Memory orders of `sim::Atomic`, with the memory `c11`: what orders two tasks, bugs of the textbooks, screens.
+//! Memory orders of `sim::Atomic`, with the memory `c11`: how to order two tasks, textbook bugs, screens.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// The word that one task stores and the other one loads, each by a relaxed operation.
+/// The word that one task stores and the other task loads, each by a relaxed operation.
 #[derive(Clone)]
 struct Data(Arc<Atomic<u32>>);
 
@@ -93,6 +93,34 @@ macro_rules! message {
             })
         })
     };
+}
+
+/// A load after a sleep, behind a store of another task.
+async fn sleeps_behind(store: Ordering) {
+    let data = Data::new();
+    let first = spawn({
+        let data = data.clone();
+        async move { data.0.store(1, store).await }
+    });
+    sim::time::sleep(Duration::from_secs(1)).await;
+    data.load().await;
+    first.await.unwrap();
+}
+
+/// A relaxed flag, which is stored after the data and after `time` has passed.
+async fn flag_behind_time(time: fn() -> Run) {
+    let (data, flag) = (Data::new(), Arc::new(Atomic::new(false)));
+    let first = spawn({
+        let (data, flag) = (data.clone(), flag.clone());
+        async move {
+            data.store().await;
+            time().await;
+            flag.store(true, Relaxed).await;
+        }
+    });
+    spin_until(|| flag.load(Relaxed)).await;
+    data.load().await;
+    first.await.unwrap();
 }
 
 /// What orders two tasks.
@@ -256,17 +284,10 @@ const ORDERED: &[Program] = &[
             first.await.unwrap();
         })
     }),
-    ("time", || {
-        Box::pin(async {
-            let data = Data::new();
-            let first = spawn({
-                let data = data.clone();
-                async move { data.store().await }
-            });
-            sim::time::sleep(Duration::from_secs(1)).await;
-            data.load().await;
-            first.await.unwrap();
-        })
+    ("time", || Box::pin(sleeps_behind(Relaxed))),
+    ("time behind a store that is SeqCst", || Box::pin(sleeps_behind(SeqCst))),
+    ("time that a task advances", || {
+        Box::pin(flag_behind_time(|| Box::pin(sim::time::advance(Duration::from_secs(1)))))
     }),
     ("a message between nodes", || {
         Box::pin(async {
@@ -298,6 +319,13 @@ fn what_orders_two_tasks_is_seen() {
     }
 }
 
+#[cfg_attr(feature = "sim", test)]
+fn time_that_passes_at_any_moment_orders_two_tasks() {
+    let sleeps = || flag_behind_time(|| Box::pin(sim::time::sleep(Duration::from_secs(1))));
+    let report = runner("c11", 150).clock("any").run(sleeps);
+    assert!(report.passed(), "{}", screen(&report));
+}
+
 /// A flag that does not order two tasks.
 async fn message_passing(store: Ordering, load: Ordering) {
     let (data, flag) = (Data::new(), Arc::new(Atomic::new(false)));
@@ -313,14 +341,14 @@ async fn message_passing(store: Ordering, load: Ordering) {
     first.await.unwrap();
 }
 
-/// What a task does between the stores and the loads of Peterson's lock.
+/// The operation of a task between the stores and the loads of Peterson's lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Turn {
     /// It stores the turn.
     Stores,
-    /// It stores the turn, and has a fence behind that. The order of the fences need not be the order of the stores.
+    /// It stores the turn, and then executes a fence. The order of the fences need not be the order of the stores.
     StoresBeforeFence,
-    /// It swaps the turn, so that the second task knows of the first one.
+    /// It swaps the turn, so that the second task sees the first.
     Swaps,
 }
 
@@ -351,7 +379,7 @@ async fn peterson((store, load): (Ordering, Ordering), by: Turn) {
     assert_eq!(shared.2.get().await, 2);
 }
 
-/// Two owners of data. The last one must see what the other one did.
+/// Two owners of data. The last task must see the steps of the other task.
 async fn last_owner(order: Ordering) {
     let shared = Arc::new((Data::new(), Atomic::new(2)));
     sim::map_concurrently([true, false], move |stores| {
@@ -368,8 +396,8 @@ async fn last_owner(order: Ordering) {
     .await;
 }
 
-/// A program that fails with `c11` within so many seeds, and passes with `sc`. The screen has the reason, and the orders
-/// that mend it, if no `SeqCst` is among them.
+/// A program that fails with `c11` within this number of seeds, and passes with `sc`. The screen has the reason, and
+/// the orders that mend it, if no `SeqCst` is among them.
 struct Weak(&'static str, u64, &'static str, &'static [&'static str], fn() -> Run);
 
 const WEAK: &[Weak] = &[
@@ -447,7 +475,7 @@ fn weak_orders_are_found_and_the_mended_programs_are_silent() {
     }
 }
 
-/// A search says what it takes for granted about orders.
+/// A search states its assumption about orders.
 #[cfg_attr(feature = "sim", test)]
 fn a_proof_says_which_orders_it_has_taken_for_another() {
     let search = |memory: &str, program: fn() -> Run| {

@@ -1,5 +1,5 @@
-//! Proofs that a failing run has the fewest preemptions: a proof that holds, one that finds a
-//! better run, and one that does not finish.
+//! Proofs that a failing run has the fewest preemptions: a proof that holds, a proof that
+//! finds a better run, and a proof that does not finish.
 
 use std::sync::Arc;
 
@@ -68,10 +68,10 @@ fn a_deadlock_without_a_preemption_needs_no_proof() {
     assert!(screen(&report).contains("it fails without a preemption"), "{}", screen(&report));
 }
 
-/// Fails in one place for two reasons. Either a task is interrupted between two loads and another between
-/// two stores: two preemptions, and random walks find them at once. Or a task of a hundred steps is
-/// interrupted after the one of them that opens the door, before the next closes it: one preemption, but
-/// far from wherever that task stood when the loads failed. Reader and writer take `before` steps first.
+/// Fails in one place for two reasons. Either a task is interrupted between two loads and another between two stores:
+/// two preemptions, and random walks find them at once. Or a task of a hundred steps is interrupted after the step that
+/// opens the door, before the next step closes it. This is one preemption, but far from the step at which the loads
+/// failed. Reader and writer take `before` steps first.
 async fn two_reasons(before: u8) {
     fn check(fine: bool) {
         assert!(fine, "seen between two stores");
@@ -157,7 +157,7 @@ fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
 #[cfg_attr(feature = "sim", test)]
 fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     let body = async || {
-        // Twelve tasks that end one by one: more orders without a preemption than anybody can run.
+        // Twelve tasks that end one by one: there are far too many orders without a preemption to run them all.
         let bystanders: Vec<_> = (0..12).map(|_| sim::spawn(sim::task::yield_now())).collect();
         (program("lost_update").body)().await;
         for task in bystanders {
@@ -179,7 +179,7 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
 
 #[cfg_attr(feature = "sim", test)]
 fn values_that_were_drawn_stay_as_they_are() {
-    // With a five drawn it would fail without a preemption; but that is not the run that was found.
+    // With a drawn five, it would fail without a preemption; but that is not the run that was found.
     let body = async || {
         let drawn = sim::rand::below(8);
         let counter = Arc::new(Atomic::new(0u64));

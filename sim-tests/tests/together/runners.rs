@@ -37,7 +37,7 @@ fn kind(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// The second is no continuation of the first, even if their results suggest it.
+/// The second is not a continuation of the first, even if their results suggest it.
 #[test]
 fn runners_of_one_name_do_not_share_results() {
     let results = folder("results");
@@ -46,7 +46,7 @@ fn runners_of_one_name_do_not_share_results() {
     let error =
         made_here().try_run(async || -> () { panic!("never run") }).unwrap_err().to_string();
     assert!(error.contains("already written") && error.contains("with Runner::name"), "{error}");
-    // Of the same site, too: there is no saying that it does the same.
+    // The same for the same site, because it may behave differently.
     let error = (0..2).map(|_| made_here().name("two").try_run(async || ())).filter(Result::is_err);
     assert_eq!(error.count(), 1);
     let other = made_here().name("other").out(folder("out"));
@@ -67,7 +67,7 @@ fn a_search_without_time_makes_a_run() {
     }
 }
 
-/// A run is not ended before its step limit. The report says so if the run takes much longer than the test may.
+/// A run is not ended before its step limit. The report says so if the run takes much longer than the test is allowed.
 #[cfg_attr(feature = "sim", test)]
 fn a_run_that_takes_longer_than_the_test_may_is_noted() {
     let runner = Runner::new().hermetic().time(Duration::ZERO).out(folder("overtime"));

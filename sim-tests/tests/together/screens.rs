@@ -38,7 +38,7 @@ fn never_says(report: &Report, what: &str) {
 #[cfg_attr(feature = "sim", test)]
 fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
     // Two pushes and a pop that finds nothing. One push shows that this is wrong, so the other is left out;
-    // had it come before the pop, the state would be another.
+    // before the pop, it would give another state.
     let report = runner("left_out").seeds(0..100).run(async || {
         let word = Arc::new(Atomic::new(0u64));
         let history = History::new(Stack::<u64>::default());
@@ -193,7 +193,7 @@ static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0).named("count");
 fn objects_are_called_what_the_user_calls_them() {
     let body = async || {
         let slots = [5, 1].map(|n| Atomic::new(n).named("slot"));
-        // Known to the run before it has a name, and no other one for that.
+        // Known to the run before it has a name, but not a second object.
         let used = Atomic::new(3u8);
         used.store(4, SeqCst).await;
         let used = used.named("used");
@@ -208,7 +208,7 @@ fn objects_are_called_what_the_user_calls_them() {
         assert_eq!((zero, one, used.load(SeqCst).await), (5, 6, 5));
         assert_eq!(COUNT.load(SeqCst).await, 100, "so that there is a screen");
     };
-    // In the real build they work as without a name.
+    // In the real build, they work as if they had no name.
     let report = runner("named").seeds(0..1).run(body);
     assert!(!report.passed());
     if !SIMULATED {
@@ -314,8 +314,8 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     assert!(
         matches!(failure(&finding.run), Failure::Panic { place, .. } if place.contains("/library/"))
     );
-    // Relative to the folder that the test runs in, which is that of its package.
-    // Known if the test was built with information for debuggers, and else nothing is made up.
+    // Relative to the folder of the test, which is the folder of its package. Known if the
+    // test was built with information for debuggers, and else nothing is made up.
     let frames = format!("{:?}", std::backtrace::Backtrace::force_capture());
     let known = frames.contains("tests/together/screens.rs\", line");
     let place = known.then(|| format!("tests/together/screens.rs:{called}"));
@@ -333,7 +333,7 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     says(&report, &format!(" at {file}:{}:", called - 1));
 
     let report = runner("not_in_std").seeds(0..1).run(async || {
-        // Tracks its caller, and so needs no help.
+        // Has `#[track_caller]`, and so needs no help.
         std::hint::black_box(None::<u8>).unwrap();
     });
     assert_eq!(report.finding.as_ref().unwrap().called_from, None);

@@ -1,7 +1,7 @@
 //! Failing runs of generated programs, shrunk: never more steps than were found, the same failure, and the
 //! printed line replays it.
 //!
-//! `UNPAUSE_LONG=1` shrinks 20,000 failures, `UNPAUSE_SHRUNK=locks:1234` the one of that program.
+//! `UNPAUSE_LONG=1` shrinks 20,000 failures, `UNPAUSE_SHRUNK=locks:1234` the failure of that program.
 
 use sim::Runner;
 use sim::report::{Finding, Origin, Report, Size, Style, text};

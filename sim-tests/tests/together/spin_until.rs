@@ -169,7 +169,7 @@ fn a_search_proves_waits_for_a_value_and_for_the_last_owner() {
             });
             assert_eq!(*made.await, 7);
         });
-        // An initialization that only begins is no reason to look again.
+        // An initialization that only begins does not make a waiting task look again.
         spin_until(async || cell.get().await.is_some()).await;
         making.await.unwrap();
     });

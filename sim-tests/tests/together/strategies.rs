@@ -159,7 +159,7 @@ fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
     assert_eq!(served.len(), 4, "{served:?}");
 }
 
-/// The number of the first so many seeds that fail, counted up to `enough`.
+/// The number of failing seeds among the first `seeds` seeds, counted up to `enough`.
 fn failing<B: AsyncFn() + Sync>(strategy: &str, seeds: u64, enough: usize, body: B) -> usize {
     let runner = Runner::new().hermetic().strategy(strategy);
     let fails = |seed: &u64| runner.run_seed(*seed, &body).outcome != Outcome::Passed;
@@ -243,7 +243,7 @@ fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
             let outcome = report.finding.map(|found| found.run.outcome);
             assert_eq!(outcome, None, "{}", row.name);
         }
-        // For something that no strategy sees.
+        // For state that no strategy sees.
         let runner = Runner::new().hermetic().strategy(row.name).max_steps(100_000);
         let report = runner.seeds(0..100).run(async || {
             let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));

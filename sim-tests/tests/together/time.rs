@@ -25,7 +25,7 @@ fn search(name: &str) -> Runner {
     runner(name).strategy("exhaustive")
 }
 
-/// Asserts that a search explores all runs of a body, in so many runs, and that each passes.
+/// Asserts that a search explores all runs of a body in `runs` runs, and that each run passes.
 #[track_caller]
 fn proves(name: &str, runs: u64, body: impl AsyncFn() + Sync) {
     let report = search(name).run(body);
@@ -382,7 +382,7 @@ fn a_run_in_which_only_the_time_moves_is_told() {
     assert!(matches!(failure(&finding.run), Failure::StepLimit { .. }));
     assert!(screen.contains("In the last 1000 steps the time moved 1000 times"), "{screen}");
     assert!(screen.contains("A loop with a timer, such as an interval"), "{screen}");
-    // It is no deadlock, and nothing to report, if the body does not wait for it.
+    // It is not a deadlock, and nothing to report, if the body does not wait for it.
     let report = runner("time detached").seeds(0..10).run(async || {
         forever().detach();
         let sleeps = sim::spawn(sleep(SECOND));

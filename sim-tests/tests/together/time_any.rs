@@ -156,6 +156,30 @@ fn a_search_names_its_bound_on_early_moves() {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
 }
 
+#[cfg_attr(feature = "sim", test)]
+fn a_search_with_two_bounds_names_both() {
+    let search = runner("late and bounded").strategy("preemptions:1").clock("late:1");
+    let report = search.run(async || {
+        let word = Arc::new(sim::Atomic::new(0_u8));
+        let adds = |word: Arc<sim::Atomic<u8>>| async move {
+            for _ in 0..2 {
+                // Each wait has a deadline, so the second wait can be late, too.
+                let _ = timeout(SECOND, word.fetch_add(1, sim::Ordering::SeqCst)).await;
+            }
+        };
+        let other = sim::spawn(adds(word.clone()));
+        adds(word).await;
+        other.await.unwrap();
+    });
+    let (shown, searched) = (screen(&report), report.searched.as_ref().unwrap());
+    assert!(report.passed() && searched.complete && !searched.is_proof(), "{shown}");
+    // It completed the requested search, as `cargo unpause merge` says about its results.
+    assert!(searched.fell_short().is_none() && searched.beyond.is_empty(), "{shown}");
+    let bounds = "runs with at most 1 preemption and at most 1 early time move";
+    assert!(shown.contains(bounds), "{shown}");
+    assert!(shown.contains("with more preemptions or early time moves were not tried"), "{shown}");
+}
+
 #[sim::test(clock = "late:1", seeds = 50, must_fail)]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 async fn an_attribute_bounds_the_early_moves() {

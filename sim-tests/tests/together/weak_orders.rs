@@ -1,5 +1,5 @@
-//! Bugs of memory orders in tasks: the runs until they are found, beside a prototype. The programs are those of plain
-//! threads.
+//! Bugs of memory orders in tasks: the runs until they are found, beside a prototype. The programs are the same as
+//! for plain threads.
 
 use sim::report::{Report, Style, text};
 use sim::{Runner, fence, spawn, spin_until};
@@ -87,7 +87,7 @@ mod names {
         Never,
     }
 
-    /// A bug, and the mended program.
+    /// A bug, and the fixed program.
     pub(super) struct Bug {
         pub(super) name: &'static str,
         pub(super) runs: Runs,
@@ -115,7 +115,7 @@ fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// The mean number of runs to a failure, over so many failures; `None` if a failure takes more runs than `most`.
+/// The mean number of runs to a failure, over this number of failures; `None` if a failure takes more runs than `most`.
 fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
     let mut from = 0;
     for _ in 0..failures {
@@ -126,8 +126,8 @@ fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
 
 #[cfg_attr(feature = "sim", test)]
 fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
-    // A mean over few failures is off by a fifth in one case of three. A program that takes as long as is known exceeds
-    // `times` with a probability below one in 10,000.
+    // A mean over few failures has an error of a fifth in one of three cases. A program that takes as long as is known
+    // exceeds `times` with a probability below one in 10,000.
     let (failures, times, silent) = if long() { (300, 1.5, 20_000) } else { (8, 3.5, 60) };
     let mut late = Vec::new();
     for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {

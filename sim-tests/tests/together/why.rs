@@ -207,6 +207,31 @@ fn after_the_step_without_return_all_fail_and_before_it_one_passes() {
     }
 }
 
+#[cfg_attr(feature = "sim", test)]
+fn the_nearest_passing_run_differs_at_the_last_step_with_a_way_back() {
+    for name in ["bluetooth", "deadlock01", "bank_transfer"] {
+        let program = named(name);
+        let finding = finding(program);
+        let why = finding.why.as_ref().expect("it is explained");
+        let NoReturn { after, .. } = why.no_return.expect("it is proved");
+        let passing = why.passing.as_ref().expect("a run passes");
+        let mut choices = finding.run.steps[..after as usize - 1].iter();
+        let before = choices.rposition(|step| step.candidates > 1).map_or(0, |step| step + 1);
+        let common = passing.common as usize;
+        assert!((before..after as usize).contains(&common), "{name}: {before} {common} {after}");
+        let first = &passing.steps[0].path;
+        let instead = finding.run.steps[common].task;
+        assert_ne!(*first, finding.run.tasks[instead.index()].path, "{name}");
+        assert_eq!(passing.steps.len(), passing.step_count as usize - common, "{name}");
+        // The runner is hermetic, so the command is a call with the trace as its argument.
+        let replay = passing.replay.as_ref().expect("the trace is short");
+        let trace = replay.split('"').nth(1).expect("the trace is quoted");
+        let report = runner("replayed").replay(trace).run(|| (program.buggy)(Spawning::Together));
+        assert!(report.passed(), "{name}: {replay}");
+        assert_eq!(report.steps, u64::from(passing.step_count), "{name}");
+    }
+}
+
 /// Continues a run at random after the step without return.
 fn is_not_contradicted(program: &Program, finding: &Finding) {
     let why = finding.why.as_ref().expect("it is explained");
@@ -297,12 +322,13 @@ fn the_table_of_the_corpus_is_that_of_the_manual_and_no_run_contradicts_it() {
 #[cfg_attr(feature = "sim", test)]
 fn a_failure_in_every_run_is_one() {
     let finding = finding(named("phase01"));
-    let Some(Why { no_return: Some(NoReturn { after, interleavings }), chances, .. }) =
+    let Some(Why { no_return: Some(NoReturn { after, interleavings }), chances, passing, .. }) =
         &finding.why
     else {
         panic!("{:?}", finding.why)
     };
     assert_eq!((*after, *interleavings, chances.len()), (0, 6, 0));
+    assert_eq!(*passing, None);
 }
 
 #[cfg_attr(feature = "sim", test)]

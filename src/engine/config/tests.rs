@@ -147,7 +147,7 @@ fn the_attribute_has_every_argument() {
     let (_, names) = text.split_once("const NAMES: [&str; ").unwrap();
     let (names, _) = names.split_once("];").unwrap();
     let names: BTreeSet<&str> = names.split('"').skip(1).step_by(2).collect();
-    // These are about the test and not about its runs.
+    // These settings concern the test and not its runs.
     let others = ["must_fail", "native", "leaks", "races", "crate"];
     let listed = SETTINGS.iter().filter(|row| row.argument).map(|row| row.name);
     assert_eq!(names, listed.chain(others).collect());

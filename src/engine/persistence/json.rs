@@ -3,40 +3,116 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
 
 use super::{folder, folder_name, shorter, where_user_is, write_in};
 use crate::engine::config::{Config, JsonFiles};
 use crate::engine::runner::{Site, style};
-use crate::report::{Report, json_with_sources, page};
+use crate::report::{Finding, Report, json_with_sources, page};
 
 /// The maximum size in bytes of a source file that is read.
 const SOURCE_MAX: u64 = 4 << 20;
 /// The maximum length of a source line in characters. Longer lines are cut.
 const LINE_MAX: usize = 400;
 
+/// The number of reports that this process has written to each path. A test may have several reports, for example one
+/// for each run of a `Runner` in a loop.
+static WRITTEN: Mutex<Map<PathBuf, u32>> = Mutex::new(Map::new());
+
+/// The file of a report.
+struct ReportFile {
+    folder: PathBuf,
+    /// The file name of the first report.
+    name: String,
+    /// True if further reports get a number. False if they replace the file.
+    is_numbered: bool,
+}
+
+impl ReportFile {
+    /// Returns the file of a report, if the settings request one.
+    fn of(report: &Report, site: &Site, config: &Config) -> Option<ReportFile> {
+        let finding = report.finding.as_deref();
+        // A further phase of a model is a different test with the same name.
+        let phase = config.phase().map_or(String::new(), |phase| format!("-phase-{phase}"));
+        let beside = |name: String, is_numbered| {
+            let folder = folder(site, config.out.as_deref());
+            Some(ReportFile { folder, name, is_numbered })
+        };
+        match (&config.json, finding) {
+            (JsonFiles::Never, _) | (JsonFiles::OfFailures, None) => None,
+            (JsonFiles::OfFailures, Some(finding)) if !leaves_files(finding, report.real) => None,
+            // The trace beside it has the same name, and a later trace replaces it.
+            (JsonFiles::OfFailures | JsonFiles::All, Some(finding)) => {
+                beside(format!("{}.json", finding.run.seed), false)
+            }
+            (JsonFiles::All, None) => beside(format!("passed{phase}.json"), true),
+            (JsonFiles::At(path), _) => {
+                let path = where_user_is(path, site);
+                Some(match named_file(&path, "json") {
+                    Some((folder, name)) => ReportFile { folder, name, is_numbered: false },
+                    None => {
+                        let name = format!("{}{phase}.json", folder_name(&site.key()));
+                        ReportFile { folder: path, name, is_numbered: true }
+                    }
+                })
+            }
+        }
+    }
+
+    /// Returns the name for the next report, and counts the report.
+    fn next_name(&self) -> String {
+        if !self.is_numbered {
+            return self.name.clone();
+        }
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = written.entry(self.folder.join(&self.name)).or_default();
+        *count += 1;
+        match (*count, self.name.strip_suffix(".json")) {
+            (number @ 2.., Some(stem)) => format!("{stem}-{number}.json"),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+/// Makes the next report of the test replace this report, because the test is repeated or continued.
+pub(crate) fn supersede_json(report: &Report, site: &Site, config: &Config) {
+    let file = ReportFile::of(report, site, config).filter(|file| file.is_numbered);
+    let Some(file) = file else { return };
+    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(count) = written.get_mut(&file.folder.join(&file.name)) {
+        *count = count.saturating_sub(1);
+    }
+}
+
+/// Clears the numbers of written reports, to simulate a new process.
+#[cfg(test)]
+pub(crate) fn forget_written() {
+    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// Returns `true` if a failure leaves files of its run.
+fn leaves_files(finding: &Finding, real: bool) -> bool {
+    finding.trace_file.is_some() || real
+}
+
 /// Writes the report as JSON if the settings request it, and as an HTML page if that is requested. By default, only a
 /// failure that leaves a trace is written as JSON, beside the trace. If a requested file cannot be written, the report
 /// gets a warning.
 pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
+    let file = ReportFile::of(report, site, config);
     let real = report.real;
-    let finding = report.finding.as_deref_mut();
-    let seed = finding.as_ref().map(|finding| finding.run.seed);
-    let name = || seed.map_or_else(|| "passed.json".to_owned(), |seed| format!("{seed}.json"));
-    let leaves = finding.as_ref().is_some_and(|finding| finding.trace_file.is_some() || real);
     let beside = || folder(site, config.out.as_deref());
-    let file = match &config.json {
-        JsonFiles::OfFailures if leaves => Some((beside(), name())),
-        JsonFiles::All => Some((beside(), name())),
-        JsonFiles::At(path) => Some(requested(path, site, "json")),
-        JsonFiles::OfFailures | JsonFiles::Never => None,
+    let page_name = match report.finding.as_deref_mut() {
+        Some(finding) if config.html && leaves_files(finding, real) => {
+            let name = format!("{}.html", finding.run.seed);
+            // The path must be set before the report is rendered, because the JSON document contains both the path and
+            // the text output with it.
+            finding.page_file = Some(shorter(beside().join(&name), site).display().to_string());
+            Some(name)
+        }
+        _ => None,
     };
-    let page_name = seed.filter(|_| leaves && config.html).map(|seed| format!("{seed}.html"));
-    if let (Some(finding), Some(name)) = (finding, &page_name) {
-        // The path must be set before the report is rendered, because the JSON document contains both the path and the
-        // text output with it.
-        finding.page_file = Some(shorter(beside().join(name), site).display().to_string());
-    }
     if file.is_none() && page_name.is_none() {
         return;
     }
@@ -46,8 +122,8 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
         format!("{}: the {what} could not be written: {error}", report.test)
     };
     let mut warnings = Vec::new();
-    if let Some((folder, name)) = file {
-        let written = write_in(&document, &folder, &name);
+    if let Some(file) = file {
+        let written = write_in(&document, &file.folder, &file.next_name());
         let is_requested = config.json != JsonFiles::OfFailures;
         warnings.extend(written.err().filter(|_| is_requested).map(|error| lost("report", error)));
     }
@@ -64,11 +140,14 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
 /// itself. Otherwise the path is a folder that contains a file for each test.
 pub(crate) fn requested(path: &Path, site: &Site, ending: &str) -> (PathBuf, String) {
     let path = where_user_is(path, site);
-    let name = path.file_name().filter(|_| path.extension().is_some_and(|own| own == ending));
-    match (name, path.parent()) {
-        (Some(name), Some(folder)) => (folder.to_owned(), name.to_string_lossy().into_owned()),
-        _ => (path, format!("{}.{ending}", folder_name(&site.key()))),
-    }
+    let file = named_file(&path, ending);
+    file.unwrap_or_else(|| (path, format!("{}.{ending}", folder_name(&site.key()))))
+}
+
+/// Returns the folder and the file name of a path, if it has the extension `ending`.
+fn named_file(path: &Path, ending: &str) -> Option<(PathBuf, String)> {
+    let name = path.file_name().filter(|_| path.extension().is_some_and(|own| own == ending))?;
+    Some((path.parent()?.to_owned(), name.to_string_lossy().into_owned()))
 }
 
 /// A cache of the source files that a report quotes.
@@ -97,5 +176,55 @@ impl Sources<'_> {
             true => fs::read_to_string(path),
             false => Err(io::ErrorKind::FileTooLarge.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::Location;
+    use unpause_ordered::Set;
+
+    use super::*;
+    use crate::engine::config::Settings;
+
+    /// Returns the names of the files in a folder, without the name of the test.
+    fn names(folder: &Path) -> Set<String> {
+        let name = |entry: io::Result<fs::DirEntry>| {
+            let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+            name.split_once("demo").map_or(name.clone(), |(_, rest)| rest.to_owned())
+        };
+        fs::read_dir(folder).unwrap().map(name).collect()
+    }
+
+    #[test]
+    fn a_report_replaces_no_other_report_of_the_process() {
+        let folder = std::env::temp_dir().join(format!("sim-reports-{}", std::process::id()));
+        let site = Site { test: "demo".to_owned(), ..Site::of_program(Location::caller()) };
+        let config = |json| {
+            let out = Some(folder.join("out"));
+            Settings { json: Some(json), out, ..Settings::default() }.resolve().unwrap()
+        };
+        let report = || Report { runs: 1, ..Report::default() };
+        let reports = folder.join("reports");
+        let into = config(JsonFiles::At(reports.clone()));
+        for expected in [&[".json"][..], &[".json", "-2.json"]] {
+            write_json(&mut report(), &site, &into);
+            assert_eq!(names(&reports), Set::from_iter(expected.iter().map(|&name| name.into())));
+        }
+        // The third report replaces the second.
+        supersede_json(&report(), &site, &into);
+        write_json(&mut report(), &site, &into);
+        assert_eq!(names(&reports).len(), 2);
+
+        let beside = config(JsonFiles::All);
+        (0..2).for_each(|_| write_json(&mut report(), &site, &beside));
+        let files = names(&super::folder(&site, Some(&folder.join("out"))));
+        assert_eq!(files, Set::from_iter(["passed.json", "passed-2.json"].map(str::to_owned)));
+
+        let one = folder.join("one");
+        let file = config(JsonFiles::At(one.join("report.json")));
+        (0..2).for_each(|_| write_json(&mut report(), &site, &file));
+        assert_eq!(names(&one), Set::from_iter(["report.json".to_owned()]));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -17,6 +17,7 @@ use super::terminal::style;
 use super::told::{remarks, told};
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
+use crate::engine::persistence::supersede_json;
 use crate::engine::results::MustFail;
 use crate::native::take_spawned_in_turn;
 use crate::report::{Report, one_line, text};
@@ -145,12 +146,13 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         decided += report.runs.saturating_sub(1);
         undecided += 1;
         why.get_or_insert(reason);
-        let seed = report.finding.map_or(0, |finding| finding.run.seed.0);
+        let seed = report.finding.as_ref().map_or(0, |finding| finding.run.seed.0);
         verdict.passed = true;
         let goes_on = undecided < UNDECIDED_MAX && left(time) != Some(Duration::ZERO);
         rest = config.after(seed).filter(|_| goes_on);
-        if let Some(config) = &mut rest {
-            config.time = left(time);
+        if let Some(next) = &mut rest {
+            supersede_json(&report, &runner.site, &config);
+            next.time = left(time);
         }
     }
     // A search lists what it has not tried, so it needs no such note.

@@ -82,7 +82,8 @@
 //!   runs, and a proof without the assumption. [`Searched::cause`](crate::report::Searched::cause) contains the reason
 //!   and names the two steps whose order made the difference. The sampled runs rarely include a difference that only
 //!   few orders show. For example, a test passes if it has six tasks with a std lock and an assertion that fails in one
-//!   of their 720 orders. `preemptions` and `delays` execute all orders and assume nothing.
+//!   of their 720 orders. Branches of one `select!` count like tasks: if no branch does an operation in a poll, the
+//!   search does not vary the order of that poll. `preemptions` and `delays` execute all orders and assume nothing.
 //! - A complete search checks itself. It samples a hundred runs, looks up the class of each run among its explored
 //!   classes, and repeats each run with its steps in another order of the class. A run that fails or belongs to an
 //!   unknown class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)). A run that behaves
@@ -319,9 +320,10 @@ impl Runner {
     ///
     /// Each run starts fresh: statics of the program have their initial values, and memory that a run allocates is
     /// freed at its end. Values that the closure captures outlive the runs, so a test can collect values over all runs.
-    /// The captured values are not a part of the tested program: their atomics and locks are not points. If the closure
-    /// captures something, misuse of memory, such as a use after free, is not detected. After the call, the statics
-    /// have the same values as before.
+    /// They do not see rehearsals, repetitions and shrinking, which are in processes of their own. The captured values
+    /// are not a part of the tested program: their atomics and locks are not points. If the closure captures something,
+    /// misuse of memory, such as a use after free, is not detected. After the call, the statics have the same values as
+    /// before.
     ///
     /// # Panics
     /// If a setting is invalid. If the program is not compiled by `cargo unpause test`, each run fails.
@@ -441,6 +443,7 @@ impl Runner {
                  SIM_ISOLATE=process",
                 self.site.test
             ));
+            crate::engine::persistence::supersede_json(&report, &site, &config);
             return self.run_config(config, notes, body, must_fail, kept);
         }
         let part = SeedPart::of(&config, &results, &report);

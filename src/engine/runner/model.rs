@@ -2,12 +2,13 @@
 //! as loom. Therefore the settings come from a plan in text form.
 //!
 //! A plan has one phase per line. A phase is a list of variables, as in the environment, separated by blanks. The
-//! phases are run in order until one fails. The first word of a phase may be a condition:
+//! phases are run in order until one fails. A phase may also contain these words:
 //!
-//! | word | the phase is run |
+//! | word | meaning |
 //! |---|---|
-//! | `unproved` | if the previous phase was not a proof |
-//! | `weak` | if an earlier search treated weaker orderings as `SeqCst`, or if there was no earlier search |
+//! | `unproved` | the phase is run if the previous phase was not a proof |
+//! | `weak` | the phase is run if an earlier search treated weaker orderings as `SeqCst`, or if there was none |
+//! | `ends_at_limit` | a run ends at its step limit without a failure |
 //!
 //! A proof or a certificate is required only of the phases that can provide it, which are searches. Each phase has its
 //! own results.
@@ -29,7 +30,7 @@ use crate::engine::config::{Config, InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
 use crate::run::memory_model::MemoryModel;
-use crate::run::{Failure, Outcome};
+use crate::run::{Failure, Outcome, Run};
 
 /// The variables that limit a model to its first phase.
 const ONE_PHASE: [&str; 6] =
@@ -106,7 +107,7 @@ struct Model<'a> {
 /// A phase of a plan.
 struct Phase<'p> {
     condition: &'p str,
-    /// The variables of the phase, separated by blanks.
+    /// The variables and words of the phase, separated by blanks.
     variables: &'p str,
     runner: Runner,
     /// True if the phase is a search whose runs can be a proof.
@@ -164,18 +165,23 @@ impl Model<'_> {
 
     /// Parses the phase with this number, counted from 1.
     fn phase<'p>(&self, number: u32, line: &'p str) -> Result<Phase<'p>, InvalidSetting> {
-        let (condition, variables) = match line.split_once(' ') {
-            Some((condition, rest)) if !condition.contains('=') => (condition, rest),
-            _ => ("", line),
-        };
-        let pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+        let (mut condition, mut ends_at_limit) = ("", false);
+        for word in line.split(' ').filter(|word| !word.is_empty() && !word.contains('=')) {
+            if word == "ends_at_limit" {
+                ends_at_limit = true;
+            } else {
+                condition = word;
+            }
+        }
+        let pairs = line.split(' ').filter_map(|pair| pair.split_once('='));
         let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let (settings, _) = Settings::from_environment(pairs)?;
-        let kind = TestKind { phase: (number > 1).then_some(number), ..self.kind.clone() };
+        let phase = (number > 1).then_some(number);
+        let kind = TestKind { phase, ends_at_limit, ..self.kind.clone() };
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, _) = self.without_proof(&runner)?;
         let can_prove = config.strategy.is_search() && config.memory == MemoryModel::Sc;
-        Ok(Phase { condition, variables, runner, can_prove })
+        Ok(Phase { condition, variables: line, runner, can_prove })
     }
 
     /// Returns the configuration of a phase that need not be a proof, and notes about its settings.
@@ -238,8 +244,22 @@ fn end(report: &Report) -> Option<ModelEnd> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     Some(match failure {
         Failure::Panic { message, .. } => ModelEnd::Panicked(message.clone()),
-        other => ModelEnd::Failed(one_line(other, &finding.run)),
+        other => {
+            let line = one_line(other, &finding.run);
+            ModelEnd::Failed(match waits_for_itself(other, &finding.run) {
+                Some(text) => line.replacen(": ", &format!(": {text}; "), 1),
+                None => line,
+            })
+        }
     })
+}
+
+/// Returns a sentence about a task that waits for a lock that it holds itself.
+fn waits_for_itself(failure: &Failure, run: &Run) -> Option<String> {
+    let Failure::Deadlock { waits } = failure else { return None };
+    let own = waits.iter().find(|wait| wait.holder.is_some_and(|held| held.task == wait.task))?;
+    let (task, lock) = (run.tasks.get(own.task.index())?, run.objects.get(own.object?.index())?);
+    Some(format!("{task} tried to acquire a {} it already holds", lock.kind))
 }
 
 #[cfg(test)]
@@ -250,6 +270,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
+    use crate::engine::persistence;
     use crate::engine::results::{self, ResultsFile};
     use crate::engine::runner::target::TestTarget;
     use crate::sync::Atomic;
@@ -279,6 +300,7 @@ mod tests {
         variables: &[(&str, &str)],
     ) -> Result<ModelVerdict, InvalidSetting> {
         results::forget_taken();
+        persistence::forget_written();
         let site = Site {
             test: "model::relaxed".to_owned(),
             target: TestTarget::running(Path::new("/model"), "src/lib.rs", None),
@@ -325,6 +347,79 @@ mod tests {
         for note in [" runs were not made: ", ": 20 seeds were not run: ", ": 30 seeds were not "] {
             assert!(second.remarks.contains(note), "{}", second.remarks);
         }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn each_phase_has_its_own_report() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("reports");
+        let (out, reports) = (folder.join("out"), folder.join("reports"));
+        let [written, into] = [&out, &reports].map(|folder| folder.display().to_string());
+        for json in ["1", into.as_str()] {
+            let variables = [("SIM_OUT", &*written), ("SIM_JSON", json)];
+            let end = judge(&folder, PLAN, &variables).unwrap().end;
+            assert_eq!(end, ModelEnd::Passed);
+        }
+        let own = fs::read_dir(out).unwrap().next().unwrap().unwrap().path();
+        for (folder, first) in [(own, "passed"), (reports, "model.relaxed")] {
+            let files: Vec<PathBuf> =
+                fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert_eq!(files.len(), 3, "{files:?}");
+            for (phase, expected) in [
+                ("", "\"is_proof\":true"),
+                ("-phase-2", "\"runs\":20,"),
+                ("-phase-3", "\"runs\":30,"),
+            ] {
+                let is_of_phase = |file: &&PathBuf| {
+                    let name = file.file_name().unwrap().to_string_lossy();
+                    name.ends_with(&format!("{first}{phase}.json"))
+                };
+                let file = files.iter().find(is_of_phase).unwrap();
+                let report = fs::read_to_string(file).unwrap();
+                assert!(report.contains(expected), "{phase}: {report}");
+            }
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn runs_may_end_at_their_step_limit() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("limits");
+        let ended = |plan: &str| judge(&folder, plan, &[]).unwrap();
+        for plan in ["SIM_SEEDS=3 SIM_STEPS=1", "SIM_STRATEGY=exhaustive SIM_STEPS=1"] {
+            let verdict = ended(&format!("{plan} ends_at_limit"));
+            assert_eq!(verdict.end, ModelEnd::Passed, "{}", verdict.screen);
+            let text = "step limit reached after 1 steps".to_owned();
+            assert_eq!(ended(plan).end, ModelEnd::Failed(text));
+        }
+        // Such a search is not a proof, so the next phase is due.
+        let plan = "SIM_STRATEGY=exhaustive SIM_STEPS=1 ends_at_limit\nunproved SIM_SEEDS=20";
+        let remarks = ended(plan).remarks;
+        assert!(remarks.contains("; 20 runs passed"), "{remarks}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_replayed_run_may_end_at_its_step_limit() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("replays");
+        let out = folder.join("out").display().to_string();
+        let failed = judge(&folder, "SIM_SEEDS=3 SIM_STEPS=1", &[("SIM_OUT", &*out)]).unwrap();
+        let (_, after) = failed.screen.split_once("SIM_REPLAY=").unwrap();
+        let trace = after.split_whitespace().next().unwrap().trim_matches('\'');
+        let variables = [("SIM_OUT", &*out), ("SIM_REPLAY", trace)];
+        let replayed = |plan: &str| judge(&folder, plan, &variables).unwrap();
+        assert_eq!(replayed("SIM_SEEDS=3 SIM_STEPS=1").end, failed.end);
+        let verdict = replayed("SIM_SEEDS=3 SIM_STEPS=1 ends_at_limit");
+        assert_eq!(verdict.end, ModelEnd::Passed, "{}", verdict.screen);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -364,7 +364,8 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
 impl ShrinkReplayer<'_, '_> {
     /// Executes one run.
     pub(super) fn once(&mut self) -> Option<Failure> {
-        let failure = self.session.once(&mut self.worker, crate::run::ids::Seed(0), &self.limits);
+        let seed = crate::run::ids::Seed(0);
+        let failure = self.session.once_more(&mut self.worker, seed, &self.limits);
         self.steps += self.worker.steps() + PLANNED * self.worker.planned();
         failure
     }

@@ -5,21 +5,26 @@ pub(super) mod audit;
 mod estimate;
 mod helpers;
 mod rounds;
+mod series;
 mod slice;
 #[cfg(test)]
 mod tests;
 mod top;
+mod whole;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use self::audit::Sampled;
+use self::series::Series;
 use super::session::Session;
 use crate::engine::results::{AuditLine, Tally};
 use crate::engine::seeds::Explored;
 use crate::native;
-use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
+use crate::report::{
+    Bound, Cause, Clash, Fallback, OrdersTaken, ProgressPoint, RunsEstimate, Searched, Share,
+};
 use crate::run::clock::ClockMode;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
@@ -72,7 +77,8 @@ pub(super) fn exhaust(
     let recorded = is_asked && matches!(visit, RunVisitor::UntilFailure);
     let fallback = config.strategy.fallback().filter(|_| !each && !recorded);
     let deadline = config.time.map(|time| Instant::now() + time);
-    let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end };
+    let series = Series::begin();
+    let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end, series };
     let searched = whole.searched(search, each);
     Explored { searched: Some(searched), ..whole.explored }
 }
@@ -87,6 +93,8 @@ struct WholeSearch<'v, 's> {
     deadline: Option<Instant>,
     /// The end of the run numbers, exclusive.
     end: u64,
+    /// The progress of the current search.
+    series: Series,
 }
 
 impl WholeSearch<'_, '_> {
@@ -108,7 +116,7 @@ impl WholeSearch<'_, '_> {
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
         self.explored.decided.apart = tree.apart();
-        let mut searched = how_far(tree.progress(), ended);
+        let mut searched = how_far(tree.progress(), ended, self.series.take());
         searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
         if searched.by_step {
@@ -193,6 +201,7 @@ impl WholeSearch<'_, '_> {
             tree.begin_again(Apart::STEPS);
             self.explored.tally.take();
             self.explored.decided.lines.clear();
+            self.series.restart();
         }
     }
 
@@ -207,7 +216,8 @@ impl WholeSearch<'_, '_> {
         let mut tree = fallback.tree();
         let (ended, _) = self.explore(&fallback, &mut tree, within);
         let runs = self.explored.tally.runs - before;
-        Some(Box::new(Fallback { runs, searched: how_far(tree.progress(), ended) }))
+        let searched = how_far(tree.progress(), ended, self.series.take());
+        Some(Box::new(Fallback { runs, searched }))
     }
 
     fn explore(
@@ -216,7 +226,8 @@ impl WholeSearch<'_, '_> {
         tree: &mut SearchTree,
         within: SearchLimits,
     ) -> (SearchEnd, u64) {
-        rounds::explore(self.session, search, tree, &mut self.visit, within, &mut self.explored)
+        let (explored, series) = (&mut self.explored, &mut self.series);
+        rounds::explore(self.session, search, tree, &mut self.visit, within, explored, series)
     }
 }
 
@@ -239,18 +250,24 @@ struct SearchLimits {
     give_up_at: Option<u64>,
 }
 
-/// Reports the limit of early clock moves as the bound of the search, if the search omitted nothing else.
+/// Reports the limit of early clock moves as a bound of the search, if the search completed all runs within its bounds.
 fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut Explored) {
     let ClockMode::Late(moves) = clock else { return };
-    let is_only_bound =
-        searched.complete && searched.bound.is_none() && searched.fallback.is_none();
-    if is_only_bound && explored.untried.remove(&Untried::Beyond(ClockMode::BEYOND)) {
-        searched.bound = Some(Bound { what: "early time move".to_owned(), through: Some(moves) });
+    let is_all_within = searched.complete && searched.fallback.is_none();
+    if !is_all_within || !explored.untried.remove(&Untried::Beyond(ClockMode::BEYOND)) {
+        return;
+    }
+    match searched.bound {
+        Some(_) => searched.early_moves = Some(moves),
+        None => {
+            let what = ClockMode::EARLY_MOVE.to_owned();
+            searched.bound = Some(Bound { what, through: Some(moves) });
+        }
     }
 }
 
 /// Returns the progress of a search, for the report.
-fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
+fn how_far(progress: SearchProgress, ended: SearchEnd, series: Vec<ProgressPoint>) -> Searched {
     let complete = ended == SearchEnd::Complete;
     let bound =
         |within: SearchBound| Bound { what: within.what.to_owned(), through: within.through };
@@ -269,6 +286,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         unseen: Vec::new(),
         orders: OrdersTaken::AsAsked,
         bound: progress.within.map(bound),
+        early_moves: None,
         share: None,
         estimate: progress.estimate.filter(|_| !complete).map(|estimate| {
             // The total is at least one more than the number of executed runs.
@@ -276,6 +294,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
                 .map(|number| (number as u64).max(progress.runs + 1));
             RunsEstimate { runs, low, high }
         }),
+        series,
         audit: None,
         fallback: None,
     }

@@ -69,12 +69,14 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         SeedRunner { session, worker, watched, closing, limits: session.limits() }
     }
 
-    /// Executes the run of a seed, and leaves it in the worker. Returns its failure.
+    /// Executes the run of a seed, and leaves it in the worker. Returns its failure, unless it is a step limit at which
+    /// the run [may end](Session::ends_at_limit).
     #[inline]
     pub(super) fn make(&mut self, seed: Seed) -> Option<Failure> {
         self.watched.watched.begin(seed.0);
         self.session.prepare(&mut self.worker, &self.watched.watched, seed);
-        self.session.once(&mut self.worker, seed, &self.limits)
+        let failure = self.session.once(&mut self.worker, seed, &self.limits);
+        failure.filter(|failure| !self.session.ends_at_limit(failure))
     }
 
     /// Returns the last run as data.

@@ -41,7 +41,7 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let mut better = None;
     while proof.runs < runs_max && steps < runs_max.saturating_mul(STEPS) {
         watched.watched.begin(run.seed.0);
-        let failure = session.once(&mut worker, run.seed, &limits);
+        let failure = session.once_more(&mut worker, run.seed, &limits);
         proof.runs += 1;
         steps += worker.steps();
         let strayed = matches!(failure, Some(Failure::Diverged { .. }));

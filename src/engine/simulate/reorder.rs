@@ -10,11 +10,11 @@ use super::session::Session;
 use crate::engine::seeds::Explored;
 use crate::report::Closure;
 use crate::rt::Worker;
+use crate::run::Run;
 use crate::run::choice::Strategy;
 use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::schedule::Schedule;
-use crate::run::{Outcome, Run};
 use crate::strategy::exhaustive::ClosureVerdict;
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
@@ -124,7 +124,7 @@ fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId
     let job = WorkerJob::Follow(Arc::new(in_order(worker.schedule(), tasks)));
     let name = session.config.strategy.name();
     let run = session.run_with(job.strategy(), name, seed, job);
-    (run.outcome != Outcome::Passed).then_some(run)
+    session.fails(&run).then_some(run)
 }
 
 /// Returns the schedule of the last run with its steps in this order.

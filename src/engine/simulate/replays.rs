@@ -38,7 +38,8 @@ pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
         }
     };
     let strictly = |session: &Session<'_>| {
-        replayed(session, session.loudly(|| session.replay(&trace)), from.clone(), &trace)
+        let run = session.loudly(|| session.replay_requested(&trace));
+        replayed(session, run, from.clone(), &trace)
     };
     match with_settings_of(session, &trace, false, strictly) {
         Ok((account, contradictions)) => {
@@ -107,11 +108,12 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
         let run = session.quietly(|| session.replay(&trace));
         match &run.outcome {
             Outcome::Passed => (None, None),
+            Outcome::Failed(failure) if session.ends_at_limit(failure) => (None, None),
             Outcome::Failed(Failure::Diverged { step, expected, found }) => {
                 // The code has changed since the trace was written, but its decisions may still
                 // lead to the failure.
                 let run = session.quietly(|| session.follow_trace(&trace));
-                let fails = run.outcome != Outcome::Passed;
+                let fails = session.fails(&run);
                 let account = fails.then(|| confirm::confirm(session, run, from.clone(), 1));
                 let new = account.as_ref().map(|account| account.finding.as_ref());
                 let new = new.map(|finding| finding.and_then(|own| own.trace_file.as_deref()));
@@ -158,6 +160,9 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
     let settings = Some(session.config.in_traces());
     let account = Account { runs, steps, settings, replayed, ..Account::default() };
     let Outcome::Failed(failure) = &run.outcome else { return account };
+    if session.ends_at_limit(failure) {
+        return account;
+    }
     let mut warnings = Vec::from_iter(surplus(trace, &run));
     let diverged = matches!(failure, Failure::Diverged { .. });
     let of = &trace.header.test;

@@ -30,6 +30,9 @@ const INLINE_MAX: usize = 400;
 /// phase, so each step does much more.
 const BEYOND: u32 = 2_000_000;
 
+/// The divisor of the step limit in rehearsals of plain threads, after a rehearsal that reached the limit.
+const SHORTER: u32 = 16;
+
 /// A test in progress.
 pub(crate) struct Session<'a> {
     pub(super) assignment: &'a Assignment<'a>,
@@ -60,7 +63,8 @@ impl<'a> Session<'a> {
         let searched = self.config.strategy.is_search();
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
         let faults = self.config.faults.clone();
-        let beyond = if self.config.is_native() && !searched { BEYOND } else { 0 };
+        let runs_on = self.config.is_native() && !searched && !self.config.ends_at_limit();
+        let beyond = if runs_on { BEYOND } else { 0 };
         let weaker = match self.config.memory {
             MemoryModel::C11 if !self.config.is_native() => Weaker::Choose,
             _ if searched => Weaker::Note,
@@ -75,6 +79,16 @@ impl<'a> Session<'a> {
         // A run that ended at its step limit must end there in the replay, too.
         let continued = steps > limits.steps_max as usize;
         RunLimits { beyond: if continued { limits.beyond } else { 0 }, ..limits }
+    }
+
+    /// Returns `true` if a run with this failure has only reached a step limit at which runs end without a failure.
+    pub(super) fn ends_at_limit(&self, failure: &Failure) -> bool {
+        self.config.ends_at_limit() && matches!(failure, Failure::StepLimit { .. })
+    }
+
+    /// Returns `true` if a run has failed, and has not only reached a step limit at which runs end without a failure.
+    pub(super) fn fails(&self, run: &Run) -> bool {
+        matches!(&run.outcome, Outcome::Failed(failure) if !self.ends_at_limit(failure))
     }
 
     /// Returns the limits of a rehearsal. It ends at the step limit, because a strategy learns nothing from further
@@ -106,6 +120,18 @@ impl<'a> Session<'a> {
         failure
     }
 
+    /// Like [`once`](Self::once), for a run that does not count, such as a rehearsal or a repetition. The run does not
+    /// change the values that a closure has captured.
+    pub(super) fn once_more(
+        &self,
+        worker: &mut Worker,
+        seed: Seed,
+        limits: &RunLimits,
+    ) -> Option<Failure> {
+        let _spared = native::spare_captured();
+        self.once(worker, seed, limits)
+    }
+
     /// Prepares the strategy of `worker` for a seed.
     #[inline]
     pub(super) fn prepare(&self, worker: &mut Worker, watched: &WatchedWorker, seed: Seed) {
@@ -122,22 +148,34 @@ impl<'a> Session<'a> {
         // The number is the same on all threads.
         self.rehearsals.fetch_max(worker.rehearsals(), Ordering::Relaxed);
         let job = watched.job();
-        self.quietly(|| {
-            for n in 0..worker.rehearsals() {
-                watched.begin_job(WorkerJob::Rehearse(Box::new(job.clone()), n));
-                let failure = self.once(worker, Seed(n.into()), &self.limits_of_rehearsal());
-                worker.forget_histories();
-                let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
-                if is_long && self.config.is_native() {
-                    // If a rehearsal is too long, usually all runs are, and each takes seconds.
-                    break;
-                }
-            }
-        });
+        let begin = &mut |n| watched.begin_job(WorkerJob::Rehearse(Box::new(job.clone()), n));
+        let count = worker.rehearsals();
+        self.quietly(|| self.rehearse_first(worker, count, begin));
         watched.begin_job(job);
     }
 
-    /// Executes one run under a strategy created for it, and returns the run as data.
+    /// Executes the first `count` rehearsals. Calls `begin` with the number of each rehearsal before it begins.
+    pub(super) fn rehearse_first(
+        &self,
+        worker: &mut Worker,
+        count: u32,
+        begin: &mut dyn FnMut(u32),
+    ) {
+        let mut limits = self.limits_of_rehearsal();
+        for n in 0..count {
+            begin(n);
+            let failure = self.once_more(worker, Seed(n.into()), &limits);
+            worker.forget_histories();
+            let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
+            if is_long && self.config.is_native() {
+                // If a rehearsal is too long, usually all runs are, and each takes seconds. The other rehearsals are
+                // shorter but not omitted: otherwise the strategy would rehearse in the runs of the next seeds.
+                limits.steps_max = (self.config.steps_max / SHORTER).max(1);
+            }
+        }
+    }
+
+    /// Executes one run under a strategy created for it, and returns the run as data. The run does not count.
     pub(super) fn run_with(
         &self,
         strategy: Box<dyn Strategy>,
@@ -145,6 +183,12 @@ impl<'a> Session<'a> {
         seed: Seed,
         job: WorkerJob,
     ) -> Run {
+        let _spared = native::spare_captured();
+        self.run_here(strategy, name, seed, job)
+    }
+
+    /// Like [`run_with`](Self::run_with), for a run that counts.
+    fn run_here(&self, strategy: Box<dyn Strategy>, name: &str, seed: Seed, job: WorkerJob) -> Run {
         let mut worker = Worker::new(strategy);
         let limits = job.steps().map_or_else(|| self.limits(), |n| self.limits_following(n));
         // A second run of the same decisions is only compared with the first, so its messages are not shown.
@@ -164,6 +208,12 @@ impl<'a> Session<'a> {
     pub(super) fn replay(&self, trace: &Trace) -> Run {
         let job = WorkerJob::Replay(Arc::new(trace.clone()));
         self.run_with(job.strategy(), "replay", trace.header.seed, job)
+    }
+
+    /// Replays the trace that the user has requested, strictly. Returns the run, which is the run of the test.
+    pub(super) fn replay_requested(&self, trace: &Trace) -> Run {
+        let job = WorkerJob::Replay(Arc::new(trace.clone()));
+        self.run_here(job.strategy(), "replay", trace.header.seed, job)
     }
 
     /// Executes a run that follows a trace as far as it fits.
@@ -242,13 +292,75 @@ impl<'a> Session<'a> {
 
     /// Returns the command that replays the trace in `file`. A short trace is inline in the command, without its
     /// settings if the test already has them.
-    pub(super) fn replay_command(&self, mut trace: Trace, file: &str) -> String {
-        if !self.config.must_be_in_traces() {
-            trace.header.settings = None;
-        }
-        let inline = format::inline(&trace);
+    pub(super) fn replay_command(&self, trace: Trace, file: &str) -> String {
+        let inline = self.inline(trace);
         let short = inline.len() <= INLINE_MAX || file.is_empty();
         let source = if short { &inline } else { file };
         self.site.replay_command(source, true)
+    }
+
+    /// Returns the command that replays a run without a file. `None` if the trace of the run is too long for a command.
+    pub(super) fn short_replay_command(&self, run: &Run) -> Option<String> {
+        let inline = self.inline(self.trace(run));
+        (inline.len() <= INLINE_MAX).then(|| self.site.replay_command(&inline, true))
+    }
+
+    fn inline(&self, mut trace: Trace) -> String {
+        if !self.config.must_be_in_traces() {
+            trace.header.settings = None;
+        }
+        format::inline(&trace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::Location;
+
+    use super::*;
+    use crate::engine::config::{Settings, TestKind};
+    use crate::engine::results::Results;
+    use crate::engine::runner::outcome::FunctionBody;
+    use crate::engine::simulate::explore::SeedRunner;
+    use crate::run::ids::TaskId;
+    use crate::sync::Ordering::SeqCst;
+
+    #[test]
+    fn a_seed_is_the_same_run_among_others_if_rehearsals_are_too_long() {
+        crate::engine::simulate::hook::install();
+        let body = FunctionBody::new(async || {
+            let word = Arc::new(crate::Atomic::new(0));
+            let add = |_| {
+                let word = word.clone();
+                crate::spawn(async move {
+                    for _ in 0..10 {
+                        word.fetch_add(1, SeqCst).await;
+                    }
+                })
+            };
+            let tasks: Vec<_> = (0..4).map(add).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        // Only runs of plain threads continue after their step limit.
+        let kind = TestKind { native: true, ..TestKind::default() };
+        let (strategy, max_steps) = (Some("urw".to_owned()), Some(20));
+        let settings = Settings { strategy, max_steps, kind, ..Settings::default() };
+        let config = settings.resolve().expect("the settings are valid");
+        let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
+        let assignment = Assignment::new(&config, &site, &results);
+        let session = Session::new(&assignment, &body);
+        let last_of = |seeds: std::ops::Range<u64>| -> Vec<TaskId> {
+            let mut runner = SeedRunner::new(&session);
+            let mut tasks = Vec::new();
+            for seed in seeds.map(Seed) {
+                assert!(runner.make(seed).is_none());
+                tasks = runner.extract(seed).steps.iter().map(|step| step.task).collect();
+                runner.worker.forget_histories();
+            }
+            tasks
+        };
+        assert_eq!(last_of(0..4), last_of(3..4));
     }
 }

@@ -456,10 +456,7 @@ fn run_to_hang(
         WorkerJob::Rehearse(_, n) => *n,
         _ => worker.rehearsals(),
     };
-    for n in 0..rehearsed {
-        session.once(&mut worker, Seed(n.into()), &session.limits_of_rehearsal());
-        worker.forget_histories();
-    }
+    session.rehearse_first(&mut worker, rehearsed, &mut |_| {});
     session.once(&mut worker, seed, &RunLimits { hang: Some(hang), ..session.limits() });
     worker.extract(seed, session.config.strategy.name())
 }

@@ -15,11 +15,11 @@ use std::sync::atomic::Ordering;
 use unpause_orders::{Done, Operation, Orders, Rules, SEQ_CST};
 
 use crate::rt::object::Objects;
-use crate::run::board::Board;
+use crate::run::board::{Board, TimeMove};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::memory_model::Raise;
-use crate::run::op::{Access, Op};
+use crate::run::op::{Access, Op, clock};
 use crate::run::store_choice::StoreChoices;
 
 /// The kind of objects whose operations have memory orders.
@@ -221,10 +221,6 @@ impl Weak {
             self.is_on = true;
             self.orders.reset(Rules::weak());
         }
-        if self.time_moves < board.time_moves.len() {
-            self.time_moves = board.time_moves.len();
-            self.orders.settle();
-        }
         let mut contacts = std::mem::take(&mut self.contacts);
         let mut left = contacts.drain(..).peekable();
         for nth in self.seen..=board.events.len() {
@@ -232,7 +228,9 @@ impl Weak {
                 self.spawn_up_to(first.max(then), board);
                 self.orders.joined(then.index(), first.index());
             }
-            if let Some(event) = board.events.get(nth) {
+            let event = board.events.get(nth);
+            self.settle_before(event, board);
+            if let Some(event) = event {
                 self.learn(event, board, objects, begins);
             }
         }
@@ -241,9 +239,22 @@ impl Weak {
         self.seen = board.events.len();
     }
 
+    /// Makes the stores so far visible if the time has moved before this event. `None` is the end of the events.
+    fn settle_before(&mut self, event: Option<&Event>, board: &Board) {
+        let is_before = |moved: &TimeMove| event.is_none_or(|event| moved.step <= event.step);
+        while board.time_moves.get(self.time_moves).is_some_and(is_before) {
+            self.time_moves += 1;
+            self.orders.settle();
+        }
+    }
+
     fn learn(&mut self, event: &Event, board: &Board, objects: &Objects, begins: bool) {
         let Event { task, object, op, values, .. } = *event;
         self.spawn_up_to(task, board);
+        // A task has advanced the time, although others can step.
+        if [Some(clock::ADVANCE), Some(clock::MOVE)].contains(&op.kind) {
+            self.orders.settle();
+        }
         if let Some(object) = object.filter(|object| is_word(*object, objects)) {
             // Since it began, the machine has performed all operations itself.
             if begins && op.access != Access::Peek {

@@ -7,6 +7,7 @@
 use crate::rt::now::{self, plain_key};
 use crate::rt::state::RunState;
 use crate::rt::world::World;
+use crate::run::choice::Draw;
 
 /// The maximum number of pending operations that are stored per branch.
 const KEYS_MAX: usize = 3;
@@ -152,13 +153,14 @@ impl World {
     /// Draws which of `bound` branches is polled first. The second value is `None` after the end of the run.
     pub(crate) fn draw_order(&self, bound: u64) -> (u64, Option<OrderDraw>) {
         let at = self.state().record.draws.len();
-        let value = self.draw(bound, "the branch that is polled first");
+        let value = self.draw(bound, Draw::BRANCH);
         let state = self.state();
         let drawn = state.record.draws.len() > at;
         (value, drawn.then(|| OrderDraw { at, before: state.effects() }))
     }
 
-    /// Settles a draw after all branches were polled: if they had no effect, the order makes no difference.
+    /// Settles a draw after all branches were polled. If they had no effect that the run records, the order makes no
+    /// difference to the objects of the run. It may still make a difference to memory that the run does not see.
     pub(crate) fn settle_order(&self, draw: OrderDraw) {
         let mut state = self.state();
         if state.effects() != draw.before {

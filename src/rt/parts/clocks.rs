@@ -124,7 +124,8 @@ impl NodeClock {
                 return;
             }
             ClockChange::Offset(offset) => {
-                self.ahead = signed(now).saturating_add(offset) - signed(self.count(now));
+                let wall = signed(now).saturating_add(offset);
+                self.ahead = wall.saturating_sub(signed(self.count(now)));
                 return;
             }
             ClockChange::Correct => {
@@ -221,6 +222,21 @@ impl World {
         read
     }
 
+    /// Returns `true` if the clock of a node has an offset or a drift. Only changes of the clock affect the result, so
+    /// a search gets no conflict with the time.
+    pub(crate) fn is_clock_wrong(&self, clock: u32, place: Place) -> bool {
+        let mut state = self.state();
+        let (now, row) = (state.timers().now, &state.parts.get::<Nodes>().clocks[clock as usize]);
+        let (mark, is_wrong) = (row.mark, row.drift != 0 || row.offset(now) != 0);
+        state.happened(&SEE, Some(mark), place, Values::None);
+        is_wrong
+    }
+
+    /// Returns `true` if timers of a node may be late. The caller has recorded that it looks at the node.
+    pub(crate) fn has_late_timers(&self, clock: u32) -> bool {
+        self.state().parts.get::<Nodes>().clocks[clock as usize].late > 0
+    }
+
     /// Returns the number of events that observed that the clock of a node is not true.
     pub(crate) fn clock_met(&self, clock: u32) -> ClockMet {
         self.state().parts.get::<Nodes>().clocks[clock as usize].met
@@ -312,6 +328,8 @@ mod tests {
         corrected.change(ClockChange::Correct, 2_010);
         assert_eq!((corrected.offset(2_010), corrected.offset(9_999)), (0, 0));
         assert_eq!(corrected.count(2_010), 2_210, "timers do not jump");
+        corrected.change(ClockChange::Offset(-i64::MAX), 2_010);
+        assert_eq!(corrected.wall(2_010), i64::MIN + 2_210, "it cannot be further behind");
     }
 
     #[test]

@@ -225,7 +225,7 @@ impl World {
                 self.may_have(Fault::Stall(task), place);
             }
             // This fault is decided at the second task of a spawner, because from then on a task can obstruct another
-            // one.
+            // task.
             Progress::ObstructionFree => {
                 let is_second = {
                     let state = self.state();

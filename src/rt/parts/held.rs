@@ -60,6 +60,14 @@ impl World {
         self.state().happened(op, Some(object), place, Values::None);
     }
 
+    /// Like [`did_to`](Self::did_to), but has no effect if the run is over.
+    pub(crate) fn did_before_end(&self, op: &'static Op, object: ObjectId, place: Place) {
+        let mut state = self.state();
+        if !state.over {
+            state.happened(op, Some(object), place, Values::None);
+        }
+    }
+
     /// Like [`did_to`](Self::did_to), but for an object that may be new in the run.
     #[inline]
     pub(crate) fn did_alone(&self, op: &'static Op, object: &Object, place: Place) {

@@ -3,7 +3,8 @@
 //! A condition is evaluated at the end of a step that changed an object that the condition has read in this run. The
 //! condition of a waiting loop ([`watch`](super::watch)) works in the same way. A condition that reads no object is
 //! evaluated after each step, and then no search is a proof. A condition that has read the time is evaluated after each
-//! step, too, because the time also advances between steps, without an event.
+//! step, too, because the time also advances between steps, without an event. The same is true of a condition that has
+//! read a count of messages: messages change it by operations on their links, which the condition has not read.
 //!
 //! # In a search
 //!
@@ -28,7 +29,7 @@ use crate::run::Failure;
 use crate::run::board::Life;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::{Access, Op, word};
+use crate::run::op::{Access, Op, net, word};
 use crate::run::untried::Untried;
 
 /// The function that evaluates a condition.
@@ -54,8 +55,8 @@ struct InvariantRow {
     /// The operations by which the condition has read objects. The list only grows; it is empty before the first
     /// evaluation.
     reads: Vec<Read>,
-    /// True if the condition has read the time.
-    reads_time: bool,
+    /// True if the condition has read the time, or a count of messages.
+    is_always_due: bool,
     /// The number of events of the run that were considered.
     seen: usize,
 }
@@ -103,8 +104,8 @@ impl World {
         let Invariants { next, rows } = state.parts.get_mut();
         let number = *next;
         *next += 1;
-        let (condition, reads, reads_time) = (Some(condition), Vec::new(), false);
-        rows.push(InvariantRow { number, name, place, condition, reads, reads_time, seen });
+        let (condition, reads, is_always_due) = (Some(condition), Vec::new(), false);
+        rows.push(InvariantRow { number, name, place, condition, reads, is_always_due, seen });
         state.needs_work();
         number
     }
@@ -123,9 +124,11 @@ impl World {
             let state = &mut *self.state();
             let row = state.parts.get_mut::<Invariants>().rows.remove(at);
             if !state.over {
+                let before = state.board.events.len();
                 for &(object, op) in &row.reads {
                     state.happened(op, Some(object), row.place, Values::None);
                 }
+                state.board.add_invariant_events(before);
             }
             row
         };
@@ -184,7 +187,7 @@ impl InvariantRow {
         let mut changed = events[self.seen..].iter().filter_map(changed_object);
         self.seen = events.len();
         self.reads.is_empty()
-            || self.reads_time
+            || self.is_always_due
             || changed.any(|object| self.reads.iter().any(|(read, _)| *read == object))
     }
 }
@@ -220,6 +223,7 @@ impl World {
         let reads = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());
+        state.board.add_invariant_events(before.events);
         let clock = state.objects.find(&CLOCK, Life::OUTSIDE);
         let Invariants { rows, .. } = state.parts.get_mut();
         let Some(row) = rows.iter_mut().find(|row| row.number == number) else { return true };
@@ -238,7 +242,8 @@ impl World {
             (Ok(false), _) => Failure::Invariant { name, task, place: place.to_string() },
             (Ok(true), Some(reads)) => {
                 for read in reads {
-                    row.reads_time |= Some(read.0) == clock;
+                    row.is_always_due |=
+                        Some(read.0) == clock || read.1.kind == Some(net::link::COUNT);
                     add_read(&mut row.reads, read);
                 }
                 for event in &mut state.board.events[before.events..] {

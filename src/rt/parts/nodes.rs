@@ -145,11 +145,11 @@ impl RunState {
         owners.extend(self.objects.rows.iter().map(owner));
         let is_free = |owner: &Option<Life>| *owner == Some(Life::OUTSIDE);
         let events = if owners.iter().all(is_free) { &[][..] } else { &self.board.events[..] };
-        let shared = events.iter().find_map(|event| {
+        let shared = events.iter().enumerate().find_map(|(at, event)| {
             let object = event.object?;
             let owner = &mut owners[object.index()];
             // Almost all objects of communicating nodes belong to the net. An invariant reads the memory of all nodes.
-            if *owner == Some(Life::OUTSIDE) || *event.op == Op::PEEK_OF_INVARIANT {
+            if *owner == Some(Life::OUTSIDE) || self.board.is_of_invariant(at) {
                 return None;
             }
             let user = self.life_of(event.task);

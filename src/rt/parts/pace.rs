@@ -67,6 +67,13 @@ impl World {
         self.touch_members(&mut state, life, place);
     }
 
+    /// Returns `true` if each step of a task in the life takes time. The caller has recorded that it looks at the node.
+    pub(crate) fn is_slow(&self, life: Life) -> bool {
+        let state = self.state();
+        let Pace { rests, .. } = state.parts.get();
+        lives::row(life).and_then(|at| rests.get(at)).is_some_and(|rest| *rest > 0)
+    }
+
     /// Lets `late` timers of each task of a node fire late. The tasks of the node are in the life `life`.
     pub(crate) fn set_late_timers(&self, clock: u32, late: u8, life: Option<Life>, place: Place) {
         let mut state = self.state();

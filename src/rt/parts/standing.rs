@@ -20,8 +20,10 @@ impl World {
         };
         let state = &*self.state();
         let own = state.current();
-        let read = state.board.events[since as usize..].iter().filter(|event| event.task == own);
-        let read = read.filter_map(|event| saw(state, event)).collect();
+        let events = state.board.events.iter().enumerate().skip(since as usize);
+        let is_read =
+            |(at, event): &(usize, &Event)| event.task == own && !state.board.is_of_invariant(*at);
+        let read = events.filter(is_read).filter_map(|(_, event)| saw(state, event)).collect();
         let mut waits = Vec::new();
         let mut on_their_way = Vec::new();
         for (index, row) in state.board.tasks.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! Suppose that the condition of a spin loop was false. It stays false until one of the objects that it read has
 //! changed. Therefore the condition is polled again at once, up to its first point, but the operation that it announces
-//! there is held. The task is no candidate until an operation of another task has changed one of these objects. (The
+//! there is held. The task is not a candidate until an operation of another task has changed one of these objects. (The
 //! assume/await transformation of model checkers; Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for
 //! Spinloops, FMCAD 2021.) Release and the next read are one step. If no task changes any of these objects, the run is
 //! a deadlock.

@@ -49,6 +49,11 @@ impl Group {
     /// Does nothing: real tasks run at the speed of the system.
     pub(crate) fn set_pace(self, _: u64, _: Here) {}
 
+    /// Returns `false`: real tasks run at the speed of the system.
+    pub(crate) fn is_slow(self) -> bool {
+        false
+    }
+
     /// Does nothing: no search sees real steps.
     pub(crate) fn touch(self, _: Here) {}
 

@@ -3,7 +3,8 @@
 //!
 //! The order can make a difference in three cases. The pending operations of two branches are enabled, a future of
 //! another library woke the task, or a `select!` is polled for the first time. In the last two cases, the run knows
-//! only after the poll that no branch had an effect. The draw is then settled, and a search does not vary it.
+//! only after the poll that no branch had an effect that it records. The draw is then settled. An exhaustive search
+//! does not vary it, unless tasks share memory that the run does not see. A bounded search varies it.
 
 use crate::real::jitter;
 use crate::rt::{BranchKeys, LogMark, OrderDraw, WORLD, World, in_run};

@@ -41,6 +41,17 @@ impl NodeClock {
         self.number().map_or_else(ClockState::default, read)
     }
 
+    /// Returns `true` if the clock has an offset or a drift. Outside of runs, returns `false`.
+    pub(crate) fn is_wrong(&self, here: Here) -> bool {
+        let is_wrong = |number| WORLD.with(|world| world.is_clock_wrong(number, here));
+        self.number().is_some_and(is_wrong)
+    }
+
+    /// Returns `true` if timers of its node may be late. Outside of runs, returns `false`.
+    pub(crate) fn has_late_timers(&self) -> bool {
+        self.number().is_some_and(|number| WORLD.with(|world| world.has_late_timers(number)))
+    }
+
     /// Returns the events so far that observed a deviation of the clock.
     pub(crate) fn met(&self) -> ClockMet {
         let met = |number| WORLD.with(|world| world.clock_met(number));

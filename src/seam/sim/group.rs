@@ -92,6 +92,11 @@ impl Group {
         }
     }
 
+    /// Returns `true` if each step of its tasks takes time. Outside of runs, returns `false`.
+    pub(crate) fn is_slow(self) -> bool {
+        self.in_run().is_some_and(|group| WORLD.with(|world| world.is_slow(group)))
+    }
+
     /// Records a change. All steps of the group's tasks depend on it.
     pub(crate) fn touch(self, here: Here) {
         if let Some(group) = self.in_run() {

@@ -58,6 +58,14 @@ impl Stopper {
         }
     }
 
+    /// Calls `act`, which drops values of the task.
+    pub(crate) fn as_task<R>(&self, act: impl FnOnce() -> R) -> R {
+        match self.in_this_run() {
+            Some(task) => WORLD.with(|world| world.as_task(task, act)),
+            None => act(),
+        }
+    }
+
     /// Lets the handle of the task receive its panic: see [`rt::task_panics`](crate::rt).
     pub(crate) fn give_panic(&self) {
         if let Some(task) = self.in_this_run() {
@@ -218,9 +226,10 @@ impl<T: 'static> Handle<T> {
     }
 }
 
-/// Returns the id of the current task; `None` for the body of a run, and outside of tasks.
+/// Returns the id of the current task; `None` for the body of a run, and outside of tasks. A destructor of a task's
+/// future or result has the id of this task.
 pub(crate) fn current_id() -> Option<Id> {
-    in_world(|world| Id::of(world.current_number()), Id::of_thread)
+    in_world(|world| Id::of(world.identity()), Id::of_thread)
 }
 
 impl<T> Handle<T> {

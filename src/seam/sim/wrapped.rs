@@ -20,7 +20,11 @@ pub(crate) struct Wrapped {
     object: Object,
 }
 
-/// The values of one type for the objects of a run.
+/// The operation of a call without a point that panicked. It may have changed anything, so searches keep its order with
+/// all other operations on the object.
+const UNWIND: Op = Op::new("panic_in_a_call", Access::Tell).by_hand().quiet();
+
+/// The value of type `R` of each object of a run.
 struct ValuesOfRun<R>(Mutex<Map<ObjectId, Arc<R>>>);
 
 impl<R> Default for ValuesOfRun<R> {
@@ -259,6 +263,19 @@ impl Wrapped {
         Some(values.entry(id).or_insert_with(|| Arc::new(first())).clone())
     }
 
+    /// Like [`value_of_run`](Self::value_of_run), but returns `None` if the run has not used the value yet. Changes
+    /// nothing in the run.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn known_value_of_run<R: Send + Sync + 'static>(&self) -> Option<Arc<R>> {
+        if !in_run() {
+            return None;
+        }
+        let id = WORLD.with(|world| world.known(&self.object))?;
+        let values = kept::<ValuesOfRun<R>>();
+        let values = values.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.get(&id).cloned()
+    }
+
     /// Records an operation without values and without a point. The caller performs the operation in this step.
     #[inline]
     pub(crate) fn record(&self, op: &'static Op, here: Here) {
@@ -334,7 +351,9 @@ impl Wrapped {
             return act();
         }
         let object = self.id(here);
+        let unwinding = Unwinding { object, here };
         let result = act();
+        std::mem::forget(unwinding);
         let ((op, values), hold) = op(&result);
         WORLD.with(|world| world.did(op, object, here, (values, hold)));
         result
@@ -376,6 +395,19 @@ impl Wrapped {
     }
 }
 
+/// A call in progress on an object. Its drop records that the call panicked: the call may have changed the object, for
+/// example by a closure of the program.
+struct Unwinding {
+    object: ObjectId,
+    here: Here,
+}
+
+impl Drop for Unwinding {
+    fn drop(&mut self) {
+        WORLD.with(|world| world.did_before_end(&UNWIND, self.object, self.here));
+    }
+}
+
 /// An operation of the current step, and its object.
 pub(crate) type Deed<'a> = (&'a Wrapped, &'static Op);
 
@@ -389,7 +421,7 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
 }
 
 /// An object of a run with two operations. The first one creates the object and puts a value down in the same step; the
-/// second one gets the value.
+/// second call gets the value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     /// The number of the run, and the number of the object in that run. `None` if it was created outside of runs.

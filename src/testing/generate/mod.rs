@@ -253,7 +253,7 @@ pub trait Program: Model {
     /// Returns the command as Rust source, for the regression test of a failing program. By default, returns the output
     /// of [`Debug`]. This output is valid source for enums, structs and tuples of numbers, characters and `bool`s with
     /// derived `Debug`. It is not valid source for types that own text or items (`String`, `Vec`, a map), for a
-    /// hand-written `Debug`, and for `NaN`. Implement this method for such types.
+    /// hand-written `Debug`, and for floats that are `NaN` or infinite. Implement this method for such types.
     fn source(op: &Self::Op) -> String {
         format!("{op:#?}")
     }
@@ -305,15 +305,19 @@ pub trait Program: Model {
 /// ```
 /// let id = sim::CommandId(3);
 /// assert_eq!(format!("{id:?}"), "#3");
-/// assert_eq!(format!("{id:#?}"), "CommandId(3)");
+/// assert_eq!(format!("{id:#?}"), "sim::CommandId(3)");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u32);
 
 impl fmt::Debug for CommandId {
-    /// Formats the id as `#3`, like in the texts of commands; in the alternate form as Rust source: `CommandId(3)`.
+    /// Formats the id as `#3`, like in the texts of commands; in the alternate form as Rust source:
+    /// `sim::CommandId(3)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if f.alternate() { write!(f, "CommandId({})", self.0) } else { write!(f, "#{}", self.0) }
+        match f.alternate() {
+            true => write!(f, "sim::CommandId({})", self.0),
+            false => write!(f, "#{}", self.0),
+        }
     }
 }
 

@@ -46,7 +46,10 @@ pub(crate) enum ProgramSize {
 impl ProgramSize {
     fn of(self, most: u32) -> u32 {
         match self {
-            ProgramSize::Percent(percent) => most * percent.min(100) / 100,
+            ProgramSize::Percent(percent) => {
+                // In 64 bits, because a shape may have any maximum. The result does not exceed it.
+                (u64::from(most) * u64::from(percent.min(100)) / 100) as u32
+            }
             ProgramSize::All => most,
         }
     }

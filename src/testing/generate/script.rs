@@ -53,10 +53,10 @@ impl<Op> Script<Op> {
     }
 
     /// Adds a command at the end of a branch. The branches of a stage run concurrently, and a stage begins when the
-    /// previous stage has ended. Stages and branches are numbered from 0 to 1000.
+    /// previous stage has ended. Stages and branches are numbered from 0 to 100,000.
     ///
     /// # Panics
-    /// If one of the numbers is above 1000.
+    /// If one of the numbers is above 100,000.
     ///
     /// ```
     /// use sim::check::models::{Counter, CounterOp, CounterRet};
@@ -126,7 +126,7 @@ impl<Op> Script<Op> {
     /// number of commands before it.
     ///
     /// # Panics
-    /// If there is no command, the id is in use, or its number is above 1000.
+    /// If there is no command, the id is in use, or its number is above 100,000.
     #[must_use]
     #[track_caller]
     pub fn named(mut self, id: CommandId) -> Script<Op> {
@@ -251,5 +251,6 @@ impl<Op> Script<Op> {
     }
 }
 
-/// The maximum number of a stage, a branch or a command.
-const MOST: u32 = 1000;
+/// The maximum number of a stage, a branch or a command. A generated program that has failed must be valid as a script,
+/// and programs of more commands are not generated in a reasonable time.
+const MOST: u32 = 100_000;

@@ -19,7 +19,7 @@ enum Op {
     Open,
     /// The file that this command opened.
     Close(CommandId),
-    /// The same, with the file in its place.
+    /// Closes the file with this number. It replaces `Close` when the command runs.
     CloseFile(u32),
     /// Closes all open files; one must be open.
     CloseAny,
@@ -265,6 +265,26 @@ fn what_is_left_of_a_program_asks_what_it_asked() {
             assert_eq!(whole.op, part.op);
         }
     }
+}
+
+#[test]
+fn a_share_of_the_largest_number_of_commands_is_a_number() {
+    let shape = Shape::chunks().max_prefix_length(u32::MAX);
+    let mut bounds = Vec::new();
+    let plan = ProgramPlan::draw(
+        &shape,
+        ProgramSize::Percent(99),
+        &Files::default(),
+        &mut |bound| {
+            bounds.push(bound);
+            0
+        },
+        &mut || Change::Keep,
+        &mut |_| 0,
+    );
+    drop(plan);
+    // The first draw is the number of commands in the prefix.
+    assert_eq!(bounds[0], u64::from(u32::MAX) * 99 / 100 + 1);
 }
 
 fn step<'a>(

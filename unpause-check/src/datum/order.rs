@@ -40,8 +40,8 @@ enum Size {
     Least,
     Finite(Quotient),
     Greatest,
-    /// A number with an exponent of more than 64 bits, or a text that is no number. The text distinguishes it from
-    /// other numbers.
+    /// A number with an exponent of more than 64 bits, or a text that is not a number. The text distinguishes it
+    /// from other numbers.
     Unknown,
 }
 

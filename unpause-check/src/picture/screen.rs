@@ -320,6 +320,19 @@ pub fn plural(n: impl Into<u64>, noun: &str) -> String {
     format!("{n} {stem}{ending}")
 }
 
+/// Returns a share, from 0 to 1, in percent with this number of decimal digits: `12.5`. A small share above zero is
+/// shown as `< 0.1` and not as `0.0`, and a large share below one as `> 99.9` and not as `100.0`.
+#[doc(hidden)]
+pub fn percent(share: f64, digits: usize) -> String {
+    let shown = |percent: f64| format!("{percent:.digits$}");
+    let (text, least) = (shown(100.0 * share), (0..digits).fold(1.0, |least, _| least / 10.0));
+    match share {
+        share if share > 0.0 && text == shown(0.0) => format!("< {}", shown(least)),
+        share if share < 1.0 && text == shown(100.0) => format!("> {}", shown(100.0 - least)),
+        _ => text,
+    }
+}
+
 /// Returns the text if it fits, otherwise its beginning and `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
@@ -393,6 +406,26 @@ mod tests {
             (2, "other file", "2 other files"),
         ] {
             assert_eq!(plural(n, noun), expected);
+        }
+    }
+
+    #[test]
+    fn a_share_is_rounded_neither_to_nothing_nor_to_all() {
+        for (share, digits, expected) in [
+            (0.0, 2, "0.00"),
+            (1.0, 2, "100.00"),
+            (0.125, 1, "12.5"),
+            (0.000_04, 2, "< 0.01"),
+            (0.000_06, 2, "0.01"),
+            (0.999_99, 2, "> 99.99"),
+            (0.999_97, 1, "> 99.9"),
+            (0.0004, 1, "< 0.1"),
+            (0.995, 0, "> 99"),
+            (0.004, 0, "< 1"),
+            (0.98, 0, "98"),
+            (f64::NAN, 1, "NaN"),
+        ] {
+            assert_eq!(percent(share, digits), expected, "{share} {digits}");
         }
     }
 

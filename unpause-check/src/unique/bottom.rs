@@ -122,8 +122,8 @@ impl Layout {
             for start in (0..stuck.len()).step_by(size) {
                 let end = (start + size).min(stuck.len());
                 let rest = [&stuck[..start], &stuck[end..]].concat();
-                // Each trial repeats the removal, so trials are limited by a budget. If it runs out, the result is only
-                // not the smallest.
+                // Each trial repeats the removal, so trials are limited by a budget. When the budget runs out, the
+                // result may not be the smallest.
                 let cost = self.entries_in(&rest);
                 if work < cost {
                     return stuck;

@@ -207,7 +207,7 @@ impl Items {
             if item.take != NONE && self.moments.of[item.take as usize].1 < latest {
                 return Err(Ruling::Violated(self.too_late(item, words)));
             }
-            // The value `NONE` is later than every moment, so it is no bound.
+            // The value `NONE` is later than every moment, so it is not a bound.
             let until = match item.take {
                 NONE => NONE,
                 take => self.moments.of[take as usize].1,

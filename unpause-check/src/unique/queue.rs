@@ -180,7 +180,7 @@ impl QueueCheck {
         for place in (0..self.by_add_call.len()).rev() {
             let item = self.by_add_call[place];
             let end = |item: u32| self.items.get(item as usize).map_or(u64::MAX, |it| it.take.1);
-            // `NONE` is no index, so it counts as an item that leaves last.
+            // `NONE` is not an index, so it counts as an item that leaves last.
             first[place] = if end(item) < end(first[place + 1]) { item } else { first[place + 1] };
         }
         let mut deadlines: Vec<(u64, u32, u32)> = Vec::new();

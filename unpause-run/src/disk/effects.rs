@@ -46,13 +46,19 @@ pub(super) struct Pending {
     chains: Map<Location, VecDeque<u64>>,
     /// The effects on entries and lengths. Invariant: empty if no rule concerns them.
     metadata: Set<u64>,
+    /// The number of clean effects.
+    clean: usize,
+    /// All effects with lower ids are clean.
+    dirty_from: u64,
 }
 
 impl Pending {
     pub(super) fn new(rules: Rules) -> Pending {
-        Pending { rules, next: 0, effects: Map::new(), chains: Map::new(), metadata: Set::new() }
+        let (effects, chains, metadata) = (Map::new(), Map::new(), Set::new());
+        Pending { rules, next: 0, effects, chains, metadata, clean: 0, dirty_from: 0 }
     }
 
+    #[cfg(any(test, feature = "planted"))]
     pub(super) fn len(&self) -> usize {
         self.effects.len()
     }
@@ -65,8 +71,33 @@ impl Pending {
         &self.effects[&id]
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
-        self.effects.keys().copied()
+    /// Returns the number of effects that are not clean.
+    pub(super) fn dirty(&self) -> usize {
+        self.effects.len() - self.clean
+    }
+
+    /// Returns the oldest effect that is not clean, and its predecessors in the order. They are all clean, so they are
+    /// older versions of locations or first halves of renames.
+    pub(super) fn oldest_dirty(&mut self) -> Set<u64> {
+        let mut dirty = self.effects.range(self.dirty_from..).filter(|(id, _)| self.orders(**id));
+        let Some((&oldest, _)) = dirty.next() else { return Set::new() };
+        self.dirty_from = oldest;
+        let (mut closed, mut open) = (Set::new(), vec![oldest]);
+        while let Some(id) = open.pop() {
+            if !closed.insert(id) {
+                continue;
+            }
+            let effect = &self.effects[&id];
+            for (location, _) in &effect.sets {
+                let chain = &self.chains[location];
+                let at = chain.binary_search(&id).expect("a pending effect is in its chains");
+                open.extend(at.checked_sub(1).map(|at| chain[at]));
+            }
+            if effect.is_second_half {
+                open.extend(id.checked_sub(1).filter(|id| self.effects.contains_key(id)));
+            }
+        }
+        closed
     }
 
     pub(super) fn effects(&self) -> impl Iterator<Item = &Effect> {
@@ -121,7 +152,9 @@ impl Pending {
     /// Records that a sync of `ino`, which should have written `ids`, failed.
     pub(super) fn mark_clean(&mut self, ids: &Set<u64>, ino: Ino) {
         for id in ids {
-            self.effects.get_mut(id).expect("pending").failed.push(ino);
+            let failed = &mut self.effects.get_mut(id).expect("pending").failed;
+            self.clean += usize::from(failed.is_empty());
+            failed.push(ino);
         }
     }
 
@@ -130,6 +163,7 @@ impl Pending {
         let mut taken = Vec::with_capacity(ids.len());
         for id in ids {
             let effect = self.effects.remove(id).expect("pending");
+            self.clean -= usize::from(!effect.failed.is_empty());
             self.metadata.remove(id);
             for (location, _) in &effect.sets {
                 let chain =

@@ -70,7 +70,7 @@ pub struct Settings {
     pub capacity: Option<u64>,
     /// The maximum number of pending effects. At this number, the oldest effect is written back, as kernels do after
     /// some time. The limit bounds the memory of a program that never syncs, but a crash then cannot lose its oldest
-    /// writes.
+    /// writes. Effects whose sync failed are not counted and not written back.
     pub pending_max: usize,
 }
 

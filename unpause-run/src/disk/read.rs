@@ -170,9 +170,9 @@ impl Call<'_> {
         let call = self.disk.calls;
         let effect = Effect { call, sets, is_metadata, failed: Vec::new(), is_second_half };
         self.disk.pending.push(effect);
-        if self.disk.pending.len() > self.disk.settings.pending_max {
-            let oldest = self.disk.pending.ids().next();
-            self.disk.fold(&oldest.into_iter().collect());
+        if self.disk.pending.dirty() > self.disk.settings.pending_max {
+            let oldest = self.disk.pending.oldest_dirty();
+            self.disk.fold(&oldest);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The chance column of a schedule: the chance of failure after each row where it changes.
 
 use super::schedule::ScheduleRow;
-use super::why::{NoReturn, Why};
+use super::why::{Chance, NoReturn, Why};
 
 /// The smallest change of the chance that is displayed.
 const CHANGE_LEAST: f64 = 0.05;
@@ -23,17 +23,23 @@ pub(super) fn column(why: &Why, rows: &[ScheduleRow]) -> Vec<String> {
             continue;
         }
         shown = Some(chance.share);
-        let about = if chance.runs > 0 { "~" } else { "" };
-        let share = match chance.share {
-            share if share >= 0.995 => "1".to_owned(),
-            share if share < 0.005 && chance.runs == 0 => "<.01".to_owned(),
-            share if share < 0.005 => "0".to_owned(),
-            share => format!("{share:.2}").trim_start_matches('0').to_owned(),
-        };
         let mark = if is_marked { " ◂" } else { "" };
-        texts[at] = format!("{:>4}{mark}", format!("{about}{share}"));
+        texts[at] = format!("{:>4}{mark}", shown_share(&chance));
     }
     texts
+}
+
+/// Returns a chance as a share with two decimal digits. Only a share of exactly 0 is shown as `0`, and only a share of
+/// exactly 1 as `1`.
+fn shown_share(chance: &Chance) -> String {
+    let about = if chance.runs > 0 { "~" } else { "" };
+    match chance.share {
+        share if share <= 0.0 => format!("{about}0"),
+        share if share >= 1.0 => format!("{about}1"),
+        share if share < 0.005 => "<.01".to_owned(),
+        share if share >= 0.995 => ">.99".to_owned(),
+        share => format!("{about}{}", format!("{share:.2}").trim_start_matches('0')),
+    }
 }
 
 /// Adds the row that marks the step after which every schedule fails.

@@ -1,6 +1,6 @@
 //! The coverage of a passing test, as a line of text.
 
-use unpause_check::picture::screen::plural;
+use unpause_check::picture::screen::{self, plural};
 
 use crate::run::coverage::Coverage;
 
@@ -40,6 +40,6 @@ pub(super) fn line(coverage: &Coverage) -> String {
 
 /// Returns a share in percent, with one decimal digit, or with two digits if it is below 0.1 %.
 fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent > 0.0 && percent < 0.1 { format!("{percent:.2}") } else { format!("{percent:.1}") }
+    let is_small = share > 0.0 && share < 0.001;
+    screen::percent(share, if is_small { 2 } else { 1 })
 }

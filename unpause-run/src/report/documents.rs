@@ -4,43 +4,23 @@ use std::sync::LazyLock;
 
 use cargo_unpause::document::{Document, Unreadable};
 use expect_test::expect_file;
+use jsonschema::{Validator, draft202012};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use unpause_ordered::{Map, Set};
 
+use super::kinds::unfinished_search;
 use super::properties::{failure, report};
 use super::sample::*;
 use super::*;
-use crate::run::Failure;
 use crate::run::event::{ValueKind, Values};
+use crate::run::ids::TaskPath;
+use crate::run::{DrawRecord, Failure};
 
-/// Returns the field with the data of a failure. If you add a kind of failure, add a row here and in `failure()` of the
-/// property tests.
-fn variant(failure: &Failure) -> &'static str {
-    match failure {
-        Failure::Panic { .. } => "panic",
-        Failure::Memory(_) => "memory",
-        Failure::Error { .. } => "error",
-        Failure::Deadlock { .. } => "deadlock",
-        Failure::Invariant { .. } => "invariant",
-        Failure::StepLimit { .. } => "step_limit",
-        Failure::Starved { .. } => "starved",
-        Failure::History { .. } => "history",
-        Failure::Diverged { .. } => "diverged",
-        Failure::NonDeterminism { .. } => "non_determinism",
-        Failure::Crash { .. } => "crash",
-        Failure::Hang { .. } => "hang",
-        Failure::TimeLimit { .. } => "time_limit",
-        Failure::TooSeldom { .. } => "too_seldom",
-        Failure::Unproven { .. } => "unproven",
-        Failure::Unreadable { .. } => "unreadable",
-        Failure::Misuse { .. } => "misuse",
-    }
-}
-
-/// Checks a value against a schema. Supports only the keywords that the schema of reports uses.
+/// Checks a value against a schema. Supports only some keywords, but also refuses unknown fields, because the writer
+/// and the schema have the same version.
 fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{what}: {value} by {schema}"));
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
@@ -84,7 +64,6 @@ fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
         }
     }
     for (name, field) in object {
-        // Unknown fields are errors here, because the writer and the schema have the same version.
         let schema = schema["properties"].get(name).ok_or(format!("`{name}` is not known"))?;
         check(field, schema, root)?;
     }
@@ -92,10 +71,17 @@ fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
 }
 
 /// Checks that the report reads back unchanged, satisfies the schema, and has the same screen.
-fn round_trips(report: &Report, style: &Style, schema: &Value) -> Result<Document, String> {
+pub(super) fn round_trips(
+    report: &Report,
+    style: &Style,
+    schema: &Value,
+) -> Result<Document, String> {
     let written = json(report, style);
     let value: Value = serde_json::from_str(&written).map_err(|error| error.to_string())?;
     check(&value, schema, schema)?;
+    if let Some(error) = FOREIGN.iter_errors(&value).next() {
+        return Err(error.to_string());
+    }
     let document = Document::read(&written).map_err(|error| error.to_string())?;
     if document.value() != value {
         return Err(format!("read as {}, and not as {value}", document.value()));
@@ -112,6 +98,9 @@ fn round_trips(report: &Report, style: &Style, schema: &Value) -> Result<Documen
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(Document::schema);
 
+/// A validator of the schema that shares no code with this project.
+static FOREIGN: LazyLock<Validator> = LazyLock::new(|| draft202012::new(&SCHEMA).unwrap());
+
 proptest! {
     #![proptest_config(super::properties::config())]
 
@@ -125,10 +114,6 @@ proptest! {
 #[test]
 fn each_kind_of_failure_is_read_as_it_was_written() {
     let (mut runner, schema) = (TestRunner::deterministic(), Document::schema());
-    let fields = schema["$defs"]["Failure"]["properties"].as_object().unwrap();
-    let common = ["kind", "text", "signature"];
-    let kinds: Set<&str> = fields.keys().map(String::as_str).collect();
-    let kinds: Set<&str> = kinds.into_iter().filter(|name| !common.contains(name)).collect();
     // The maximum number of failures of each kind that are written and read. The rarest kinds occur only a few times
     // among 400.
     let most = if crate::long() { 400 } else { 5 };
@@ -136,8 +121,9 @@ fn each_kind_of_failure_is_read_as_it_was_written() {
     let failures = failure();
     for _ in 0..400 {
         let failure = failures.new_tree(&mut runner).unwrap().current();
-        let kind = variant(&failure);
-        let count = seen.entry(kind).or_default();
+        let variant = failure.variant();
+        assert!(Failure::KINDS.contains(&failure.kind()), "{variant}");
+        let count = seen.entry(variant).or_default();
         *count += 1;
         if *count > most {
             continue;
@@ -145,11 +131,29 @@ fn each_kind_of_failure_is_read_as_it_was_written() {
         let report = lost_update_that(failure);
         let document = round_trips(&report, &Style::default(), &schema).unwrap();
         let failure = document.value()["finding"]["failure"].clone();
+        let names = failure.as_object().unwrap().keys();
         let own: Vec<&String> =
-            failure.as_object().unwrap().keys().filter(|name| kinds.contains(&name[..])).collect();
-        assert_eq!(own, [kind]);
+            names.filter(|name| Failure::VARIANTS.contains(&name.as_str())).collect();
+        assert_eq!(own, [variant]);
     }
-    assert_eq!(seen.keys().copied().collect::<Set<&str>>(), kinds);
+    let all: Set<&str> = Failure::VARIANTS.iter().copied().collect();
+    assert_eq!(seen.keys().copied().collect::<Set<&str>>(), all);
+    // The schema knows these and no others.
+    let fields = schema["$defs"]["Failure"]["properties"].as_object().unwrap();
+    let common = ["kind", "text", "signature"];
+    let fields = fields.keys().map(String::as_str).filter(|name| !common.contains(name));
+    assert_eq!(fields.collect::<Set<&str>>(), all);
+}
+
+#[test]
+fn a_large_estimate_is_a_text() {
+    let estimate = Some(RunsEstimate { runs: u64::MAX - 1, low: 1 << 53, high: u64::MAX });
+    let searched = Searched { estimate, ..unfinished_search() };
+    let report = Report { runs: 3, searched: Some(searched), ..Report::default() };
+    let document = round_trips(&report, &Style::default(), &SCHEMA).unwrap();
+    let value = document.value();
+    // JavaScript reads numbers as doubles.
+    assert_eq!(value["searched"]["estimate"]["runs"], (u64::MAX - 1).to_string());
 }
 
 #[test]
@@ -174,6 +178,45 @@ fn every_sample_is_read_as_it_was_written() {
     for report in samples {
         round_trips(&report, &Style::default(), &schema).unwrap();
     }
+}
+
+#[test]
+fn the_nearest_passing_run_is_read_as_it_was_written() {
+    let hostile = "\u{1b}[2J</script>\u{202e}\n\"";
+    let place = here();
+    let operation =
+        |op: &'static str| PassingOperation { op, text: format!("{op} {hostile}"), place };
+    let draw = DrawRecord { step: 3, value: u64::MAX - 1, bound: u64::MAX, given: false, why: "" };
+    let step = |more, draws| PassingStep {
+        task: hostile.to_owned(),
+        path: TaskPath::main().child(1),
+        preempts: more == 0,
+        operations: vec![operation("load"), operation("store")],
+        more,
+        draws,
+    };
+    let passing = PassingRun {
+        common: 3,
+        step_count: 9,
+        steps: vec![step(0, vec![draw]), step(7, Vec::new())],
+        replay: Some(hostile.to_owned()),
+    };
+    let mut report = lost_update();
+    report.finding.as_mut().unwrap().why = Some(Why { passing: Some(passing), ..Why::default() });
+    let document = round_trips(&report, &Style::default(), &Document::schema()).unwrap();
+    let why = document.finding.as_ref().unwrap().why.as_ref().unwrap();
+    let read = why.passing.0.as_ref().unwrap().as_ref().unwrap();
+    assert_eq!((read.common, read.step_count, read.replay.as_deref()), (3, 9, Some(hostile)));
+    let numbers: Vec<u64> = read.steps.iter().map(|step| step.step).collect();
+    assert_eq!((numbers, &read.steps[0].path[..], read.steps[1].more), (vec![3, 4], "0.1", 7));
+    assert_eq!(read.steps[0].draws[0].value.0, u64::MAX - 1);
+    let place = document.place(read.steps[0].operations[1].place).unwrap();
+    assert!(place.file.ends_with("documents.rs"), "{place:?}");
+    // Reports of earlier versions do not have the field.
+    let mut earlier = document.value();
+    let why = earlier["finding"]["why"].as_object_mut().unwrap();
+    assert!(why.remove("passing").is_some());
+    assert_eq!(Document::read(&earlier.to_string()).unwrap().value(), earlier);
 }
 
 #[test]

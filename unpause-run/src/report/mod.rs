@@ -20,8 +20,10 @@ mod names;
 mod nodes;
 mod one_line;
 mod page;
+mod passing;
 mod places;
 mod program;
+mod progress;
 mod proven;
 #[doc(hidden)]
 pub mod runtimes;
@@ -38,6 +40,8 @@ mod why;
 
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -58,6 +62,8 @@ pub use one_line::one_line;
 #[doc(hidden)]
 pub use page::history_page;
 pub use page::page;
+pub use passing::{PassingOperation, PassingRun, PassingStep};
+pub use progress::ProgressPoint;
 #[doc(hidden)]
 pub use proven::ORDERS_UNTRIED;
 pub use source::rust;
@@ -198,11 +204,16 @@ pub struct Searched {
     pub orders: OrdersTaken,
     /// The bound on the runs; `None` if there was no bound, or if it excluded no run.
     pub bound: Option<Bound>,
+    /// The maximum number of early time moves in a run (`clock = "late:K"`), if it excluded runs in addition to
+    /// `bound`. Without another bound, it is the `bound` itself.
+    pub early_moves: Option<u32>,
     /// The share of the search, if the search was divided among processes. `complete` and `part` then describe only
     /// this share, and only `cargo unpause merge` can determine if all shares together are a proof.
     pub share: Option<Share>,
     /// The estimated total number of runs, if the search is incomplete and an estimate was possible.
     pub estimate: Option<RunsEstimate>,
+    /// The progress over time, at most 200 points. Empty for a search without a complete round.
+    pub series: Vec<ProgressPoint>,
     /// The audit with sampled runs after a complete search; `None` if the search is incomplete or found a failure.
     pub audit: Option<Audit>,
     /// The search that received the second half of the runs. It exists if, by the estimate after the first half, the
@@ -440,7 +451,7 @@ impl Size {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let of_program = |at: &usize| run.programs.iter().any(|program| program.draws.contains(at));
         let draws = run.draws.iter().enumerate();
-        let draws = draws.filter(|(at, draw)| !draw.given && !of_program(at));
+        let draws = draws.filter(|(at, draw)| draw.is_shown() && !of_program(at));
         let switches = || run.steps.windows(2).filter(|w| w[0].task != w[1].task);
         Size {
             tasks: count(run.tasks.len()),

@@ -5,7 +5,7 @@ use std::ptr;
 use super::stale;
 use super::waiting;
 use crate::run::event::{Event, Values};
-use crate::run::ids::{ObjectId, TaskId};
+use crate::run::ids::{ObjectId, Spot, TaskId, TaskPath};
 use crate::run::memory_model::{MISSED, OrderMark, PRECEDED};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
@@ -27,6 +27,22 @@ impl<'a> DisplayNames<'a> {
     /// Creates the names. Linear in the run, except for a logarithmic factor per task.
     pub(super) fn new(run: &'a Run) -> DisplayNames<'a> {
         DisplayNames { run, objects: object_names(run) }
+    }
+
+    /// Returns these names with the object names of another run of the same program. An object that the other run did
+    /// not use has `(only here)` after its own name.
+    pub(super) fn beside(self, other: &DisplayNames<'_>) -> DisplayNames<'a> {
+        let DisplayNames { run, objects } = self;
+        let mut known: Map<Identity, &str> = Map::new();
+        for (object, name) in other.run.objects.iter().zip(&other.objects) {
+            known.insert(identity(other.run, object), name);
+        }
+        let own = run.objects.iter().zip(objects);
+        let objects = own.map(|(object, name)| match known.get(&identity(run, object)) {
+            Some(name) => (*name).to_owned(),
+            None => format!("{name} (only here)"),
+        });
+        DisplayNames { run, objects: objects.collect() }
     }
 
     /// Returns the name of a task: `main`, `0.1` or `0.1 writer`.
@@ -175,6 +191,19 @@ impl<'a> DisplayNames<'a> {
             Values::Task(_) | Values::Messages { .. } => String::new(),
         }
     }
+}
+
+/// The identity of an object in all runs of a program: its place, kind and node, and its number. The number counts the
+/// objects of its creator or, without a creator, the objects of its place.
+type Identity = (Spot, &'static str, Option<&'static str>, Option<(TaskPath, u32)>, u32);
+
+fn identity(run: &Run, object: &ObjectRecord) -> Identity {
+    let creator = object.creator.and_then(|(task, nth)| {
+        let record = run.tasks.get(task.index())?;
+        Some((record.path.clone(), nth))
+    });
+    let ordinal = if creator.is_some() { 0 } else { object.ordinal };
+    (object.place.into(), object.kind, object.node, creator, ordinal)
 }
 
 /// Returns the display form of an operation name. In traces, an operation name is one word.

@@ -64,6 +64,10 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Crash { task: id, cause, message, place } => {
             format!("{cause} in {} at {}: {message}", task(*id), at(place))
         }
+        // No single task is known to be the cause.
+        Failure::Hang { last, seconds, .. } if run.is_on_threads() => {
+            format!("hang: no task has made progress for {seconds} s; not ended: {last}")
+        }
         Failure::Hang { task: id, place, seconds, .. } if !place.is_empty() => {
             let place = at(place);
             format!("hang: {} did not reach a point for {seconds} s, at {place}", task(*id))

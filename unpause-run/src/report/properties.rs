@@ -12,9 +12,8 @@ use crate::run::op::Op;
 use crate::run::program::{
     CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord,
 };
-use crate::run::threads::ThreadFacts;
 use crate::run::{
-    Condition, DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome, Site,
+    Condition, DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Site,
     StepRecord, TaskRecord, Wait,
 };
 use unpause_check::history::{HistoryRecord, Operation};
@@ -219,27 +218,16 @@ fn run() -> impl Strategy<Value = Run> {
     );
     parts.prop_map(
         |(failure, tasks, objects, steps, draws, events, histories, programs, leaked)| Run {
-            seed: Seed(7),
             strategy: "random".to_owned(),
-            outcome: Outcome::Failed(failure),
             tasks,
             objects,
             steps,
             draws,
             events,
-            calls: Vec::new(),
-            threads: ThreadFacts::default(),
             histories,
             programs,
             leaked,
-            stuck: Vec::new(),
-            circle: Vec::new(),
-            foreign: false,
-            time_moves: Vec::new(),
-            orders: Vec::new(),
-            output: String::new(),
-            conditions: Vec::new(),
-            faults: Vec::new(),
+            ..Run::empty(Seed(7), failure)
         },
     )
 }
@@ -311,7 +299,13 @@ fn why(steps: u32, kind: usize) -> Why {
         chances: (0..steps).step_by(kind + 1).map(chance).collect(),
         marks: (0..steps).step_by(3).collect(),
         no_return: Some(no_return).filter(|_| kind % 2 == 0),
+        passing: None,
     }
+}
+
+fn point(runs: u64, is_known: bool) -> ProgressPoint {
+    let (total, interval) = (Some(runs), Some((runs / 2, u64::MAX)).filter(|_| is_known));
+    ProgressPoint { runs, part: 0.25, total, interval, milliseconds: runs }
 }
 
 pub(super) fn report() -> impl Strategy<Value = Report> {
@@ -367,8 +361,10 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
                 clash: Some(clash),
             }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
+            early_moves: real.then_some(2),
             share: Some(Share { number: runs, of: 3 }).filter(|_| real),
             estimate: Some(RunsEstimate { runs, low: 0, high: runs }).filter(|_| !real),
+            series: vec![point(runs, real); 3],
             fallback: None,
         });
         let searched = searched.map(|searched| {

@@ -1,5 +1,6 @@
 //! The meaning of a search: if it is a proof, which assumptions the proof has, and why the search is not a proof.
 
+use super::searched::{left_out, percent};
 use super::{Audit, Bound, OrdersTaken, Searched};
 
 /// The effects of memory orders that no search tries.
@@ -66,8 +67,7 @@ impl Searched {
         if self.is_proof() {
             return None;
         }
-        // As long as anything is left, the percentage must be below 100.
-        let percent = (self.part.clamp(0.0, 1.0) * 10_000.0).floor().min(9_999.0) / 100.0;
+        let percent = percent(self.part);
         let audit = self.audit.as_ref();
         let why = match &self.bound {
             _ if audit.is_some_and(|audit| audit.missed.is_some()) => {
@@ -89,20 +89,18 @@ impl Searched {
             _ if self.blind => {
                 "waits of threads ended by time limits that are not explored".to_owned()
             }
-            Some(Bound { what, .. }) if self.complete => {
-                format!("runs with more {what}s were not tried")
-            }
+            Some(bound) if self.complete => left_out(bound, self.early_moves),
             Some(Bound { what, through: None }) => {
-                format!("{percent:.2} % of the runs without a {what} were made")
+                format!("{percent} % of the runs without a {what} were made")
             }
             Some(Bound { what, through: Some(through) }) => {
                 let next = through.saturating_add(1);
-                format!("{percent:.2} % of the runs with {next} {what}s were made")
+                format!("{percent} % of the runs with {next} {what}s were made")
             }
             None if self.share.is_some() && self.complete => {
                 "the other shares of the search are not judged here".to_owned()
             }
-            None => format!("{percent:.2} % of the search was done"),
+            None => format!("{percent} % of the search was done"),
         };
         Some(why)
     }

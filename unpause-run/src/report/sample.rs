@@ -308,7 +308,7 @@ pub(super) fn queue() -> Report {
     s.report("queue::each_element_is_popped_once", failure)
 }
 
-/// So many tasks that there is no room for columns. All tasks do the same.
+/// A report with more tasks than there is room for columns. All tasks do the same.
 pub(super) fn crowd() -> Report {
     let mut s = Sample::of(&["a"; 9]);
     let counter = Some(s.object("atomic", ValueKind::Unsigned));
@@ -356,7 +356,7 @@ pub(super) fn undecided_on_real_threads() -> Report {
         };
         history.verdict = None;
         history.clients = vec!["main".into(), "0.0".into(), "0.1".into()];
-        (finding.run.histories, finding.run.strategy) = (vec![history], "seeded jitter".into());
+        (finding.run.histories, finding.run.strategy) = (vec![history], Run::JITTER.to_owned());
         (finding.shrunk, finding.replay, finding.trace_file) = (None, None, None);
         finding.trace_error = Some("permission denied: target/sim".to_owned());
     }

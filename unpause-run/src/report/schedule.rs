@@ -269,7 +269,7 @@ impl<'a> ScheduleTable<'a> {
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
         // Draws that generated a program are omitted, because the commands of the program are shown. Settings of the
-        // run are omitted, too.
+        // run are omitted, too. An order of branches is shown: see `DrawRecord::is_shown`.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         let draws = self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]);
         for draw in draws {
@@ -277,7 +277,7 @@ impl<'a> ScheduleTable<'a> {
                 // A draw of `buggify!` is shown with its name, but only if it has an effect.
                 true if draw.value == 0 => continue,
                 true => draw.why.to_owned(),
-                false if draw.given => continue,
+                false if !draw.is_shown() => continue,
                 false => format!("draw {} below {}", draw.value, draw.bound),
             };
             operations.push((task, text, String::new()));

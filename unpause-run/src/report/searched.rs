@@ -2,18 +2,19 @@
 
 use super::proven::ORDERS_UNTRIED;
 use super::{Audit, Bound, Cause, Clash, OrdersTaken, RunsEstimate, Searched, Share};
-use unpause_check::picture::screen::{Paint, Screen, clean, plural};
+use crate::run::clock::ClockMode;
+use unpause_check::picture::screen::{self, Paint, Screen, clean, plural};
 
-/// Returns the completed part of a search that is not complete, in percent. It is below 100 even if it is rounded to
-/// two digits.
-fn percent(part: f64) -> f64 {
-    (100.0 * part.clamp(0.0, 1.0)).min(99.99)
+/// Returns the completed part of a search that is not complete, in percent. As long as anything is left, it is below
+/// 100.
+pub(super) fn percent(part: f64) -> String {
+    screen::percent(part.clamp(0.0, 1.0 - f64::EPSILON), 2)
 }
 
 /// Returns the completed percentage of the runs at the next bound, as text.
 fn within(bound: &Bound, part: f64) -> String {
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
-    format!("{:.2} % of those with {}", percent(part), plural(next, &clean(&bound.what)))
+    format!("{} % of those with {}", percent(part), plural(next, &clean(&bound.what)))
 }
 
 /// Returns an estimate of the number of runs within the next bound, such as
@@ -36,9 +37,26 @@ pub(super) fn explored(runs: u64, searched: &Searched) -> String {
         _ if searched.blind || !searched.tries_all() || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the only interleaving".to_owned(),
         None => format!("explored all {runs} interleavings"),
-        Some(bound) if runs == 1 => format!("explored the only run with {}", at_most(bound)),
-        Some(bound) => format!("explored all {runs} runs with {}", at_most(bound)),
+        Some(bound) => {
+            let bounds = at_most(bound) + &early_moves(searched.early_moves);
+            match runs {
+                1 => format!("explored the only run with {bounds}"),
+                runs => format!("explored all {runs} runs with {bounds}"),
+            }
+        }
     }
+}
+
+/// Returns the bound on early time moves, after another bound: ` and at most 2 early time moves`.
+fn early_moves(most: Option<u32>) -> String {
+    let most = most.map(|most| plural(most, ClockMode::EARLY_MOVE));
+    most.map_or_else(String::new, |most| format!(" and at most {most}"))
+}
+
+/// Returns a statement about the runs that a completed search left out: `runs with more preemptions were not tried`.
+pub(super) fn left_out(bound: &Bound, early_moves: Option<u32>) -> String {
+    let early = early_moves.map(|_| format!(" or {}s", ClockMode::EARLY_MOVE)).unwrap_or_default();
+    format!("runs with more {}s{early} were not tried", clean(&bound.what))
 }
 
 /// Returns a description of the runs that a search has completed, such as `at most 2 preemptions`.
@@ -170,7 +188,7 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             None => String::new(),
         };
         let text = format!(
-            "not all interleavings were run ({:.2} % of the search{given_up}, {estimate}); allow more \
+            "not all interleavings were run ({} % of the search{given_up}, {estimate}); allow more \
              with {MORE_RUNS}",
             percent(part),
         );
@@ -184,8 +202,7 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             "the other shares are not judged here; `cargo unpause merge` judges the results of all";
         say("NOT A PROOF: ", text);
     } else if let Some(bound) = &searched.bound {
-        let text = format!("runs with more {}s were not tried", clean(&bound.what));
-        say("NOT A PROOF: ", &text);
+        say("NOT A PROOF: ", &left_out(bound, searched.early_moves));
     }
     if let Some((fallback, bound)) = fallback.and_then(|own| Some((own, own.bound.as_ref()?))) {
         let done = match bound.through {
@@ -210,8 +227,8 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     let names =
         |names: &[String]| names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
     if !searched.beyond.is_empty() {
-        let text = format!("not tried: {}. All runs with fewer were", names(&searched.beyond));
-        say("NOT A PROOF: ", &text);
+        let rest = if searched.complete { ". All runs with fewer were" } else { "" };
+        say("NOT A PROOF: ", &format!("not tried: {}{rest}", names(&searched.beyond)));
     }
     if !searched.ignored.is_empty() {
         let text = format!(

@@ -92,7 +92,7 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
          /// The failing program of {}.\n\
          fn {name}() -> sim::Script<{}> {{\n    sim::Script::new()\n",
         on_one_line(op_type),
-        on_one_line(&in_one_line(initial)),
+        in_a_comment(initial),
         on_one_line(model),
         on_one_line(short),
     );
@@ -135,22 +135,180 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
     out.push_str("}\n");
 }
 
-/// Converts source in the layout of `{:#?}` to one line: `Put(\n    1,\n)` becomes `Put(1)`.
+/// Returns source on one line for a comment. Text literals keep their blanks, unless they contain line ends.
+fn in_a_comment(source: &str) -> String {
+    let line = in_one_line(source);
+    if line.contains(['\n', '\r']) { on_one_line(&line) } else { line }
+}
+
+/// Converts source in the layout of `{:#?}` to one line: `Put(\n    1,\n)` becomes `Put(1)`. Literals stay unchanged. A
+/// source with comments keeps its lines, and gets a line end, because a comment ends there.
 fn in_one_line(source: &str) -> String {
-    let mut out = String::new();
-    for line in source.lines().map(str::trim) {
-        let closes = line.starts_with([')', ']', '}']);
-        if closes && out.ends_with(',') {
-            out.pop();
+    let mut line = SourceLine::default();
+    let mut rest = source.trim();
+    while let Some(next) = rest.chars().next() {
+        if rest.starts_with("//") || rest.starts_with("/*") {
+            return format!("{}\n", source.trim());
         }
-        let close = out.is_empty() || out.ends_with(['(', '[']) || line.starts_with([')', ']']);
-        out.push_str(if close { "" } else { " " });
-        out.push_str(line);
+        let length = literal(rest, &line.text).unwrap_or(next.len_utf8());
+        let blank = rest.len() - rest.trim_start().len();
+        if blank > 0 && rest[..blank].contains('\n') {
+            rest = &rest[blank..];
+            line.join(rest);
+            continue;
+        }
+        line.push(&rest[..length]);
+        rest = &rest[length..];
     }
-    out
+    line.text
+}
+
+/// A source while its lines are joined.
+#[derive(Default)]
+struct SourceLine {
+    text: String,
+    /// The open parentheses and brackets.
+    open: Vec<OpenBracket>,
+}
+
+/// An open parenthesis, bracket or brace.
+struct OpenBracket {
+    /// True for the parenthesis of a tuple. The parenthesis of a call or of a tuple struct follows a name.
+    is_tuple: bool,
+    /// The number of commas directly inside.
+    commas: u32,
+}
+
+impl SourceLine {
+    /// Adds a character or a literal.
+    fn push(&mut self, part: &str) {
+        match part {
+            "(" | "[" | "{" => {
+                let follows = |c: char| c.is_alphanumeric() || "_>)]!".contains(c);
+                let is_tuple = part == "(" && !self.text.ends_with(follows);
+                self.open.push(OpenBracket { is_tuple, commas: 0 });
+            }
+            ")" | "]" | "}" => {
+                self.open.pop();
+            }
+            "," => {
+                if let Some(open) = self.open.last_mut() {
+                    open.commas += 1;
+                }
+            }
+            _ => {}
+        }
+        self.text.push_str(part);
+    }
+
+    /// Joins the text with the next line, which begins with `rest`. Removes the comma of the last line in brackets,
+    /// unless it is the only comma of a tuple: `(1,)` is a tuple, and `(1)` is a number.
+    fn join(&mut self, rest: &str) {
+        let is_single = self.open.last().is_some_and(|open| open.is_tuple && open.commas == 1);
+        let closes = rest.starts_with([')', ']', '}']);
+        if closes && !is_single && self.text.ends_with(',') {
+            self.text.pop();
+        }
+        let is_close = self.text.ends_with(['(', '[']) || rest.starts_with([')', ']']);
+        self.text.push_str(if is_close { "" } else { " " });
+    }
+}
+
+/// Returns the length of the text or character literal at the beginning of `rest`, if any. `before` is the source
+/// before it.
+fn literal(rest: &str, before: &str) -> Option<usize> {
+    let word = before.trim_end_matches('#');
+    let hashes = before.len() - word.len();
+    let is_raw = word.strip_suffix('r').is_some_and(|word| {
+        !word.trim_end_matches(['b', 'c']).ends_with(|c: char| c.is_alphanumeric() || c == '_')
+    });
+    match rest.chars().next()? {
+        '"' if is_raw => {
+            let end = format!("\"{}", "#".repeat(hashes));
+            rest[1..].find(&end).map(|at| 1 + at + end.len())
+        }
+        quote @ '"' => quoted(rest, quote),
+        // A lifetime has no second quote.
+        quote @ '\'' => {
+            let mut after = rest.chars().skip(1);
+            let is_char = after.next() == Some('\\') || after.next() == Some(quote);
+            if is_char { quoted(rest, quote) } else { None }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the length of a literal that ends with the next unescaped quote.
+fn quoted(rest: &str, quote: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if c == quote => return Some(at + c.len_utf8()),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Puts a text on one line, because a text in a comment must not leave the comment.
 fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[allow(dead_code, reason = "only `Debug` reads the fields")]
+    #[derive(Debug)]
+    enum Op {
+        Put(i32),
+        Pair((char,), Option<(u8, Option<i64>)>),
+        Write { key: u64, text: &'static str, shares: [f32; 2] },
+        Each([(i8,); 2]),
+        Nothing,
+    }
+    use Op::{Each, Nothing, Pair, Put, Write};
+
+    /// Checks that the `Debug` text of a value becomes the source of the value, as written here.
+    macro_rules! is_source_of {
+        ($($value:expr),* $(,)?) => {
+            $(assert_eq!(in_one_line(&format!("{:#?}", $value)), stringify!($value));)*
+        };
+    }
+
+    #[test]
+    fn the_text_of_a_value_is_its_source() {
+        is_source_of!(
+            (1,),
+            ((1,), 2),
+            ((-1, (2,)),),
+            (),
+            [(1,), (2,)],
+            Nothing,
+            Put(-3),
+            Pair(('\'',), Some((1, Some(-5)))),
+            Pair(('"',), None),
+            Each([(1,), (-2,)]),
+            Write { key: 7, text: "a  \"b\",\n(", shares: [0.5, -1e20] },
+        );
+    }
+
+    #[test]
+    fn source_of_a_user_keeps_its_literals_and_comments() {
+        for (source, expected) in [
+            ("vec![\n    1,\n    2,\n]", "vec![1, 2]"),
+            ("Put(\n    \"a\n  b\",\n)", "Put(\"a\n  b\")"),
+            ("Put(\n    r#\"a\",\n  \"#,\n)", "Put(r#\"a\",\n  \"#)"),
+            ("Put(\n    f::<'_>('\\n'),\n)", "Put(f::<'_>('\\n'))"),
+            ("Put(1) // one", "Put(1) // one\n"),
+            ("\"unfinished,\n)", "\"unfinished)"),
+        ] {
+            assert_eq!(in_one_line(source), expected, "{source}");
+        }
+        assert_eq!(in_a_comment("Log(\n    \"a  b\",\n)"), "Log(\"a  b\")");
+        assert_eq!(in_a_comment("Log(\"a\n b\")"), "Log(\"a b\")");
+    }
 }

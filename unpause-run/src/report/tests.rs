@@ -4,8 +4,9 @@ use expect_test::{ExpectFile, expect_file};
 
 use super::sample::*;
 use super::*;
+use crate::run::choice::Draw;
 use crate::run::ids::TaskId;
-use crate::run::{Failure, Site};
+use crate::run::{DrawRecord, Failure, Site};
 
 fn check(report: &Report, expect: ExpectFile) {
     expect.assert_eq(&text(report, &Style::default()));
@@ -40,6 +41,7 @@ fn explained() -> Report {
         chances: chances.map(chance).to_vec(),
         marks: vec![3],
         no_return: Some(NoReturn { after: 6, interleavings: 3 }),
+        passing: None,
     });
     report
 }
@@ -92,6 +94,28 @@ fn a_failure_in_every_run_has_no_chances() {
 }
 
 #[test]
+fn a_share_is_shown_as_all_or_nothing_only_if_it_is() {
+    for (share, runs, column, percent) in [
+        (0.996, 0, ">.99", "> 99 % of all"),
+        (0.996, 250, ">.99", "> 99 % of all"),
+        (1.0, 250, "~1", "~100 % of all"),
+        (1.0, 0, "1", "100 % of all"),
+        (0.0004, 0, "<.01", "< 0.1 % of all"),
+        (0.004, 250, "<.01", "~0.4 % of all"),
+        (0.0, 50, "~0", "0 of 50"),
+        (0.98, 0, ".98", "98 % of all"),
+    ] {
+        let mut report = explained();
+        let why = report.finding.as_mut().unwrap().why.as_mut().unwrap();
+        (why.chances, why.no_return) = (vec![Chance { after: 0, share, runs }], None);
+        let screen = text(&report, &Style::default());
+        let shown = screen.lines().find(|line| line.contains("spawn 0.0")).unwrap();
+        assert!(shown.contains(&format!(" {column} ")), "{share} {runs}: {screen}");
+        assert!(screen.contains(&format!("  chances     {percent}")), "{share} {runs}: {screen}");
+    }
+}
+
+#[test]
 fn a_deadlock() {
     check(&deadlock(), expect_file!["screens/a_deadlock.txt"]);
 }
@@ -123,14 +147,14 @@ fn a_long_schedule_of_many_tasks() {
 
 #[test]
 fn calls_of_many_steps() {
-    // The place depends on the compiler's version, so this is no golden screen.
+    // The place depends on the compiler's version, so no test compares this screen as a whole.
     let screen = text(&calls(in_core()), &Style::default());
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("9 steps: lock mutex 3 times, load atomic 3 core/src/array/mod.rs"),
         "{screen}"
     );
-    // Neither where the turn is taken nor the end is folded, and nothing is left out.
+    // Neither the preemption nor the end is folded, and no row is omitted.
     for kept in ["54 │ lock mutex", "55 store atomic := 99", "80 compare_exchange atomic 7 → 8"]
     {
         assert!(words.contains(kept), "{kept}: {screen}");
@@ -241,7 +265,14 @@ fn an_undecided_history_on_real_threads() {
 
 #[test]
 fn a_run_without_end_on_real_threads() {
-    check(&no_end_on_real_threads(), expect_file!["screens/a_run_without_end_on_real_threads.txt"]);
+    let report = no_end_on_real_threads();
+    check(&report, expect_file!["screens/a_run_without_end_on_real_threads.txt"]);
+    let run = &report.finding.as_ref().unwrap().run;
+    let Outcome::Failed(failure) = &run.outcome else { panic!("it failed") };
+    assert_eq!(
+        one_line(failure, run),
+        "hang: no task has made progress for 10 s; not ended: main, 0.0 left, 0.1 right"
+    );
 }
 
 #[test]
@@ -304,6 +335,21 @@ fn every_preemption_of_a_long_schedule_is_shown() {
 }
 
 #[test]
+fn an_order_of_branches_is_shown_but_no_setting() {
+    let screen = |value, why| {
+        let mut report = panic();
+        let draw = DrawRecord { step: 1, value, bound: 3, given: true, why };
+        report.finding.as_mut().unwrap().run.draws = vec![draw];
+        text(&report, &Style::default())
+    };
+    let shown = screen(2, Draw::BRANCH);
+    assert!(shown.contains("draw 2 below 3") && shown.contains("1 value drawn"), "{shown}");
+    for hidden in [screen(0, Draw::BRANCH), screen(2, "the heap")] {
+        assert!(!hidden.contains("draw 2") && !hidden.contains("value drawn"), "{hidden}");
+    }
+}
+
+#[test]
 fn a_search_with_runs_left_has_not_made_all_of_them() {
     for bound in [None, Some(Bound { what: "preemption".to_owned(), through: Some(1) })] {
         let searched = Searched {
@@ -320,13 +366,19 @@ fn a_search_with_runs_left_has_not_made_all_of_them() {
             unseen: Vec::new(),
             orders: OrdersTaken::AsAsked,
             bound,
+            early_moves: None,
             share: None,
             estimate: None,
+            series: Vec::new(),
             audit: None,
             fallback: None,
         };
         let report = Report { runs: 10, searched: Some(searched), ..Report::default() };
         let screen = text(&report, &Style { width: 200, ..Style::default() });
         assert!(screen.contains("99.99 % of") && !screen.contains("100.00 %"), "{screen}");
+        let mut report = report;
+        report.searched.as_mut().unwrap().part = 1e-9;
+        let screen = text(&report, &Style { width: 200, ..Style::default() });
+        assert!(screen.contains("< 0.01 % of"), "{screen}");
     }
 }

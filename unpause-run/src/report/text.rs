@@ -25,9 +25,9 @@ const LEAKED_MAX: usize = 5;
 /// Returns the report as lines of text, each with a line feed at its end. The text has colors only if the style has
 /// colors.
 ///
-/// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`, `history:`, `replay:` or
-/// `record:`, because users copy them. Control characters in names and messages are escaped. The time is linear in the
-/// length of the run. For a long run, only the beginning and the end are shown.
+/// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`, `history:`, `page:`,
+/// `replay:` or `record:`, because users copy them. Control characters in names and messages are escaped. The time is
+/// linear in the length of the run. For a long run, only the beginning and the end are shown.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};
@@ -178,8 +178,8 @@ fn verdict(screen: &mut Screen, report: &Report, finding: &Finding, headline: &s
     let failed = Line::of(Paint::Bad, "FAILED").with(Paint::Plain, "  ");
     let line = failed.clone().with(Paint::Strong, &name);
     let origin = match &finding.run.outcome {
-        // This failure concerns all runs.
-        Outcome::Failed(Failure::Unproven { .. }) => String::new(),
+        // These failures concern all runs.
+        Outcome::Failed(Failure::TooSeldom { .. } | Failure::Unproven { .. }) => String::new(),
         _ => format!("{origin}: "),
     };
     let line = line.with(Paint::Plain, &format!("  {origin}")).with(Paint::Bad, headline);

@@ -14,7 +14,7 @@ use unpause_ordered::Map;
 use crate::run::Run;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::memory_model::{MISSED, PRECEDED};
+use crate::run::memory_model::{CELL, MISSED, PRECEDED};
 use crate::run::op::{Access, Op};
 
 /// A reason why the store is not ordered before the load.
@@ -104,11 +104,17 @@ impl Walk<'_> {
         self.tasks.get(&task).copied().unwrap_or_default()
     }
 
+    fn is_of_cell(&self, object: ObjectId) -> bool {
+        self.run.objects.get(object.index()).is_some_and(|record| record.kind == CELL)
+    }
+
     /// Processes an event. Returns `None` if the source of its value is unknown.
     fn event(&mut self, at: usize) -> Option<()> {
         let event = &self.run.events[at];
         let Event { task, object, op, values, .. } = *event;
-        if op.name == MISSED.name || op.name == PRECEDED.name || op.access == Access::Peek {
+        let is_mark = op.name == MISSED.name || op.name == PRECEDED.name;
+        // The words of a cell are relaxed, and order nothing.
+        if is_mark || op.access == Access::Peek || object.is_some_and(|it| self.is_of_cell(it)) {
             return Some(());
         }
         let mark = self.run.orders.iter().find(|mark| mark.event == at);
@@ -239,6 +245,22 @@ mod tests {
         assert_eq!(of([Some(Release), None]), Some(Unordered::NoAcquire(3)));
         assert_eq!(of([None, Some(Acquire)]), Some(Unordered::NoRelease(1)));
         assert_eq!(of([Some(Acquire), Some(Release)]), Some(Unordered::NoRelease(2)));
+    }
+
+    /// A cell of another tool counts its accesses in a word, which its user cannot strengthen.
+    #[test]
+    fn words_of_cells_are_no_links() {
+        let mut sample = Sample::of(&["a", "b"]);
+        let data = sample.object(CELL, ValueKind::Word);
+        let other = sample.object(CELL, ValueKind::Word);
+        sample.step(0).did(&STORE, Some(data), Values::Changed(0, 1));
+        sample.step(0).did(&STORE, Some(other), Values::Changed(0, 1));
+        sample.step(1).did(&LOAD, Some(other), Values::Read(1));
+        sample.step(1).did(&LOAD, Some(data), Values::Read(0));
+        let mut run = sample.run;
+        assert_eq!(reason(&run, 0, 3), Some(Unordered::Unconnected));
+        run.orders = (0..4).map(|event| OrderMark { event, order: Relaxed }).collect();
+        assert_eq!(reason(&run, 0, 3), Some(Unordered::Unconnected));
     }
 
     #[test]

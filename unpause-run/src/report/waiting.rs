@@ -1,6 +1,6 @@
 //! Waits of plain threads: the waiting calls, and the state of locks whose code is executed step by step.
 //!
-//! A thread that waits inside a library waits for a word of memory, which tells a reader little. More useful are the
+//! A thread that waits inside a library waits for a word of memory, which helps a reader little. More useful are the
 //! line of the call in the package under test, and the thread that last changed the memory read by this call.
 
 mod futures;

@@ -5,13 +5,14 @@
 
 use super::folds::is_told;
 use super::names::DisplayNames;
+use super::passing::PassingRun;
 use super::{Finding, Size};
 use crate::run::Run;
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 use crate::run::what_if::Site;
-use unpause_check::picture::screen::{clean, plural};
+use unpause_check::picture::screen::{self, clean, plural};
 
 /// The maximum number of marks in the text.
 const MARKS_MAX: usize = 3;
@@ -33,6 +34,9 @@ pub struct Why {
     pub marks: Vec<u32>,
     /// The point after which every schedule fails, if this was proved.
     pub no_return: Option<NoReturn>,
+    /// The passing run with the most first steps in common with the failing run. Of several such runs, the run with the
+    /// fewest other changed steps. `None` if no run of the explanation passed.
+    pub passing: Option<PassingRun>,
 }
 
 /// The chance that a schedule fails if it begins with the first steps of a run.
@@ -304,9 +308,8 @@ fn chances(why: &Why) -> Option<String> {
 
 /// Returns a chance in percent.
 fn percent(chance: &Chance) -> String {
-    let about = if chance.runs > 0 { "~" } else { "" };
-    match chance.share * 100.0 {
-        small if small < 0.5 => format!("{about}{small:.1} %"),
-        share => format!("{about}{share:.0} %"),
-    }
+    let percent = screen::percent(chance.share, if chance.share < 0.005 { 1 } else { 0 });
+    let is_limit = percent.starts_with(['<', '>']);
+    let about = if chance.runs > 0 && !is_limit { "~" } else { "" };
+    format!("{about}{percent} %")
 }

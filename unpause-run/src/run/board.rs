@@ -406,4 +406,20 @@ pub struct Board {
     pub calls: Vec<CallMark>,
     /// The conditions of tasks in `spin_until`.
     pub watches: Watches,
+    /// The indices of the events that invariants caused, in ascending order.
+    pub invariant_events: Vec<usize>,
+}
+
+impl Board {
+    /// Records that an invariant caused all events from index `first` on.
+    pub fn add_invariant_events(&mut self, first: usize) {
+        let known = self.invariant_events.partition_point(|event| *event < first);
+        self.invariant_events.truncate(known);
+        self.invariant_events.extend(first..self.events.len());
+    }
+
+    /// Returns `true` if an invariant caused the event at this index. It is then no access of its task.
+    pub fn is_of_invariant(&self, event: usize) -> bool {
+        self.invariant_events.binary_search(&event).is_ok()
+    }
 }

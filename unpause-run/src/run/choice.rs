@@ -60,8 +60,9 @@ pub trait Strategy: Send {
         Ok(value)
     }
 
-    /// Reports that the `nth` value of the current step made no difference, so a search need not try its alternatives.
-    /// Values are counted from 0, both [drawn](Strategy::draw) and [given](Strategy::given) values.
+    /// Reports that the `nth` value of the current step made no difference to the objects of the run. So a search whose
+    /// tasks share nothing else need not try its alternatives. Values are counted from 0, both [drawn](Strategy::draw)
+    /// and [given](Strategy::given) values.
     ///
     /// For example, the order in which `select!` polls its branches is drawn before the run knows if any branch
     /// continues.
@@ -133,6 +134,12 @@ pub struct Draw {
     pub bound: u64,
     /// The purpose of the value, such as `rand`.
     pub why: &'static str,
+}
+
+impl Draw {
+    /// The purpose of a draw of the branch that a `select!` or `join!` polls first.
+    #[doc(hidden)]
+    pub const BRANCH: &'static str = "the branch that is polled first";
 }
 
 /// The state of a run between two steps, for a [`Strategy`].
@@ -238,6 +245,12 @@ impl<'a> View<'a> {
     #[doc(hidden)]
     pub fn calls(&self) -> &'a [CallMark] {
         &self.board.calls
+    }
+
+    /// Returns `true` if an invariant caused the event at this index.
+    #[doc(hidden)]
+    pub fn is_of_invariant(&self, event: usize) -> bool {
+        self.board.is_of_invariant(event)
     }
 
     /// Returns the events of the last step.

@@ -22,6 +22,9 @@ impl ClockMode {
     /// The time moves that a run with a bounded number of early moves excludes, in the words of a search report.
     pub const BEYOND: &'static str = "more than the early time moves that `clock` allows";
 
+    /// The name of an early time move in a search report, in the singular.
+    pub const EARLY_MOVE: &'static str = "early time move";
+
     pub fn parse(text: &str) -> Option<ClockMode> {
         match text {
             "last" => Some(ClockMode::Last),

@@ -37,7 +37,7 @@ impl Event {
             (Access::ReadModifyWrite, Values::Refused(..)) => true,
             (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
             (Access::TryLock, Values::Failed) => true,
-            (Access::Enqueue, Values::Refused(..)) => true,
+            (Access::Enqueue, Values::Refused(..) | Values::Read(_)) => true,
             (Access::Wake, Values::Changed(_, woken)) => woken == 0,
             _ => false,
         }

@@ -151,6 +151,45 @@ pub enum Failure {
     },
 }
 
+/// Defines [`Failure::VARIANTS`] and [`Failure::variant`] by one list. A variant that is not listed is a compile error.
+macro_rules! variants {
+    ($($variant:ident: $name:literal,)*) => {
+        impl Failure {
+            /// The names of all variants in JSON reports.
+            #[doc(hidden)]
+            pub const VARIANTS: &'static [&'static str] = &[$($name),*];
+
+            /// Returns the name of the variant in JSON reports.
+            #[doc(hidden)]
+            pub fn variant(&self) -> &'static str {
+                match self {
+                    $(Failure::$variant { .. } => $name,)*
+                }
+            }
+        }
+    };
+}
+
+variants! {
+    Panic: "panic",
+    Memory: "memory",
+    Error: "error",
+    Deadlock: "deadlock",
+    Invariant: "invariant",
+    StepLimit: "step_limit",
+    Starved: "starved",
+    History: "history",
+    Diverged: "diverged",
+    NonDeterminism: "non_determinism",
+    Crash: "crash",
+    Hang: "hang",
+    TimeLimit: "time_limit",
+    TooSeldom: "too_seldom",
+    Unproven: "unproven",
+    Unreadable: "unreadable",
+    Misuse: "misuse",
+}
+
 /// The identity of a failure: its kind and its place.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Signature {
@@ -170,6 +209,35 @@ impl Failure {
         sort_by_key(&mut conditions, |condition| condition.name);
         (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
     }
+
+    /// All values of [`kind`](Self::kind). The last seven are [problems](MemoryError::problem) of memory.
+    #[doc(hidden)]
+    pub const KINDS: &'static [&'static str] = &[
+        "panic",
+        "error",
+        "deadlock",
+        "invariant",
+        "step limit",
+        "starved",
+        "history",
+        "undecided",
+        "diverged",
+        "non-determinism",
+        "crash",
+        "hang",
+        "time limit",
+        "too seldom",
+        "unproven",
+        "unreadable",
+        "misuse",
+        "double free",
+        "invalid free",
+        "use after free",
+        "use after return",
+        "out of bounds",
+        "leak",
+        "data race",
+    ];
 
     /// Returns the kind of failure in one or two words, such as `panic` or `deadlock`.
     pub fn kind(&self) -> &'static str {

@@ -137,6 +137,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// The strategy of runs on real threads.
+    #[doc(hidden)]
+    pub const JITTER: &'static str = "seeded jitter";
+
+    /// Returns `true` for a run on real threads.
+    #[doc(hidden)]
+    pub fn is_on_threads(&self) -> bool {
+        self.strategy == Run::JITTER
+    }
+
     /// Creates the record of a run that failed before its first step.
     #[doc(hidden)]
     pub fn empty(seed: Seed, failure: Failure) -> Run {
@@ -236,11 +246,27 @@ pub struct DrawRecord {
     pub value: u64,
     /// The exclusive upper bound of the value.
     pub bound: u64,
-    /// True for a setting of the run, such as the heap of plain threads. The trace records it, but it is neither
-    /// explored nor shown.
+    /// True for a setting of the run, such as the heap of plain threads. Also true for an order of branches that made
+    /// no difference to the objects of the run. An exhaustive search does not vary such values.
     pub given: bool,
     /// The name of the decision; empty if unknown.
     pub why: &'static str,
+}
+
+impl DrawRecord {
+    /// Returns `true` if screens show the value. Settings are not shown. An order of branches other than the source
+    /// order is always shown, because it may have made a difference to memory that the run does not see.
+    #[doc(hidden)]
+    pub fn is_shown(&self) -> bool {
+        !self.given || self.is_turn_of_branches()
+    }
+
+    /// Returns `true` if a `select!` polled its branches in another order than the source order, without a difference
+    /// to the objects of the run.
+    #[doc(hidden)]
+    pub fn is_turn_of_branches(&self) -> bool {
+        self.given && self.value > 0 && self.why == choice::Draw::BRANCH
+    }
 }
 
 /// The outcome of a run.

@@ -190,7 +190,7 @@ impl CommandRecord {
 /// The injected faults of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Faults {
-    /// True if the command is sent once more.
+    /// True if the command is sent again.
     pub again: bool,
     /// The point at which the command is dropped, counted from 1.
     pub crash: Option<u32>,

@@ -34,8 +34,8 @@
 //! all later operations happen at other steps. The search therefore also removes the steps of the command, its drawn
 //! values, and tasks without remaining work from the schedule (`project.rs`). If this loses the failure, the search
 //! tries some fresh schedules. If these also lose the failure, a tombstone replaces the command. A tombstone consists
-//! of points without effect, so the schedule fits unchanged. When nothing else shrinks the run, the search removes each
-//! remaining command once more, and searches all schedules of the rest for the failure (`needed.rs`).
+//! of points without effect, so the schedule fits unchanged. When nothing else shrinks the run, the search tries again
+//! to remove each remaining command, and searches all schedules of the rest for the failure (`needed.rs`).
 
 mod project;
 mod search;

@@ -148,7 +148,7 @@ impl HappensBefore {
         let mut races = std::mem::take(&mut self.races);
         races.clear();
         self.collect_rivals(task, items, &mut races);
-        // Latest first, because a rival that happened before a later rival is already ordered, so it is no race.
+        // Latest first, because a rival that happened before a later rival is already ordered, so it is not a race.
         races.sort_unstable();
         races.reverse();
         races.dedup();

@@ -36,12 +36,12 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The members, each with its share.
 ///
 /// Measured on the bug corpus (`sim-bench corpus`): `orders` is the fastest strategy on average, and needs at most 2.7
-/// times the runs of the best strategy there. This is no bound: on programs outside the corpus, `orders` needed up to
-/// 10.6 times the runs of the best. The other members reduce the factor on the corpus to 2. POS needs no counts, so it
-/// still works if the counts of the rehearsals mislead. URW does not draw an order for each object, which is better if
-/// tasks pass through the same objects in different orders. For ring buffers and deques with an ABA problem, URW took
-/// 18 runs and the mix took 68 runs. PCT is best for bugs that need few, widely separated orderings; such bugs are rare
-/// in small programs. Only PCT always delays a task for long. Every interleaving is possible under the first three
+/// times the runs of the best strategy there. This is not a bound: on programs outside the corpus, `orders` needed up
+/// to 10.6 times the runs of the best. The other members reduce the factor on the corpus to 2. POS needs no counts, so
+/// it still works if the counts of the rehearsals mislead. URW does not draw an order for each object, which is better
+/// if tasks pass through the same objects in different orders. For ring buffers and deques with an ABA problem, URW
+/// took 18 runs and the mix took 68 runs. PCT is best for bugs that need few, widely separated orderings; such bugs are
+/// rare in small programs. Only PCT always delays a task for long. Every interleaving is possible under the first three
 /// members.
 ///
 /// SURW is not a member, because it draws orders for one object only and `orders` does so for all objects. The random

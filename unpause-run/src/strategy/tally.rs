@@ -25,7 +25,7 @@ pub(super) struct TaskCounts {
     /// For each task of the current run, the matching task of the rehearsals.
     of_run: Vec<u32>,
     /// For each task of the current run, the number of its children that are faults, and the number of faults since its
-    /// last child that is no fault.
+    /// last child that is not a fault.
     faults: Vec<(u32, u32)>,
 }
 
@@ -73,8 +73,8 @@ impl TaskCounts {
     }
 
     /// Returns the number of the next task of the run among the children of its parent. A fault usually belongs to the
-    /// last earlier child that is no fault. The number of a fault therefore combines the number of that child and the
-    /// position of the fault among the faults since that child.
+    /// last earlier child that is not a fault. The number of a fault therefore combines the number of that child and
+    /// the position of the fault among the faults since that child.
     fn number(&mut self, row: &TaskRow) -> u32 {
         self.faults.push((0, 0));
         let Some(parent) = row.parent else { return row.nth };

@@ -169,7 +169,11 @@ impl Strategy for WitnessedStrategy {
     fn settle(&mut self, nth: usize) {
         let earlier = self.drawn[..nth].iter().filter(|drawn| **drawn).count();
         if self.drawn[nth] {
-            self.seen.seen().observer.settle(earlier);
+            let observer = &mut self.seen.seen().observer;
+            // If steps are told apart, a search explores all values, each as a class of its own.
+            if !observer.apart().steps {
+                observer.settle(earlier);
+            }
         }
         self.strategy.settle(nth);
     }

@@ -1,4 +1,4 @@
-//! Small shapes, all programs of one, and all that the commands of a program can return: without the library.
+//! Small shapes, their programs, and all results of their commands, without the library.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,7 @@ impl Small {
     }
 }
 
-/// A command with its faults; no operation if it was left out.
+/// A command with its faults; no operation if it was omitted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Command {
     pub(super) part: Part,
@@ -232,7 +232,7 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
 /// The result of each command.
 pub(super) type Told = Vec<Option<i64>>;
 
-/// A command on its way.
+/// A command in progress.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Machine {
     value: i64,
@@ -242,7 +242,7 @@ struct Machine {
     told: Told,
 }
 
-/// All that the commands can return.
+/// All possible results of the commands.
 pub(super) fn outcomes(commands: &[Command]) -> BTreeSet<Told> {
     let start = Machine { value: 0, at: Vec::new(), told: vec![None; commands.len()] };
     let mut now = BTreeSet::from([start]);

@@ -9,7 +9,7 @@ use sim::{Mutex, map_concurrently, spawn};
 
 use super::{holds, panics};
 
-/// Changes a value that only it owns, as a count says or as `get_mut` says.
+/// Changes a value that only it owns, according to the count or to `get_mut`.
 async fn changed(by_count: bool) {
     let mut own = Arc::new(1);
     let weak = Arc::downgrade(&own);

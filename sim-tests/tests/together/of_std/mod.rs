@@ -1,4 +1,4 @@
-//! std's primitives for tasks beside locks: what is made once, parking, counts, fences, the ends of tasks.
+//! std's primitives for tasks, except locks: values created once, parking, counts, fences, the ends of tasks.
 
 mod at_end;
 mod counted;
@@ -10,7 +10,7 @@ use sim::report::{Style, text};
 use sim::run::{Failure, Outcome};
 use sim::{Runner, SIMULATED};
 
-/// Asserts that a search and the default strategy find a failure. Returns that of the search; none on real threads.
+/// Asserts that a search and the default strategy find a failure. Returns the search's report, if simulated.
 #[track_caller]
 fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     if !SIMULATED {
@@ -25,7 +25,7 @@ fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     Some((failure.clone(), screen))
 }
 
-/// Asserts that no order of the steps fails. On real threads, that some runs pass.
+/// Asserts that no order of the steps fails. On real threads, it asserts only that some runs pass.
 #[track_caller]
 fn holds(body: impl AsyncFn() + Sync) {
     let runner = Runner::new().hermetic();
@@ -49,7 +49,7 @@ fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) 
     holds(fixed);
 }
 
-/// Asserts that the first body waits for ever in some order, and that the second passes in all.
+/// Asserts that the first body can wait for ever, and that the second passes in all orders.
 #[track_caller]
 fn waits(bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     if let Some((failure, screen)) = fails(bug) {

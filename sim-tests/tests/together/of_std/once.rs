@@ -61,7 +61,7 @@ fn a_flag_says_too_early_that_a_table_is_made() {
     panics("the table is not made", async || tables(false).await, async || tables(true).await);
 }
 
-/// A task that waits for a value that another one makes, or does not.
+/// A task that waits for a value that another task may create.
 async fn awaited(makes: bool) {
     let cell = Arc::new(OnceLock::new());
     let own = cell.clone();
@@ -152,7 +152,7 @@ fn an_initialisation_that_needs_itself_is_refused() {
     let outside = std::panic::catch_unwind(|| sim::block_on(body()));
     let payload = outside.expect_err("it would wait for itself");
     assert!(payload.downcast_ref::<String>().unwrap().contains("asks for the same OnceLock"));
-    // Two branches of a task are no such thing.
+    // This does not hold for two branches of one task.
     holds(async || {
         let cell = OnceLock::new();
         let slowly = async || {

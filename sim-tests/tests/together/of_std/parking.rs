@@ -88,7 +88,7 @@ fn a_wait_for_a_condition_leaves_the_token() {
     sim::block_on(body());
 }
 
-/// The same with one token for both, as it was in loom: the wait eats the token.
+/// The same with one token for both, as in an old version of loom: the wait consumes the token.
 #[test]
 fn a_wait_that_shares_the_token_eats_it() {
     let body = |waits: bool| {

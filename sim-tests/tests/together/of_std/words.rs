@@ -7,7 +7,7 @@ use sim::{Atomic, fence, map_concurrently};
 
 use super::{holds, panics};
 
-/// Two tasks enter a room unless the other one has; or each looks first.
+/// Two tasks each enter a room unless the other task is inside; or each looks first.
 async fn entered(announces_first: bool) {
     let flags = Arc::new([Atomic::new(false), Atomic::new(false)]);
     let enters = |own: usize| {

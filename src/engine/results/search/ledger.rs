@@ -92,9 +92,9 @@ impl Ledger {
             }
             // `merge` relies on the slices of this round, but a file may contain anything.
             ledger.tree.check(&round)?;
-            let generation = ledger.tree.generation();
+            let restarts = ledger.tree.restarts();
             ledger.tree.merge(round);
-            if ledger.tree.generation() != generation {
+            if ledger.tree.restarts() != restarts {
                 // The runs before a restart do not count.
                 ledger.tally = Tally::default();
             }

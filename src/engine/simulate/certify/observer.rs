@@ -7,7 +7,7 @@ use crate::engine::results::{list, quoted};
 use crate::engine::simulate::exhaust::audit::operation;
 use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::run::board::CallPoint;
-use crate::run::choice::Strategy;
+use crate::run::choice::{Draw, Strategy};
 use crate::run::event::Event;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
@@ -23,6 +23,8 @@ use crate::strategy::witness::Witness;
 /// An observer of runs. Writes a line for each run.
 pub(in crate::engine::simulate) struct RunObserver {
     witness: Witness,
+    /// True if the search explored each order of all steps, and each order of branches.
+    is_by_step: bool,
     /// The kinds of operations that were already described in the output.
     kinds: Vec<Kind>,
     pub(in crate::engine::simulate) lines: String,
@@ -33,7 +35,8 @@ impl RunObserver {
     pub(in crate::engine::simulate) fn new(apart: Apart) -> RunObserver {
         let witness = Witness::default();
         witness.tell_apart(apart);
-        RunObserver { witness, kinds: Vec::new(), lines: String::new() }
+        let (kinds, lines) = (Vec::new(), String::new());
+        RunObserver { witness, is_by_step: apart.steps, kinds, lines }
     }
 
     /// Returns a strategy that begins with this schedule.
@@ -56,11 +59,12 @@ impl RunObserver {
             let _ = writeln!(self.lines, "{{\"stopped\":{step}}}");
             return;
         }
-        let RunObserver { witness, kinds, lines } = self;
+        let RunObserver { witness, is_by_step, kinds, lines } = self;
         let line = witness.look(ends_by_a_step(failure), |order| {
             let mut writer = LineWriter {
                 run,
                 order,
+                is_by_step: *is_by_step,
                 kinds,
                 lines,
                 draws: run.draws.iter(),
@@ -83,6 +87,7 @@ impl RunObserver {
 struct LineWriter<'a> {
     run: &'a Run,
     order: &'a HappensBefore,
+    is_by_step: bool,
     kinds: &'a mut Vec<Kind>,
     lines: &'a mut String,
     /// The draws and the events that are not written yet.
@@ -110,7 +115,9 @@ impl LineWriter<'_> {
         let flags = u8::from(order.is_after_all(step)) | u8::from(ends) << 1;
         let mut draws = Vec::new();
         while let Some(draw) = self.draws.as_slice().first().filter(|draw| draw.step <= step) {
-            draws.push(format!("[{},{},{}]", draw.value, draw.bound, u8::from(draw.given)));
+            // Such a search also varies the orders of branches that made no difference to the objects of the run.
+            let is_given = draw.given && !(self.is_by_step && draw.why == Draw::BRANCH);
+            draws.push(format!("[{},{},{}]", draw.value, draw.bound, u8::from(is_given)));
             self.draws.next();
         }
         let mut did = 0;

@@ -26,7 +26,7 @@ use crate::report::{Audit, Clash, Origin};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::trace::format;
-use crate::run::{Failure, Run};
+use crate::run::{DrawRecord, Failure, Run};
 use crate::strategy::Chosen;
 use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
@@ -118,7 +118,7 @@ impl Auditor<'_, '_> {
         for number in 0..runs {
             let seed = Seed(number);
             watched.watched.begin(number);
-            let failure = session.once(&mut worker, seed, &session.limits());
+            let failure = session.once_more(&mut worker, seed, &session.limits());
             self.sampled.audit.runs += 1;
             let seen = self.look(&witness, number, failure.as_ref());
             if let Some(failure) = failure {
@@ -161,6 +161,9 @@ impl Auditor<'_, '_> {
 
     /// Returns `true` for a failure that the search has not shown.
     fn is_news(&self, failure: &Failure, seen: &SampledClass) -> bool {
+        if self.session.ends_at_limit(failure) {
+            return false;
+        }
         // A run that reached the step limit has no class.
         let is_long = matches!(failure, Failure::StepLimit { .. });
         !self.shown || !is_long && seen.known != Some(true)
@@ -175,6 +178,10 @@ impl Auditor<'_, '_> {
         }
         let audit = &mut self.sampled.audit;
         if let (Some(search), Some(false), true) = (self.search, seen.known, audit.agrees()) {
+            if !search.apart().steps && turns_branches(run) {
+                audit.unseen = true;
+                return;
+            }
             audit.missed = Some(format::inline(&self.session.trace(run)));
             let tasks = run.steps.iter().map(|step| step.task).collect();
             audit.clash = missed::reversal(&mut again, search, tasks);
@@ -224,6 +231,12 @@ impl Sampled {
     pub(in crate::engine::simulate) fn take_clash(&mut self) -> Option<Clash> {
         self.audit.clash.take()
     }
+}
+
+/// Returns `true` if a `select!` polled its branches in another order than in the runs of a search, without an
+/// operation by the branches. The order then makes a difference only to memory that no run sees.
+fn turns_branches(run: &Run) -> bool {
+    run.draws.iter().any(DrawRecord::is_turn_of_branches)
 }
 
 /// A variation of a run that must make no difference.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use self::state::{Round, State};
 use super::helpers;
+use super::series::Series;
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
 use crate::engine::live::{self, Live};
@@ -77,6 +78,7 @@ pub(super) fn explore(
     visit: &mut RunVisitor<'_>,
     limits: SearchLimits,
     explored: &mut Explored,
+    series: &mut Series,
 ) -> (SearchEnd, u64) {
     // A restart discards the counts of this search, and not the counts of an earlier search.
     let before = explored.tally.take();
@@ -89,7 +91,8 @@ pub(super) fn explore(
             session.quietly(|| top::make(session, search, tree, division));
         }
         let ended;
-        let begin = PoolBegin { number, is_estimated, live_from, live: &live };
+        let series = &mut *series;
+        let begin = PoolBegin { number, is_estimated, live_from, live: &live, series };
         (ended, number) = pool(session, (search, tree), visit, (&limits, begin), explored);
         match ended {
             PoolEnd::Over(ended) => break ended,
@@ -111,6 +114,7 @@ pub(super) fn explore(
     if is_left && is_read && !is_estimated {
         let estimate = estimate::make(session, search, tree, explored.tally.steps);
         tree.set_estimate(estimate);
+        series.add(tree);
     }
     if explored.found.is_none() {
         // Runs before a restart of the search do not count.
@@ -129,6 +133,7 @@ struct PoolBegin<'a> {
     /// The run number from which the total is estimated for the live view.
     live_from: u64,
     live: &'a Live<'a>,
+    series: &'a mut Series,
 }
 
 /// Executes rounds until the search ends or needs something that only a single thread can do.
@@ -141,9 +146,9 @@ fn pool(
 ) -> (PoolEnd, u64) {
     let hands = Hands::of(session, visit);
     let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
-    let PoolBegin { number, is_estimated, live_from, live } = begin;
+    let PoolBegin { number, is_estimated, live_from, live, series } = begin;
     let round = Round { number, ..Round::default() };
-    let state = State { tree, explored, round, unheard: Vec::new(), ended: None };
+    let state = State { tree, explored, series, round, unheard: Vec::new(), ended: None };
     let rounds = Rounds {
         session,
         limits,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::whole::WholeRuns;
 use super::{RunVisitor, ends_by_a_step};
 use crate::engine::results::{SeenBySlice, SliceKey, SliceLine, Tally};
 use crate::engine::seeds::{Explored, Found, Stuck, remarks, unchecked};
@@ -21,6 +22,9 @@ use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::divided::{Look, Part, Slice};
 use crate::strategy::search::Apart;
+
+/// The report text for a part of the program that a search does not see if its runs may end at their step limit.
+const AFTER_LIMIT: &str = "the steps after the step limit of a run";
 
 /// A slice, with the observations of the engine about its runs. The runs are numbered from 0.
 pub(super) struct MadeSlice {
@@ -92,7 +96,12 @@ pub(super) struct SliceMaker<'a, 's> {
 
 impl<'a, 's> SliceMaker<'a, 's> {
     pub(super) fn new(session: &'a Session<'s>, search: Arc<dyn Search>) -> SliceMaker<'a, 's> {
-        let mut worker = Worker::new(search.strategy());
+        // At the same time, another test may run plain threads that have captured memory.
+        let has_captured = session.config.is_native() && native::has_captured();
+        let mut worker = Worker::new(match has_captured {
+            true => WholeRuns::of(search.clone()),
+            false => search.strategy(),
+        });
         let seeds = WorkerJob::Seeds(session.config.strategy);
         let watched = session.watch.follow(worker.progress(), seeds, Seed(0));
         session.rehearse(&mut worker, &watched.watched);
@@ -167,7 +176,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         self.probe(0);
         self.search.begin_look();
         self.watched.watched.begin(0);
-        self.session.once(&mut self.worker, Seed(0), &self.limits);
+        self.session.once_more(&mut self.worker, Seed(0), &self.limits);
         self.worker.forget_histories();
         self.search.end_look()
     }
@@ -184,7 +193,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
     fn probe(&mut self, number: u64) {
         while self.search.next_probe() {
             self.watched.watched.begin(number);
-            let failure = self.session.once(&mut self.worker, Seed(number), &self.limits);
+            let failure = self.session.once_more(&mut self.worker, Seed(number), &self.limits);
             self.search.probed(ends_by_a_step(failure.as_ref()));
             self.worker.forget_histories();
         }
@@ -209,6 +218,12 @@ impl SliceRuns<'_, '_, '_, '_> {
         // A blocked run is cut where it would repeat another run, so it does not count.
         let blocked = search.is_blocked();
         let failure = failure.filter(|_| !blocked).map(not_a_replay);
+        let cut = ends_by_a_step(failure.as_ref());
+        let is_ended = failure.as_ref().is_some_and(|failure| session.ends_at_limit(failure));
+        let failure = failure.filter(|_| !is_ended);
+        if is_ended {
+            self.explored.untried.insert(Untried::Beyond(AFTER_LIMIT));
+        }
         if !blocked {
             let name = session.config.strategy.name();
             note(self.explored, self.nth, Seed(self.nth), name, worker);
@@ -243,13 +258,13 @@ impl SliceRuns<'_, '_, '_, '_> {
                 visit(run);
             }
         }
-        let more = search.advance(ends_by_a_step(failure.as_ref()));
+        let more = search.advance(cut);
         if self.begins_in_detail() {
             return AfterRun::Again;
         }
         let reordered = match &failure {
-            None => reorder::check(session, search, worker, Seed(number)),
-            Some(_) => Reordered::Passes,
+            None if !is_ended => reorder::check(session, search, worker, Seed(number)),
+            _ => Reordered::Passes,
         };
         let anew = matches!(reordered, Reordered::Anew);
         match (&*self.visit, reordered) {

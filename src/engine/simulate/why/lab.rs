@@ -7,9 +7,11 @@ use std::sync::{Arc, PoisonError};
 
 use unpause_ordered::Set;
 
+use super::nearest::Nearest;
 use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::session::Session;
+use crate::report::PassingRun;
 use crate::rt::{RunLimits, Worker};
 use crate::run::choice::Strategy;
 use crate::run::ids::TaskId;
@@ -116,6 +118,7 @@ pub(super) struct Lab<'a, 's> {
     runs_max: u64,
     runs: u64,
     steps_taken: u64,
+    nearest: Nearest,
     /// A memo of generated programs, so that each program is generated only once.
     _memo: Memo,
 }
@@ -136,6 +139,7 @@ impl<'a, 's> Lab<'a, 's> {
             runs_max,
             runs: 0,
             steps_taken: 0,
+            nearest: Nearest::default(),
             _memo: Memo::begin(),
         }
     }
@@ -148,6 +152,13 @@ impl<'a, 's> Lab<'a, 's> {
     /// Returns the number of remaining runs.
     pub(super) fn runs_left(&self) -> u64 {
         if self.steps_taken < STEPS { self.runs_max.saturating_sub(self.runs) } else { 0 }
+    }
+
+    /// Returns the passing run that is nearest to the explained run, if any run so far has passed.
+    pub(super) fn passing(&self) -> Option<PassingRun> {
+        let run = self.nearest.run()?;
+        let replay = self.session.short_replay_command(run);
+        Some(PassingRun { replay, ..PassingRun::of(run, self.run)? })
     }
 
     /// Returns `true` if the run fails again when its steps and its drawn values are repeated.
@@ -169,13 +180,14 @@ impl<'a, 's> Lab<'a, 's> {
         pending.clone()
     }
 
-    /// Executes runs of a strategy, until `see` returns `false` or the budget is used up. Returns `false` if the budget
-    /// is used up.
+    /// Executes runs of a strategy, until `see` returns `false` or the budget is used up. `is_whole` returns `false` if
+    /// the strategy ended the last run early. Returns `false` if the budget is used up.
     fn each(
         &mut self,
         strategy: Box<dyn Strategy>,
         job: &dyn Fn(u64) -> Option<WorkerJob>,
         first: WorkerJob,
+        is_whole: &dyn Fn() -> bool,
         see: &mut dyn FnMut(&Worker, Option<&Failure>) -> bool,
     ) -> bool {
         let session = self.session;
@@ -190,9 +202,12 @@ impl<'a, 's> Lab<'a, 's> {
                 None => watched.watched.begin(self.run.seed.0),
             }
             // All runs use the same seed, because a run may depend on the seed in other ways than through its strategy.
-            let failure = session.once(&mut worker, self.run.seed, &self.limits);
+            let failure = session.once_more(&mut worker, self.run.seed, &self.limits);
             self.runs += 1;
             self.steps_taken += worker.steps();
+            if failure.is_none() && self.limits.what_if.is_none() && is_whole() {
+                self.nearest.see(&worker, &self.steps, self.run.seed);
+            }
             let goes_on = see(&worker, failure.as_ref());
             worker.forget_histories();
             if !goes_on {
@@ -232,7 +247,8 @@ impl<'a, 's> Lab<'a, 's> {
         };
         let job = continued(first);
         let (mut sampled, mut made) = (Sampled::default(), 0);
-        self.each(job.strategy(), &|n| Some(continued(first + n)), job, &mut |worker, failure| {
+        let (strategy, next) = (job.strategy(), |n: u64| Some(continued(first + n)));
+        self.each(strategy, &next, job, &|| true, &mut |worker, failure| {
             let end = End::of(worker, failure);
             sampled.failed += u64::from(end == End::Failed);
             sampled.ended += u64::from(matches!(end, End::Failed | End::Passed));
@@ -252,7 +268,8 @@ impl<'a, 's> Lab<'a, 's> {
         let job = WorkerJob::Search(Arc::new(search.clone()));
         let (mut made, mut untried, mut counts) = (0, Set::new(), Counts::default());
         let (mut result, mut is_long) = (Searched::Open, false);
-        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+        let is_whole = || !search.is_blocked();
+        self.each(Box::new(strategy), &|_| None, job, &is_whole, &mut |worker, failure| {
             let end = End::of(worker, failure);
             made += 1;
             worker.add_untried(&mut untried);
@@ -296,7 +313,8 @@ impl<'a, 's> Lab<'a, 's> {
         let job = WorkerJob::Search(Arc::new(search.clone()));
         let (mut made, mut passed, mut fails, mut is_all) = (0, 0, false, false);
         let mut untried = Set::new();
-        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+        let is_whole = || !search.is_blocked();
+        self.each(Box::new(strategy), &|_| None, job, &is_whole, &mut |worker, failure| {
             let end = End::of(worker, failure);
             made += 1;
             worker.add_untried(&mut untried);
@@ -318,7 +336,8 @@ impl<'a, 's> Lab<'a, 's> {
         // If a run hangs, the watchdog repeats the explained run instead, which did not hang.
         let job = WorkerJob::Follow(self.schedule.clone());
         let (mut made, mut exact) = (0, None);
-        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+        let is_whole = || !sum.is_cut();
+        self.each(Box::new(strategy), &|_| None, job, &is_whole, &mut |worker, failure| {
             let end = End::of(worker, failure);
             made += 1;
             if end == End::Long || end == End::Cut && !sum.is_cut() {

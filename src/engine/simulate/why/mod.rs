@@ -7,6 +7,7 @@
 mod candidates;
 mod chances;
 mod lab;
+mod nearest;
 mod no_return;
 mod remedy;
 
@@ -17,7 +18,7 @@ use crate::run::memory_model::MemoryModel;
 use crate::run::{Failure, Outcome, Run};
 
 /// Explains a failing run. `None` if no runs are allowed for it, if other orders cannot explain the failure, or if
-/// nothing was found.
+/// nothing was found. The nearest passing run comes from the runs of the other parts, so it needs no runs of its own.
 pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
     let config = session.config;
     let Outcome::Failed(failure) = &run.outcome else { return None };
@@ -37,9 +38,10 @@ pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
     }
     let (remedy, cause) = remedy::find(&mut lab).unzip();
     let (chances, marks) = chances::find(&mut lab, no_return);
-    let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return };
+    let passing = lab.passing();
+    let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return, passing };
     let found = why.no_return.is_some() || why.remedy.is_some() || !why.chances.is_empty();
-    found.then_some(why)
+    (found || why.passing.is_some()).then_some(why)
 }
 
 /// Returns `true` if the failure belongs to the program, so that another order of steps may avoid it. Step limits are

@@ -13,7 +13,7 @@ fn saw(client: u32, value: u64) -> Event {
     ClientEvent::Return { client, ret: RegisterRet::Value(value) }
 }
 
-/// Of many reads of one value only some are kept. A new engine for the evidence gets the kept calls only.
+/// Of many reads of one value only some are kept. A new engine for the evidence gets only the kept calls.
 #[test]
 fn a_violation_after_a_value_was_written_again_has_evidence() {
     let done = |client| ClientEvent::Return { client, ret: RegisterRet::Done };

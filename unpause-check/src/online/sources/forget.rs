@@ -193,7 +193,7 @@ impl<M: Model> Sources<M> {
 
     /// Forgets the first `old` clusters of the order.
     fn forget(&mut self, order: &[u32], old: usize) -> Result<(), SourcesRefusal> {
-        // The old calls are executed once more, because the remaining calls start from the resulting state.
+        // The old calls are executed again, because the remaining calls start from the resulting state.
         let (calls, has_gap) = self.linearization(&order[..old]);
         let mut state = self.start.clone();
         let mut next = Vec::new();

@@ -1,4 +1,4 @@
-//! Accesses of calls: calls without a conflict can be swapped, and no state before or after a crash tells.
+//! Accesses of calls: calls without a conflict can be swapped, and no state before or after a crash shows it.
 
 use std::path::Path;
 

@@ -22,7 +22,7 @@ fn old(content: &str) -> Vec<Act> {
     vec![Create("/f"), write("/f", 0, content), SyncAll]
 }
 
-/// All that the model may leave, and all that the definition allows.
+/// All states that the model may leave, and all states that the definition allows.
 #[track_caller]
 fn assert_leaves(program: &[Act], paths: &[&str], rules: Rules, expected: &str) {
     let mut before = disk(rules);

@@ -1,4 +1,4 @@
-//! Costs: a synced effect is forgotten, and closures are linear.
+//! Costs: the disk forgets synced effects, and closures have linear cost.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ fn a_log_with_a_sync_for_each_record_has_no_pending_effects() {
     }
 }
 
-/// A log of `count` records without a sync, read completely by recovery: the number of records that
-/// are as written.
+/// A log of `count` records without a sync, read completely by recovery: the number of intact
+/// records.
 fn kept_records(rules: Rules, count: u64, mut answer: impl FnMut(u64) -> u64) -> u64 {
     let mut disk = Disk::new(Settings { rules, sector: 8, ..Settings::default() });
     let log = append_to(&mut disk, false);
@@ -73,6 +73,25 @@ fn a_program_that_never_syncs_has_its_oldest_effects_written_back() {
     }
     disk.power_off();
     // The oldest of all versions: five records are pending.
+    let oldest = show(&mut disk, "/log", &mut |bound| bound - 1);
+    assert_eq!(oldest, "aabbccddeeffgghhiijjkkllmmnnooppqqrrssttuu");
+}
+
+#[test]
+fn an_effect_whose_sync_failed_is_not_written_back() {
+    let settings = Settings { sector: 2, pending_max: 10, ..Settings::default() };
+    let mut disk = Disk::new(settings);
+    let file = disk.call(&mut newest).open(Path::new("/a"), CREATE).unwrap();
+    disk.call(&mut newest).write(file, b"xx").unwrap();
+    disk.call(&mut newest).sync(file, SyncFate::FailsAndKeeps).unwrap_err();
+    let log = append_to(&mut disk, false);
+    for byte in b'a'..=b'z' {
+        disk.call(&mut newest).write(log, &[byte, byte]).unwrap();
+        assert!(disk.pending() <= 12);
+    }
+    disk.power_off();
+    // The oldest of all versions: the name is written back, and the contents are not.
+    assert_eq!(show(&mut disk, "/a", &mut |bound| bound - 1), "''");
     let oldest = show(&mut disk, "/log", &mut |bound| bound - 1);
     assert_eq!(oldest, "aabbccddeeffgghhiijjkkllmmnnooppqqrrssttuu");
 }

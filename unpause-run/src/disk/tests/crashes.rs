@@ -12,7 +12,7 @@ const ALL: [Rules; 5] = [Rules::POSIX, Rules::EXT4, Rules::PREFIX, JOURNAL, Rule
 
 type States = BTreeSet<Vec<String>>;
 
-/// All that recovery may find, and the number of runs it takes to find all.
+/// All states that recovery may find, and the number of runs that find all of them.
 fn left_by(before: &Disk, paths: &[&str]) -> (States, usize) {
     let mut crashed = before.clone();
     crashed.power_off();

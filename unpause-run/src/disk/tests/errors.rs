@@ -20,7 +20,7 @@ fn now(disk: &mut Disk, path: &str) -> String {
     show(disk, path, &mut newest)
 }
 
-/// All that a crash may leave at `path`.
+/// All contents that a crash may leave at `path`.
 fn left(disk: &Disk, path: &str) -> Vec<String> {
     let mut crashed = disk.clone();
     crashed.power_off();
@@ -41,7 +41,7 @@ fn a_full_disk_takes_a_part_and_then_nothing_until_space_is_free() {
     assert_eq!(write_at(&mut disk, b, 0, "bbbb"), Ok(2));
     assert_eq!(now(&mut disk, "/b"), "bb");
     assert_eq!(write_at(&mut disk, b, 2, "bb"), Err(Error::FULL));
-    // Overwriting takes no space, a hole has none.
+    // Overwriting takes no space, and a hole has no space.
     assert_eq!(write_at(&mut disk, a, 1, "xyz"), Ok(3));
     disk.call(&mut newest).set_len(a, 100).unwrap();
     assert_eq!(write_at(&mut disk, a, 98, "z"), Err(Error::FULL));
@@ -100,7 +100,7 @@ fn a_failed_sync_that_reverts_shows_the_contents_of_before_and_leaves_nothing_el
     sync(&mut disk, a, SyncFate::FailsAndReverts).unwrap_err();
     assert_eq!(now(&mut disk, "/a"), "cd");
     assert_eq!(left(&disk, "/a"), ["ab", "cd"]);
-    // Contents of a life before come back through its layer.
+    // The contents from a previous life return through the layer of that life.
     disk.power_off();
     assert_eq!(now(&mut disk, "/a"), "cd");
     let a = open(&mut disk, "/a");

@@ -32,7 +32,7 @@ fn two_files() -> Vec<Act> {
 
 fn random_act(rng: &mut Rng) -> Act {
     let file = FILES[usize::from(rng.below(4) == 0)];
-    // Few places, so that they meet.
+    // Only few places, so that accesses overlap.
     let at = [0, 1, 2, 3, 8, 9, 10][rng.below(7) as usize];
     let bytes = |rng: &mut Rng, len| (0..len).map(|_| b"0ab"[rng.below(3) as usize]).collect();
     match rng.below(16) {
@@ -78,7 +78,7 @@ fn after(program: &[Act], rules: Rules) -> Disk {
     disk
 }
 
-/// All that recovery may find.
+/// All states that recovery may find.
 fn left_by(before: &Disk) -> States {
     let mut crashed = before.clone();
     crashed.power_off();
@@ -193,7 +193,7 @@ fn words_of_a_sector_come_back_in_an_order_that_was() {
     let sector = [[0, 0], [1, 0], [1, 2], [3, 2]];
     let all = sector.iter().flat_map(|[a, b]| [vec![*a, *b, 0], vec![*a, *b, 4]]);
     assert_eq!(left, all.collect());
-    // A sync of the second sector leaves the first one open.
+    // A sync of the second sector leaves the first sector open.
     disk.call(&mut newest).flush(file, 1024..1032, SyncFate::Succeeds).unwrap();
     let left = words_left(&disk, &[0, 8, 1024]);
     assert_eq!(left, sector.iter().map(|[a, b]| vec![*a, *b, 4]).collect());
@@ -243,7 +243,7 @@ fn the_first_store_into_a_sector_takes_room() {
     assert_eq!(call.store(file, 8, &[1; 8]).unwrap(), Ok(()));
 }
 
-/// The same bytes, stored again after a sync that failed, are written by the next one.
+/// The same bytes, stored again after a sync that failed, are written by the next sync.
 #[test]
 fn a_store_after_a_failed_sync_is_the_cure() {
     let (mut disk, file) = mapped(512);

@@ -1,4 +1,4 @@
-//! Samples of crashes: moods, writes that are torn in one place, and the reports of losses.
+//! Samples of crashes: moods, writes that are torn in one place, and reported losses.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ fn each_mood_loses_what_it_says() {
     let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(of_mood(0), set(&["aabbccddee"]));
     assert_eq!(of_mood(2), set(&["''"]));
-    // A prefix of the calls. The last of them has its length and not its data, or both, or neither.
+    // A prefix of the calls. The last append keeps its length without its data, or both, or neither.
     let all = "aabbccddee";
     let mut prefixes = set(&["''"]);
     for len in [2, 4, 6, 8, 10] {

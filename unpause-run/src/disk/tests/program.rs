@@ -30,7 +30,7 @@ pub(super) enum Act {
 pub(super) const PATHS: [&str; 5] = ["/a", "/b", "/d", "/d/a", "/d/b"];
 
 impl Act {
-    /// Makes the call. Its errors are no matter: the reference does nothing in the same places.
+    /// Makes the call. Its errors do not matter: the reference does nothing in the same places.
     pub(super) fn on(&self, disk: &mut Disk, draw: Draw<'_>) -> Accesses {
         if *self == Act::SyncAll {
             let mut accesses = Accesses::default();
@@ -139,7 +139,7 @@ impl Act {
     }
 }
 
-/// A random program, as long as a crash after it leaves at most `effects` effects under whichever rules.
+/// A random program, as long as a crash after it leaves at most `effects` effects under all rules.
 pub(super) fn random_program(
     rng: &mut Rng,
     calls: usize,

@@ -1,5 +1,5 @@
-//! The declarative definition: a disk after a crash is the durable one with a subset of the pending effects that has,
-//! with each effect, all that it is ordered after.
+//! The declarative definition: a disk after a crash is the durable disk with a subset of the pending effects. With
+//! each effect, the subset has all effects that must precede it.
 //!
 //! Written without the model, from the table of rules: a map of values, a list of effects, an order that is a predicate
 //! on two effects, and all subsets.
@@ -42,7 +42,7 @@ pub(super) struct Reference {
     rules: Rules,
     durable: Image,
     now: Image,
-    /// All effects ever, including durable ones.
+    /// All effects so far, including durable effects.
     effects: Vec<Effect>,
     directories: BTreeSet<u64>,
     /// Sectors that were ever written.
@@ -334,7 +334,7 @@ impl Reference {
         let ((old_dir, old_name), (dir, name)) = (self.parent(from)?, self.parent(to)?);
         let (ino, replaced) = (self.look(&self.now, from)?, self.look(&self.now, to));
         let is_directory = self.directories.contains(&ino);
-        // No directory moves into itself or over one of its ancestors, under whichever names.
+        // No directory moves into itself or over one of its ancestors, under any name.
         if self.above(to).contains(&Some(ino))
             || (replaced.is_some() && self.above(from).contains(&replaced))
         {

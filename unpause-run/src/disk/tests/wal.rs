@@ -43,16 +43,16 @@ struct Life<'a> {
     bug: Bug,
     disk: &'a mut Disk,
     draw: Draw<'a>,
-    /// The last recovery is not disturbed.
+    /// True if the last recovery is not disturbed.
     is_last: bool,
-    /// Crash before calls that sync nothing, too.
+    /// True to crash also before calls that sync nothing.
     everywhere: bool,
     /// The number of syncs that may still fail.
     errors: u64,
     asked: Vec<u8>,
     acknowledged: Vec<u8>,
     found: Vec<u8>,
-    /// The recovery came to its end.
+    /// The recovery ended.
     recovered: bool,
 }
 
@@ -172,9 +172,9 @@ impl Life<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Correct,
-    /// An acknowledged record is gone, or a record that a recovery gave.
+    /// An acknowledged record, or a record that a recovery returned, is lost.
     Lost,
-    /// A recovery gives a record that was not asked for, or was gone before.
+    /// A recovery returns a record that was never appended, or was lost before.
     Phantom,
 }
 
@@ -197,7 +197,7 @@ fn run(settings: (Rules, Bug, bool), lives: &[&[u8]], errors: u64, draw: Draw<'_
         };
         let end = life.live(values);
         let Life { asked: more, acknowledged, found, recovered, .. } = life;
-        // A life that dies in its recovery has given nothing.
+        // A life that dies during its recovery has returned nothing.
         if recovered {
             if !found.starts_with(&held) {
                 return Verdict::Lost;

@@ -21,7 +21,7 @@ pub(super) fn write(w: &mut Writer, failure: &Failure, run: &Run, names: &Displa
     w.close('}');
     let number = |n: &u32| u64::from(*n);
     // Each variant has its own fields, in an object with the variant's name.
-    w.open_field(variant(failure), '{');
+    w.open_field(failure.variant(), '{');
     match failure {
         Failure::Panic { task, message, place } => {
             w.number("task", number(&task.0));
@@ -113,29 +113,6 @@ pub(super) fn write(w: &mut Writer, failure: &Failure, run: &Run, names: &Displa
     }
     w.close('}');
     w.close('}');
-}
-
-/// Returns the name of the field with the data of a failure.
-fn variant(failure: &Failure) -> &'static str {
-    match failure {
-        Failure::Panic { .. } => "panic",
-        Failure::Memory(_) => "memory",
-        Failure::Error { .. } => "error",
-        Failure::Deadlock { .. } => "deadlock",
-        Failure::Invariant { .. } => "invariant",
-        Failure::StepLimit { .. } => "step_limit",
-        Failure::Starved { .. } => "starved",
-        Failure::History { .. } => "history",
-        Failure::Diverged { .. } => "diverged",
-        Failure::NonDeterminism { .. } => "non_determinism",
-        Failure::Crash { .. } => "crash",
-        Failure::Hang { .. } => "hang",
-        Failure::TimeLimit { .. } => "time_limit",
-        Failure::TooSeldom { .. } => "too_seldom",
-        Failure::Unproven { .. } => "unproven",
-        Failure::Unreadable { .. } => "unreadable",
-        Failure::Misuse { .. } => "misuse",
-    }
 }
 
 /// Writes waiting tasks.

@@ -6,6 +6,7 @@
 
 mod failure;
 mod history;
+mod passing;
 mod run;
 mod screen;
 mod search;

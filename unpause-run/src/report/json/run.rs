@@ -80,18 +80,7 @@ pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
         w.close('}');
     }
     w.close(']');
-    w.open_field("draws", '[');
-    for draw in draws.iter().filter(|draw| is_written(draw.step as usize)) {
-        let DrawRecord { step, value, bound, given, why } = draw;
-        w.open('{');
-        w.number("step", u64::from(*step));
-        w.word("value", *value);
-        w.word("bound", *bound);
-        w.flag("given", *given);
-        w.text("why", why);
-        w.close('}');
-    }
-    w.close(']');
+    self::draws(w, &mut draws.iter().filter(|draw| is_written(draw.step as usize)));
     self::events(w, run, events, orders, names, &is_written);
     self::calls(w, calls);
     self::threads(w, threads);
@@ -135,6 +124,21 @@ pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
 /// Returns the range of steps in the middle of a long run that are not written.
 fn omitted_steps(steps: usize) -> Option<Range<usize>> {
     (steps > STEPS_MAX).then(|| STEPS_MAX / 2..steps - STEPS_MAX / 2)
+}
+
+/// Writes drawn values.
+pub(super) fn draws(w: &mut Writer, draws: &mut dyn Iterator<Item = &DrawRecord>) {
+    w.open_field("draws", '[');
+    for DrawRecord { step, value, bound, given, why } in draws {
+        w.open('{');
+        w.number("step", u64::from(*step));
+        w.word("value", *value);
+        w.word("bound", *bound);
+        w.flag("given", *given);
+        w.text("why", why);
+        w.close('}');
+    }
+    w.close(']');
 }
 
 fn task(w: &mut Writer, task: &TaskRecord, shown: &str) {

@@ -1,8 +1,8 @@
 //! Results about all runs of a test as JSON: searches, coverage, statistics.
 
 use super::super::{
-    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
-    StepText,
+    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, ProgressPoint, RunsEstimate,
+    Searched, Share, StepText,
 };
 use super::failure::conditions;
 use super::history::omitted;
@@ -26,8 +26,10 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         unseen,
         orders,
         bound,
+        early_moves,
         share,
         estimate,
+        series,
         audit,
         fallback,
     } = searched;
@@ -74,6 +76,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         }
         None => w.null("bound"),
     }
+    w.number_if("early_moves", early_moves.map(u64::from));
     match share {
         Some(Share { number, of }) => {
             w.open_field("share", '{');
@@ -86,13 +89,14 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
     match estimate {
         Some(RunsEstimate { runs, low, high }) => {
             w.open_field("estimate", '{');
-            w.number("runs", *runs);
-            w.number("low", *low);
-            w.number("high", *high);
+            w.word("runs", *runs);
+            w.word("low", *low);
+            w.word("high", *high);
             w.close('}');
         }
         None => w.null("estimate"),
     }
+    self::series(w, series);
     match audit {
         Some(Audit { runs, missed, failed, unseen, clash }) => {
             w.open_field("audit", '{');
@@ -115,6 +119,29 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         None => w.null("fallback"),
     }
     w.close('}');
+}
+
+/// Writes the progress of a search over time.
+fn series(w: &mut Writer, series: &[ProgressPoint]) {
+    w.open_field("series", '[');
+    for ProgressPoint { runs, part, total, interval, milliseconds } in series {
+        w.open('{');
+        w.number("runs", *runs);
+        w.share("part", *part);
+        for (name, number) in [
+            ("total", *total),
+            ("low", interval.map(|(low, _)| low)),
+            ("high", interval.map(|(_, high)| high)),
+        ] {
+            match number {
+                Some(number) => w.word(name, number),
+                None => w.null(name),
+            }
+        }
+        w.number("milliseconds", *milliseconds);
+        w.close('}');
+    }
+    w.close(']');
 }
 
 fn clash(w: &mut Writer, clash: Option<&Clash>) {

@@ -1,11 +1,12 @@
 //! The explanation of a failing run as JSON.
 
 use super::super::{Chance, Interruption, NoReturn, Region, Remedy, Tested, Why};
+use super::passing;
 use super::writer::Writer;
 
 /// Writes the explanation, or `null`.
 pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
-    let Some(Why { runs, cause, remedy, chances, marks, no_return }) = why else {
+    let Some(Why { runs, cause, remedy, chances, marks, no_return, passing }) = why else {
         return w.null("why");
     };
     w.open_field("why", '{');
@@ -46,6 +47,7 @@ pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
         }
         None => w.null("no_return"),
     }
+    passing::write(w, passing.as_ref());
     w.close('}');
 }
 

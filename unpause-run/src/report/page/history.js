@@ -238,6 +238,7 @@ function drawContradiction(history, actions) {
     ),
     listed.length > 200 ? element("p", {}, `${plural(listed.length - 200, "more call")}: the filter shows them all`) : null,
     partial,
+    (verdict.partial || []).length > 3 ? element("p", {}, `and ${plural(verdict.partial.length - 3, "more order")}`) : null,
   );
 }
 
@@ -360,6 +361,7 @@ function drawHistoryPage() {
     byId("client"),
     element("option", { value: "" }, "all"),
     clients.slice(0, 2000).map((client) => element("option", { value: client }, clientName(history, client))),
+    clients.length > 2000 ? element("option", { disabled: true }, `${plural(clients.length - 2000, "more client")}`) : null,
   );
   const keys = {
     ArrowLeft: () => move(-1),

@@ -79,6 +79,14 @@ function seek(by, accepts) {
   if (found !== undefined) actions.choose(found);
 }
 
+// Goes to the first step that differs from the nearest passing run.
+function part() {
+  if (!model.beside) return;
+  actions.choose(model.beside.from);
+  byId("d-beside").open = true;
+  byId("d-beside").scrollIntoView({ block: "nearest" });
+}
+
 // The panes, the fields and the address.
 function update() {
   const step = model.steps[state.at];
@@ -88,6 +96,7 @@ function update() {
   drawLocks(model, state, actions);
   drawChance(model, state, actions);
   drawSource(model, state, actions);
+  markBeside(model, state);
   byId("q").value = state.q;
   for (const name of ["task", "object"]) byId(name).value = state[name] === null ? "" : String(state[name]);
   byId("crate").value = state.crate;
@@ -150,6 +159,7 @@ function keys(event) {
     n: () => seek(1, (step) => step.preempts),
     p: () => seek(-1, (step) => step.preempts),
     c: () => seek(1, (step) => [...step.into, ...step.out].some((edge) => edge.kind === "conflict")),
+    d: part,
     a: () => actions.filter({ all: !state.all }),
     "/": () => byId("q").focus(),
     "?": () => byId("help").click(),
@@ -200,6 +210,7 @@ function fields() {
     last: () => move(Infinity),
     before: () => seek(-1, (step) => step.preempts),
     after: () => seek(1, (step) => step.preempts),
+    parts: part,
     clear: () => actions.filter({ q: "", task: null, object: null, crate: "" }),
   };
   for (const [id, run] of Object.entries(buttons)) byId(id).addEventListener("click", run);
@@ -241,7 +252,9 @@ function about() {
 function head() {
   const { finding } = report;
   const failure = finding && finding.failure;
-  const seed = finding && !report.real_threads ? `  seed ${finding.run.seed}` : "";
+  // These failures concern all runs.
+  const isOfAll = failure && ["too seldom", "unproven"].includes(failure.kind);
+  const seed = finding && !isOfAll && !report.real_threads ? `  seed ${finding.run.seed}` : "";
   document.title = brief(`${failure ? "FAILED" : "passed"} ${report.test}`, 120);
   replace(
     byId("title"),
@@ -259,6 +272,7 @@ function drawPage() {
 
   head();
   about();
+  drawSearch(report);
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
     byId("lanes").focus();
@@ -275,6 +289,7 @@ function drawPage() {
     drawWhy(model, actions);
     drawHistory(model);
     drawPrograms(model, actions);
+    drawBeside(model, actions);
     fromAddress();
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", fromAddress);
@@ -291,7 +306,7 @@ function drawPage() {
     // Runs on real threads have no steps, but they may have a history.
     const { finding } = report;
     if (finding) drawHistory({ finding, run: finding.run });
-    const panes = ["bar", "run", "d-programs", "d-locks", "d-chance", ...(finding ? [] : ["d-history"])];
+    const panes = ["bar", "run", "d-beside", "d-programs", "d-locks", "d-chance", ...(finding ? [] : ["d-history"])];
     for (const id of panes) byId(id).hidden = true;
     document.querySelector("main").classList.add("alone");
     document.querySelectorAll("#side > section, #side > details:not([id])").forEach((one, index, all) => {

@@ -6,8 +6,8 @@
 //!
 //! `page.html` contains the elements, and `page.css` the styles. The script has a file for each subject. `text.js`
 //! makes text harmless for display, `model.js` holds the run, and `rows.js` the displayed steps. `lanes.js` draws the
-//! diagram, and `panes.js` the panes beside it. `results.js` shows cause, chance and history, and `main.js` handles
-//! buttons, keys and the address.
+//! diagram, and `panes.js` the panes beside it. `results.js` shows cause, chance and history, `beside.js` the nearest
+//! passing run, and `search.js` the search over time. `main.js` handles buttons, keys and the address.
 //!
 //! A checked history without a run has a page of its own, `history.html` with `history.js`.
 
@@ -17,13 +17,15 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// The parts of the script. All names are declared before the page is drawn, so the order of the parts hardly matters.
 /// Only the last part must be last, because it draws the page.
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 9] = [
     include_str!("text.js"),
     include_str!("model.js"),
     include_str!("rows.js"),
     include_str!("lanes.js"),
     include_str!("panes.js"),
     include_str!("results.js"),
+    include_str!("beside.js"),
+    include_str!("search.js"),
     include_str!("main.js"),
 ];
 /// The page of a checked history.
@@ -33,7 +35,7 @@ const HISTORY_SCRIPT: [&str; 2] = [include_str!("text.js"), include_str!("histor
 /// Returns a report as a page for a browser: a single HTML file that loads nothing. `report` is the report as JSON,
 /// from [`json`] or from a file of `SIM_JSON`. For text that is not JSON, the page shows an error.
 ///
-/// The size is about the length of the report, plus 90 kB for the script.
+/// The size is about the length of the report, plus 110 kB for the script.
 ///
 /// ```
 /// use sim::report::{Style, json, page};

@@ -82,7 +82,9 @@ function modelOf(report) {
   }
   for (const draw of run.draws) {
     const step = stepOf(draw.step);
-    if (step && !draw.given) step.draws.push(draw);
+    // As on the screen: settings are omitted, but not an order of branches other than the source order.
+    const turnsBranches = draw.why === "the branch that is polled first" && draw.value !== 0;
+    if (step && (!draw.given || turnsBranches)) step.draws.push(draw);
   }
   for (const move of run.time_moves) {
     const step = stepOf(move.step);
@@ -122,6 +124,7 @@ function modelOf(report) {
   model.holds = holdsOf(model);
   model.calls = new Map(run.calls.flatMap((call) => call.events.map((event) => [event, call])));
   model.chances = new Map(model.why.chances.map((chance) => [chance.after, chance]));
+  model.beside = besideOf(model);
   return model;
 }
 

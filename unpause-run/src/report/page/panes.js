@@ -288,6 +288,7 @@ function drawLocks(model, state, actions) {
     byId("locks"),
     held.length ? element("ul", {}, held) : element("p", {}, "no lock is held after this step"),
     ends.length ? element("ul", {}, ends) : null,
+    isLast && waits.length > 50 ? element("p", {}, `and ${plural(waits.length - 50, "more wait")}`) : null,
     circle,
   );
 }

@@ -1,9 +1,11 @@
 "use strict";
 // What the report says about the run as a whole: cause and remedy, the chance of failure as a curve, the history.
 
+// Only a share of exactly 0 is shown as 0, and only a share of exactly 1 as 1.
 function shareText(share, runs) {
-  const text =
-    share === 0 ? "0" : share === 1 ? "1" : share < 0.01 ? "<.01" : share > 0.99 ? ">.99" : share.toFixed(2).slice(1);
+  if (share > 0 && share < 0.005) return "<.01";
+  if (share < 1 && share >= 0.995) return ">.99";
+  const text = share <= 0 ? "0" : share >= 1 ? "1" : share.toFixed(2).slice(1);
   return runs ? `~${text}` : text;
 }
 
@@ -17,9 +19,12 @@ function chanceText(model, after) {
 function chanceInWords(model, after) {
   const chance = model.chances.get(after);
   if (!chance) return null;
-  const percent = `${(100 * chance.share).toFixed(1).replace(/\.0$/, "")} %`;
-  const basis = chance.runs ? `sampled by ${plural(chance.runs, "run")}` : "exactly";
-  return `${percent} of all schedules fail after this step, ${basis}`;
+  const { share, runs } = chance;
+  const rounded = (100 * share).toFixed(1);
+  const isLimit = (share > 0 && rounded === "0.0") || (share < 1 && rounded === "100.0");
+  const percent = isLimit ? (share < 0.5 ? "less than 0.1" : "more than 99.9") : rounded.replace(/\.0$/, "");
+  const basis = runs ? `sampled by ${plural(runs, "run")}` : "exactly";
+  return `${percent} % of all schedules fail after this step, ${basis}`;
 }
 
 function regionText(model, region) {
@@ -138,18 +143,30 @@ function drawHistory(model) {
   byId("d-history").hidden = !histories.length;
   replace(
     byId("history"),
-    histories.map((history, index) => oneHistory(model, history, index, false)),
+    histories.map((history, index) => oneHistory(model, history, index, false, CALLS)),
   );
 }
 
-function oneHistory(model, history, index, whole) {
+// Calls that are shown at first, and that each click adds.
+const CALLS = 600;
+
+// A history. Of a contradiction it has only the calls that belong to it, unless `whole`, and at most `most` calls.
+function oneHistory(model, history, index, whole, most) {
   const failure = model.finding.failure;
   const judged = failure && failure.history && failure.history.history === index ? failure.history : null;
   const verdict = (judged && judged.verdict) || history.verdict || {};
   const part = new Set(verdict.part || []);
   const all = history.operations.map((operation, number) => ({ ...operation, number }));
   const cut = part.size > 0 && part.size < all.length && !whole;
-  const shown = cut ? all.filter((one) => part.has(one.number)) : all.slice(0, 600);
+  const listed = cut ? all.filter((one) => part.has(one.number)) : all;
+  const shown = listed.filter((one, at) => at < most || one.number === verdict.misfit);
+  const left = listed.length - shown.length;
+  const other = (text, ...wanted) =>
+    element(
+      "button",
+      { type: "button", class: "more", onclick: () => box.replaceWith(oneHistory(model, history, index, ...wanted)) },
+      text,
+    );
   const times = [...new Set(shown.flatMap((one) => [one.invoked, one.returned ?? Infinity]))].sort(
     (one, other) => one - other,
   );
@@ -179,15 +196,10 @@ function oneHistory(model, history, index, whole) {
     element(
       "p",
       {},
-      `${cut ? `${shown.length} of ` : ""}${plural(all.length, "call")}. Time goes from left to right. `,
-      "✗ fits nowhere, ⋯ has not returned. ",
-      cut
-        ? element(
-            "button",
-            { type: "button", class: "more", onclick: () => box.replaceWith(oneHistory(model, history, index, true)) },
-            "all calls",
-          )
-        : null,
+      `${shown.length < all.length ? `${shown.length.toLocaleString("en")} of ` : ""}${plural(all.length, "call")}. `,
+      "Time goes from left to right. ✗ fits nowhere, ⋯ has not returned. ",
+      cut ? other("all calls", true, CALLS) : null,
+      left ? [" ", other(plural(Math.min(left, CALLS), "more call"), whole, most + CALLS)] : null,
     ),
     element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "calls of clients" }, lanes),
     verdict.misfit !== undefined && history.operations[verdict.misfit]
@@ -219,7 +231,7 @@ function oneHistory(model, history, index, whole) {
           `an order that explains the most: ${verdict.order
             .slice(0, 200)
             .map((one) => `call ${one}`)
-            .join(", ")}`,
+            .join(", ")}${verdict.order.length > 200 ? ` and ${verdict.order.length - 200} more` : ""}`,
         )
       : null,
     history.remark ? element("p", {}, long(history.remark)) : null,
@@ -272,6 +284,7 @@ function drawPrograms(model, actions) {
       return [
         element("h3", {}, `${brief(program.model, 80)}: ${plural(commands.length, "command")}`),
         element("table", {}, element("tbody", {}, rows)),
+        commands.length > 200 ? element("p", {}, `and ${plural(commands.length - 200, "more command")}`) : null,
       ];
     }),
   );

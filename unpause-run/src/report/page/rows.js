@@ -42,6 +42,7 @@ function stepsThatMatter(model) {
   for (const after of [...why.marks, why.no_return ? why.no_return.after : null]) {
     if (after !== null && model.atOf.has(after)) keep(model.atOf.get(after), AROUND);
   }
+  if (model.beside) keep(model.beside.from, AROUND);
   for (const event of model.run.events) {
     if (event.at !== undefined && event.fault) keep(event.at);
   }
@@ -104,6 +105,7 @@ function rowsOf(model, state) {
     }
     if (!isFiltered(state)) {
       for (const move of step.moves) rows.push({ kind: "note", text: `time moves on to ${move.text}` });
+      if (model.beside && model.beside.from === step.at) rows.push({ kind: "note", text: partingText(model.beside) });
     }
     rows.push({ kind: "step", at: step.at });
     if (why.no_return && why.no_return.after === step.step + 1) {
@@ -120,6 +122,7 @@ function ends(model) {
   const { failure, run } = model.finding;
   const waits = failure && failure.deadlock ? failure.deadlock.waits : run.stuck;
   const rows = waits.slice(0, 100).map((wait) => ({ kind: "wait", task: wait.task, text: wait.text }));
+  if (waits.length > 100) rows.push({ kind: "note", text: `… and ${plural(waits.length - 100, "more waiting task")}` });
   if (failure) rows.push({ kind: "note", text: failure.text, isFailure: true });
   return rows;
 }

@@ -47,7 +47,7 @@ impl Deadlock {
         });
     }
 
-    /// A lock is held since this event.
+    /// A lock that has been held since this event.
     fn holds(&mut self, lock: u32, event: usize, shared: bool) {
         let lock = ObjectId::new(lock);
         self.sample.run.threads.holds.push(HoldRecord { lock, event, shared });
@@ -176,7 +176,7 @@ fn readers_of_a_lock_that_is_stepped_in_detail_are_holders() {
     let waits = run.does(2, &ENQUEUE, Some(1), Values::Changed(0, 1));
     run.call(2, "write", 8, &[marks, waits], true);
     run.waits(2, &RESUME, Some(1), None);
-    // Of the readers the one that waits, too.
+    // Also the reader that waits, among the readers.
     run.waits(1, &JOIN, None, Some(2));
     let text = run.explained();
     assert!(text.contains("held by 0.0 since step 3"), "{text}");

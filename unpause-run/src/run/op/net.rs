@@ -202,8 +202,8 @@ pub const HEAL: Kind =
 /// messages that are sent before it is healed. This kind accompanies [`SEND`] and is not recorded: searches derive it.
 pub const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
-/// The settings of the link to the inbox changed. Also recorded when a reply reports that nobody receives, so that
-/// sends fail.
+/// The settings of the link to the inbox changed. Also recorded when a reply reports that the port has no
+/// receiver, so that sends fail.
 pub const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
 
 /// The settings of the link in the other direction changed. A reply to an arrival may use this link, and reads have its

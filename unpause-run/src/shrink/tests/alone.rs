@@ -83,7 +83,7 @@ fn turns_drops_all_but_those_that_are_needed() {
 
 #[test]
 fn turns_joins_those_of_one_task() {
-    // No step may be lost, but 0 can go before 1.
+    // All steps are needed to fail, but the turns of task 0 can move before the turns of task 1.
     let turns = [(0, 3), (1, 1), (0, 4), (1, 2), (0, 5)];
     let fails = |left: &[(usize, u32)]| left.iter().map(|turn| turn.1).sum::<u32>() == 15;
     assert_eq!(alone("turns", &turns, fails).len(), 2);

@@ -51,7 +51,7 @@ fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: 
     accepted
 }
 
-/// So many programs, or `long` with `UNPAUSE_LONG`.
+/// Returns the number of programs: `usual`, or `long` with `UNPAUSE_LONG`.
 fn cases(usual: usize, long: usize) -> usize {
     if crate::long() { long } else { usual }
 }

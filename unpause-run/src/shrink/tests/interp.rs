@@ -26,7 +26,7 @@ pub(super) enum Op {
     Nop,
     /// r := a value below `bound`
     Draw(usize, u64),
-    /// Leaves out the next `ops` operations if r = is.
+    /// Skips the next `ops` operations if r = is.
     SkipIf(usize, i64, usize),
     /// Fails if r = is.
     FailIf(usize, i64),

@@ -1,4 +1,4 @@
-//! Shrinking small concurrent programs, compared with the least there is.
+//! Shrinking small concurrent programs, compared with the minimum.
 
 mod alone;
 mod figures;
@@ -29,7 +29,7 @@ fn shrink_within(program: &Program, start: Schedule, fail: &Fail, budget: Budget
     shrunk
 }
 
-/// Shrinks every failing run of a program and expects the least cost there is.
+/// Shrinks every failing run of a program and expects the minimum cost.
 #[track_caller]
 fn check_all(program: &Program, preemptions: u64) {
     let failing = all_failing(program);
@@ -61,7 +61,7 @@ fn random_failing(program: &Program, rng: &mut Rng, stay: u64) -> (Schedule, Fai
     runs.find_map(|(ran, fail)| Some((ran, fail?))).expect("a walk that fails")
 }
 
-/// Some tasks increment a counter in two steps each; the body waits for them and for others.
+/// Some tasks increment a counter in two steps each. The body waits for them and for other tasks.
 fn increments(tasks: usize, others: Vec<Vec<Op>>) -> Program {
     let all = 1..=tasks + others.len();
     let mut main: Vec<Op> = all.clone().map(Spawn).collect();
@@ -141,7 +141,7 @@ fn a_task_that_has_done_the_harm_does_not_go_on() {
 
 #[test]
 fn a_run_is_not_made_longer_for_a_preemption_less() {
-    // In turn, three steps and two preemptions; the other way, a task that is not cut takes thirty.
+    // Alternating turns need three steps and two preemptions. Without preemptions, a task needs thirty steps.
     let between = vec![Load(0, 0), FailIf(0, 1), Load(0, 1), FailIf(1, 1)];
     for noise in [1, 2, 3, 4, 30] {
         let program =
@@ -173,8 +173,8 @@ fn every_deadlock_of_two_locks_comes_down_to_one_preemption() {
 
 #[test]
 fn dining_philosophers_come_down_to_one_preemption() {
-    // Not one less than there are philosophers: when the last one has his left fork, each of the
-    // others, from the last but one to the first, takes his left fork and waits for the next one's.
+    // One preemption less than philosophers is not enough. When the last philosopher has his left fork, each other
+    // philosopher, from the last to the first, takes his left fork and waits for his right fork.
     check_some(&philosophers(3), 50, 1);
 }
 
@@ -235,7 +235,7 @@ fn irrelevant_tasks_that_are_joined_take_one_turn_each() {
         let (start, fail) = random_failing(&program, &mut rng, 1);
         assert!(start.cost().turns > 60);
         let cost = shrink_run(&program, start, &fail).schedule.cost();
-        // The body begins and ends, six take a turn, the racing two have three.
+        // The body begins and ends, six tasks take one turn, and the two racing tasks take three.
         assert_eq!((cost.preemptions, cost.turns), (1, 2 + 6 + 3));
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
     least_cost_within(program, fail, u64::MAX)
 }
 
-/// The least cost of a run of at most so many steps that ends in `fail`.
+/// Returns the least cost of a run of at most `steps_max` steps that ends in `fail`.
 ///
 /// Dijkstra over (state, last task, and steps if they are bounded): a run's cost is a sum over its steps,
 /// and adding is monotone in the order of costs, so the first time `fail` is reached it is reached at least
@@ -77,7 +77,7 @@ pub(super) fn least_cost_within(program: &Program, fail: &Fail, steps_max: u64) 
     None
 }
 
-/// All failing runs of a program, by depth-first search: only for tiny ones.
+/// All failing runs of a program, by depth-first search; only for tiny programs.
 pub(super) fn all_failing(program: &Program) -> Vec<(Schedule, Fail)> {
     let tasks = (0..program.tasks.len()).map(Program::path).collect();
     let mut open = vec![(program.begin(), Schedule { tasks, ..Schedule::default() }, None)];

@@ -8,7 +8,7 @@ use crate::run::schedule::Command;
 /// A task of the table: the body, or the `n`-th task that it spawned.
 const MAIN: usize = 0;
 
-/// The body and so many branches.
+/// The body and `branches` branches.
 fn tasks(branches: u32) -> Vec<TaskPath> {
     let children = (0..branches).map(|n| TaskPath::main().child(n));
     std::iter::once(TaskPath::main()).chain(children).collect()
@@ -28,7 +28,7 @@ fn three_branches() -> Schedule {
         simpler: (4, 4),
         candidates: 0,
         steps: Some((task, from, to)),
-        // One of a branch draws a value, the other one two.
+        // One of a branch draws a value, another branch draws two.
         draws: if task == MAIN { (4, 6) } else { (0, 1) },
     };
     let branch = |branch| Part::Branch { stage: 0, branch };
@@ -127,7 +127,7 @@ fn values_are_drawn_by_whoever_runs_the_command_and_in_its_order() {
     let moved = [(0, Change::ToSuffix), (1, Change::ToPrefix)];
     let projected = project(&three_branches(), &moved);
     assert_eq!(projected.draws, [[suffix, prefix, 0, 0, 22, 33, 11, 44, 45]]);
-    // Also if the prefix has a command, and a branch two of which one is dropped.
+    // The same holds if the prefix has a command, and a branch has two commands, one of them dropped.
     let mut all = three_branches();
     all.commands[0].part = Part::Prefix;
     all.commands[0].steps = Some((MAIN, 0, 1));
@@ -149,7 +149,7 @@ fn what_a_gone_branch_spawned_is_gone_with_it() {
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks, tasks(2));
     assert!(projected.steps() < all.steps() - 7);
-    // And the tasks that another one spawned are named after it.
+    // And the children of another task are named after it.
     all.tasks[4] = TaskPath::main().child(1).child(0);
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks[3], TaskPath::main().child(0).child(0));
@@ -159,7 +159,7 @@ fn what_a_gone_branch_spawned_is_gone_with_it() {
 fn steps_are_neither_lost_nor_made() {
     let mut rng = Rng(5);
     for _ in 0..2000 {
-        // The same program with its turns cut and put together at random, each task's steps in order.
+        // The same program with its turns split and merged at random, each task's steps in order.
         let mut all = three_branches();
         let mut left: Vec<u32> = vec![5, 3, 3, 3];
         all.turns.clear();
@@ -172,7 +172,7 @@ fn steps_are_neither_lost_nor_made() {
         all.turns = crate::run::schedule::join(all.turns);
         let dropped = rng.below(4) as usize;
         let projected = project(&all, &[(dropped, Change::Drop)]);
-        // A branch is gone with its first step, too.
+        // A branch also disappears with its first step.
         let taken = if dropped == 3 { 2 } else { 3 };
         assert_eq!(projected.steps(), all.steps() - taken, "{all:?} without {dropped}");
         let joined = projected.turns.windows(2).all(|pair| pair[0].task != pair[1].task);

@@ -13,7 +13,9 @@
 //! Each round starts from scratch and repeats the runs of lower cost, which do not count again. These repetitions are a
 //! small part of the last round. The search keeps only one path in memory: O(steps of a run * tasks).
 //!
-//! Drawn values are branches without cost. The search does not vary given values.
+//! Drawn values are branches without cost. The search does not vary given values. It also varies draws that made no
+//! difference to the objects of the run. For example, the order in which `select!` polls its branches may decide what
+//! the branches do to memory that the run does not see.
 
 mod delays;
 mod part;
@@ -397,12 +399,6 @@ impl Strategy for BoundedStrategy {
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         self.answer(draw, None)
-    }
-
-    fn settle(&mut self, nth: usize) {
-        if let Some(drawn) = self.search.stack().frames[self.step].draws.get_mut(nth) {
-            drawn.given |= drawn.value == 0;
-        }
     }
 
     fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {

@@ -161,6 +161,12 @@ impl SearchTree {
         self.generation
     }
 
+    /// Returns the number of times that the search restarted, so that its runs up to then do not count. The runs of a
+    /// bounded search count on all later levels.
+    pub fn restarts(&self) -> u32 {
+        self.generation - self.known.level
+    }
+
     /// Returns the number of rounds since the last change of the generation.
     pub fn round(&self) -> u64 {
         self.round

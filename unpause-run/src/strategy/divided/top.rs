@@ -14,6 +14,9 @@ use super::{FrameId, Job, Part, PathStep, Probed, SearchTree, SharedFrame, Sibli
 use crate::run::ids::TaskId;
 use crate::strategy::search::{Apart, Drawn};
 
+/// A number of restarts that no search reaches, because each restart adds one of the differences in [`Apart`].
+const RESTARTS_MAX: u32 = 1000;
+
 /// A look at the frame below the path of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
@@ -79,8 +82,12 @@ impl SearchTree {
     /// Continues from a top that was computed earlier.
     ///
     /// # Errors
-    /// Returns an error if a job is not below the frames of the top.
+    /// Returns an error if a job is not below the frames of the top, or if the search cannot have this generation.
     pub fn take_top(&mut self, generation: u32, top: Top) -> Result<(), String> {
+        let restarts = generation.checked_sub(self.known.level);
+        if restarts.is_none_or(|restarts| restarts > RESTARTS_MAX) {
+            return Err("the top of the search belongs to an impossible generation".to_owned());
+        }
         let is_in = |step: &PathStep| {
             let mut frames = top.frames.iter().filter(|(id, _)| *id == step.frame);
             frames.any(|(_, order)| order.contains(&step.task))
@@ -194,5 +201,30 @@ impl SearchTree {
         self.is_share = true;
         self.every_level = self.bound.map(|_| self.top());
         self.whole = self.left().max(f64::MIN_POSITIVE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sizes;
+    use super::*;
+
+    #[test]
+    fn a_top_of_an_impossible_generation_is_an_error() {
+        let at_level = |level| {
+            let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).within("preemption", 8);
+            tree.known.level = level;
+            tree
+        };
+        let job = (Vec::new(), 0);
+        let top = Top { jobs: vec![job], ..Top::default() };
+        for (level, generation) in [(0, u32::MAX), (0, RESTARTS_MAX + 1), (3, 2)] {
+            let mut tree = at_level(level);
+            assert!(tree.take_top(generation, top.clone()).is_err(), "{generation}");
+            assert_eq!((tree.generation(), tree.round()), (0, 0));
+        }
+        let mut tree = at_level(3);
+        assert!(tree.take_top(4, top).is_ok());
+        assert_eq!((tree.generation(), tree.restarts()), (4, 1));
     }
 }

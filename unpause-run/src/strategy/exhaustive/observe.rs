@@ -13,7 +13,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::run::op::{Access, Op, lock, net, node, word};
+use crate::run::op::{Access, lock, net, node, word};
 use crate::strategy::divided::Noticed;
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
@@ -320,12 +320,10 @@ impl Observer {
             let called = |point| StepItem::Called { history: mark.history, point, strict };
             match mark.point {
                 CallPoint::Announced(call) if mark.task == self.task => {
-                    let since = &view.events()[mark.events..];
-                    let is_own = |event: &Event| {
-                        event.task == self.task && *event.op != Op::PEEK_OF_INVARIANT
-                    };
-                    let first = since.iter().position(is_own);
-                    let first = first.map(|first| mark.events + first);
+                    let mut since = mark.events..view.events().len();
+                    let first = since.find(|at| {
+                        view.events()[*at].task == self.task && !view.is_of_invariant(*at)
+                    });
                     if let Some(first) = first.filter(|first| *first >= self.events) {
                         marks.push((first + 1, called(CallPoint::Invoked(call))));
                     }

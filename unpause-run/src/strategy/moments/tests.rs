@@ -11,7 +11,7 @@ use crate::strategy::pos::Pos;
 use crate::strategy::surw::Surw;
 use crate::strategy::urw::Urw;
 
-/// A task that kills the other one, which writes so often. The first answers of the rehearsals let it come first.
+/// A task that kills the other task, a writer. The first answers of the rehearsals let it come first.
 fn killed(writes: usize) -> Program {
     vec![vec![AbstractOp::Kill(1)], vec![AbstractOp::To(0, &WRITE); writes]]
 }
@@ -59,7 +59,7 @@ fn each_gap_takes_at_most_three_times_the_runs_of_a_uniform_draw() {
 
 #[test]
 fn a_seed_with_moments_draws_them_uniformly() {
-    // The moments alone: a strategy that always picks the first task that is not held.
+    // Only the moments: a strategy that always picks the first task that is not held.
     struct First(All, crate::strategy::rehearsal::Rehearsal, Moments);
     impl Strategy for First {
         fn begin(&mut self, _: crate::run::ids::Seed) {
@@ -129,6 +129,6 @@ fn no_value_is_drawn_for_a_program_without_faults() {
     }
     moments.begin(&mut dice);
     assert!(!moments.is_on());
-    // A program in which nobody is killed has as many orders as before.
+    // A program in which no task is killed has as many orders as before.
     assert_eq!(run(&writers(&[2]), &mut with!(Urw::<All>::default())(dice)).len(), 2);
 }

@@ -55,7 +55,7 @@ fn of_choices(program: &Program) -> BTreeMap<Choice, Exact> {
     sums(orders_of(program, always), |order| choice(program, order))
 }
 
-/// In how many orders an object can be accessed, as far as its own accesses go.
+/// The number of orders of an object's accesses, regardless of other objects.
 fn orders_of_one(choice: &[usize]) -> u128 {
     let factorial = |n: usize| (1..=n as u128).product::<u128>();
     let tasks: BTreeSet<_> = choice.iter().collect();
@@ -154,7 +154,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
     };
     let found = orders_of(&program, ignorant);
     assert_eq!(found.len(), 3);
-    // It is there before the first access with a probability of 3/4, and then one of three to come.
+    // It exists before the first access with a probability of 3/4, and is then one of three pending accesses.
     assert_eq!(probability(&found, |order| order[0].0 == 1), Exact::new(1, 4));
 }
 
@@ -211,7 +211,7 @@ fn nobody_is_favoured_where_no_part_is_rare() {
     assert_eq!(favours(&vec![parent, vec![X], vec![X], vec![X]]), nobody);
 }
 
-/// Tasks that take one lock and then the next one, in a circle.
+/// Tasks that take one lock and then the next lock, in a circle.
 fn circle(tasks: u32) -> Program {
     let task = |n| {
         let next = (n + 1) % tasks;

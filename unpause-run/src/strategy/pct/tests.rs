@@ -41,7 +41,7 @@ fn meets_the_bound(program: &Program, depth: u32) {
     let all = all_orders(program);
     let bugs = bugs(&all, depth as usize);
     assert!(bugs.len() >= 10, "{}", bugs.len());
-    // All probabilities are multiples of this part: there are so many equally likely draws.
+    // All probabilities are multiples of this part: this is the number of equally likely draws.
     let draws = (1..=program.len()).product::<usize>() as u128 * bound / program.len() as u128;
     let count = |order| {
         let p = orders.get(order).copied().unwrap_or(Exact::ZERO);

@@ -28,7 +28,7 @@ fn surw(dice: All) -> Surw<All> {
     }
 }
 
-/// The orders in which tasks access object 0 are so many, and equally probable.
+/// Checks that there are `count` orders in which tasks access object 0, and that they are equally probable.
 #[track_caller]
 fn uniform(program: &Program, count: usize) {
     let of_x = |order: &Order| {

@@ -35,12 +35,12 @@ fn every_interleaving_has_the_same_probability() {
     }
 }
 
-/// In how many ways the first steps of tasks can be put into an order of acts.
+/// The number of ways to insert the first steps of tasks into an order of acts.
 fn starts(order: &[(usize, usize)], tasks: usize) -> u128 {
     let mut before: Vec<usize> =
         (0..tasks).map(|task| order.iter().position(|act| act.0 == task).unwrap()).collect();
     before.sort_unstable();
-    // One after the other, the tightest first; those put in already make room for one more each.
+    // One after the other, the tightest first; each inserted step adds one more place.
     before.iter().enumerate().map(|(i, place)| (place + 1 + i) as u128).product()
 }
 
@@ -50,7 +50,7 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
     // With the first step and the spawn the parent has 3 steps; child and stranger compete.
     let program = vec![vec![AbstractOp::Spawn(1)], vec![write, write], vec![write, write]];
     let found = orders(&program, urw);
-    // Of five steps of one kind and three of another in line, every mix has the same probability.
+    // All mixes of five steps of one kind and three steps of another kind have the same probability.
     let stranger_last = |order: &[(usize, usize)]| order[order.len() - 2..] == [(2, 0), (2, 1)];
     let p = found.iter().filter(|(order, _)| stranger_last(order));
     let p = p.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one));

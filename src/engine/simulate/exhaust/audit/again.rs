@@ -43,7 +43,8 @@ impl Again<'_, '_> {
         self.worker.forget_histories();
         let sampling = self.worker.set_strategy(witness.watch(job.strategy()));
         self.watched.begin_job(job);
-        let failure = self.session.once(self.worker, self.seed, &self.session.limits());
+        let limits = self.session.limits();
+        let failure = self.session.once_more(self.worker, self.seed, &limits);
         // The worker samples further runs after the repetition, with the same strategy.
         self.worker.set_strategy(sampling);
         let looked = witness.look(ends_by_a_step(failure.as_ref()), look);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::super::series::Series;
 use super::super::slice::{MadeSlice, SliceOrder};
 use super::super::{SearchEnd, SearchLimits};
 use super::{PoolEnd, Rounds};
@@ -15,6 +16,7 @@ use crate::strategy::divided::SearchTree;
 pub(super) struct State<'r> {
     pub(super) tree: &'r mut SearchTree,
     pub(super) explored: &'r mut Explored,
+    pub(super) series: &'r mut Series,
     pub(super) round: Round,
     /// For each helper, the lines of completed rounds that were not sent to it yet. `None` if the helper is lost.
     pub(super) unheard: Vec<Option<String>>,
@@ -174,6 +176,7 @@ impl State<'_> {
         if self.explored.found.is_some() || is_cut {
             // The search ends here, so the tree only counts the runs.
             self.tree.count(slices);
+            self.series.add(self.tree);
             self.end(SearchEnd::Stopped);
         } else if let Err(why) = self.tree.check(&slices) {
             self.explored
@@ -181,12 +184,15 @@ impl State<'_> {
                 .push(format!("the results of the search are not its own: {why}"));
             self.end(SearchEnd::Stopped);
         } else {
-            let generation = self.tree.generation();
+            let restarts = self.tree.restarts();
             self.tree.merge(slices);
-            if self.tree.generation() != generation {
+            if self.tree.restarts() != restarts {
                 // The runs before a restart do not count: not for conditions and statistics, and not in a certificate.
                 self.explored.tally.take();
                 self.explored.decided.lines.clear();
+                self.series.restart();
+            } else {
+                self.series.add(self.tree);
             }
         }
     }

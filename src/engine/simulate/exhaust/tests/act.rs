@@ -19,7 +19,7 @@ pub(super) enum Act {
     Join,
     Finished,
     Abort,
-    /// Aborts a task that is there from the start, by its number among them.
+    /// Aborts an initial task, by its number.
     Strike(usize),
     /// Two branches of a `join!`.
     Both(Vec<Act>, Vec<Act>),
@@ -47,17 +47,17 @@ pub(super) enum Act {
     /// An act on a channel.
     #[cfg(feature = "tokio")]
     Channel(super::channels::Act),
-    /// Sleeps for so many seconds.
+    /// Sleeps for this number of seconds.
     Sleep(u64),
-    /// Sleeps until so many seconds have passed since the run began.
+    /// Sleeps until this number of seconds has passed since the run began.
     Until(u64),
     /// Reads the time.
     Now,
-    /// Moves the time on by so many seconds.
+    /// Moves the time forward by this number of seconds.
     Advance(u64),
-    /// Takes a lock, or gives up after so many seconds and stores that.
+    /// Takes a lock, or gives up after this number of seconds and stores the fact.
     LockWithin(usize, u64),
-    /// Waits until a word has a value, or gives up after so many seconds and stores that.
+    /// Waits until a word has a value, or gives up after this number of seconds and stores the fact.
     AwaitWithin(usize, u64, u64),
     /// Two sleeps at once, in seconds; the shorter one ends both.
     Race(u64, u64),

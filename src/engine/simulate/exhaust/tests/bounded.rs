@@ -17,8 +17,8 @@ use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
 use crate::strategy::divided::{Division, TreeProbes};
 use crate::strategy::search::{Apart, SearchProgress};
 
-/// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step. As the
-/// definitions have it, and not as the search counts them.
+/// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step.
+/// Counted according to the definitions, and not by the code of the search.
 fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     let preemptions = run.steps.iter().filter(|step| step.preempts).count() as u32;
     let mut delays = 0;
@@ -30,7 +30,7 @@ fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
             true => first_operation.is_none_or(|event| event.op.access != Access::Yield),
             false => step.preempts,
         };
-        // The scheduler's hand moves on until it points at whoever steps.
+        // The scheduler's hand moves on until it points at the task that steps.
         let mut hand = last.index();
         let mut next = || {
             loop {
@@ -207,7 +207,7 @@ fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
                 let rounds = 0..most.min(dearest);
                 let again: usize = rounds.map(|round| within(round).count()).sum();
                 assert_eq!(progress.repeated, again as u64, "{most} {what}s in {program:?}");
-                // It knows whether it has left out any.
+                // It knows if it has left out any run.
                 let through = progress.within.map(|within| within.through);
                 assert_eq!(through, (dearest > most).then_some(Some(most)), "{program:?}");
                 if most == 0 || most == 2 {

@@ -17,7 +17,7 @@ struct Path {
     order: HappensBefore,
     observer: Observer,
     steps: u32,
-    /// By step: who could take it.
+    /// For each step, the enabled tasks.
     enabled: Vec<Vec<TaskId>>,
     /// True if enabled tasks, or tasks waiting for a lock, were left when the last run ended.
     leaves: bool,
@@ -70,7 +70,7 @@ impl Brute {
         self.path().observer.tell_apart(differences);
     }
 
-    /// On to the next run; false if that was the last.
+    /// Selects the next run. Returns `false` if there is no further run.
     pub(super) fn advance(&self) -> bool {
         let mut path = self.path();
         while let Some((answer, bound)) = path.taken.pop() {

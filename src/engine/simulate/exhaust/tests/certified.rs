@@ -45,7 +45,7 @@ pub(super) fn certificate(program: &Program, apart: Apart) -> (Vec<Decisions>, A
     }
 }
 
-/// A program whose runs a checker asks for.
+/// A program with runs that a checker requests.
 struct Asked<'a> {
     program: &'a Program,
     apart: Apart,
@@ -95,7 +95,7 @@ pub(super) struct Certified {
     pub(super) disabled: u64,
     /// The number of certificates without a class.
     pub(super) mutated: u64,
-    /// Of these, the number that were accepted.
+    /// The number of accepted certificates.
     pub(super) accepted: u64,
 }
 

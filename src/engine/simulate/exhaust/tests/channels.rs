@@ -97,7 +97,7 @@ thread_local! {
     static GOT: RefCell<Vec<(usize, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes what the tasks of the last run got.
+/// Takes the values that the tasks of the last run got.
 pub(super) fn take_got() -> Vec<(usize, String)> {
     GOT.take()
 }
@@ -118,7 +118,7 @@ pub(super) struct Ends {
     spare_watcher: Option<watch::Receiver<u64>>,
 }
 
-/// The ends of so many tasks, for the channels that their acts are about. The first has the receiver.
+/// The channel ends that the acts of `tasks` tasks use. The first has the receiver.
 pub(super) fn ends(tasks: usize, acts: impl Iterator<Item = Act> + Clone) -> Vec<Ends> {
     // A run that was given up has left some.
     drop(take_got());
@@ -163,7 +163,7 @@ async fn or_stop<R>(future: impl Future<Output = R>) -> Option<R> {
     }
 }
 
-/// Does an act of a task. Returns what it got.
+/// Executes an act of a task. Returns what it got.
 async fn get(ends: &mut Ends, act: Act) -> Option<String> {
     use Act::*;
     Some(match act {
@@ -338,7 +338,7 @@ async fn get(ends: &mut Ends, act: Act) -> Option<String> {
     })
 }
 
-/// Does an act of a task and records what it got.
+/// Executes an act of a task and records the received values.
 pub(super) async fn perform(ends: &mut Ends, act: Act, task: usize) {
     if let Some(got) = get(ends, act).await {
         GOT.with_borrow_mut(|all| all.push((task, format!("{act:?} {got}"))));

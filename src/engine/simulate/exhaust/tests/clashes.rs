@@ -102,7 +102,7 @@ fn a_wake_up_from_outside_is_named() {
     assert!(screen.contains(sign), "{screen}");
 }
 
-/// Searches a body, with a relation left out of the declarations. Returns the two steps that are named.
+/// Searches a body, with one relation missing in the declarations. Returns the two steps that are named.
 fn named(pair: (Kind, Kind), body: impl AsyncFn() + Sync) -> [String; 2] {
     let report = faults::without(pair, || search(body));
     let (searched, _) = searched(&report);

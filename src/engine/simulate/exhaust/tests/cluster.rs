@@ -25,7 +25,7 @@ use crate::{Atomic, JoinHandle, Node};
 pub(super) enum OnCluster {
     Send(u64),
     SendDatagram(u64),
-    /// Of the first task only.
+    /// Used only by the first task.
     Recv,
     TryRecv,
     RecvDatagram,
@@ -48,11 +48,11 @@ pub(super) enum OnCluster {
     Look(usize),
     /// Spawns a task of the node, which writes twice.
     Spawn(usize),
-    /// Spawns a task of the node, which sleeps so many seconds of its clock and writes.
+    /// Spawns a task of the node. The task sleeps this number of seconds of the node's clock and writes.
     Nap(usize, u64),
-    /// Makes its clock run faster by so many halves of the true rate.
+    /// Makes its clock run faster, by this number of halves of the true rate.
     Drift(usize, i8),
-    /// Makes its clock jump by so many seconds.
+    /// Makes its clock jump by this number of seconds.
     Jump(usize, u64),
     Correct(usize),
     /// Reads its wall clock.
@@ -60,16 +60,16 @@ pub(super) enum OnCluster {
     Now(usize),
     Slow(usize, u32),
     Late(usize),
-    /// Spawns a task of the node, which counts in a static and stores what it saw.
+    /// Spawns a task of the node, which counts in a static and stores the value that it saw.
     Count(usize),
-    /// Spawns a task of the node, which adds so many times in memory of its own, perhaps beside another task, and
-    /// stores twice what it saw there at last.
+    /// Spawns a task of the node. It adds this number of times to its own word, beside another task if the flag
+    /// is set, and stores twice the value that it sees at the end.
     Work(usize, u64, bool),
     /// Spawns a task of the node, whose memory the caller looks at.
     Show(usize),
     /// Counts in the static itself.
     CountOutside,
-    /// Spawns a task of the first node, which writes a file, syncs it and stores what came of it.
+    /// Spawns a task of the first node, which writes a file, syncs it and stores the result.
     Write,
     /// Begins or ends the fault of its disk with this number.
     Disk(usize, bool),

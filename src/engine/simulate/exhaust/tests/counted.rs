@@ -119,7 +119,7 @@ impl<T> Owned<T> {
     }
 }
 
-/// References for the task that makes the values.
+/// References for the task that creates the values.
 pub(super) fn references(are_used: bool) -> References {
     match are_used {
         true => References { quiet: Owned::to(0), loud: Owned::to(Loud(Condvar::new())) },

@@ -1,4 +1,4 @@
-//! Deaths of nodes: runs that differ only in what a death takes back count as one.
+//! Deaths of nodes: runs that differ only in effects that a death revokes count as one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::strategy::search::Apart;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, Runner};
 
-/// Returns the positions of the events that deaths took back. For a dead task these are all events
-/// after its last act that outlives it. By what was recorded alone: a search knows nothing of this.
+/// Returns the positions of the events that deaths took back. For a dead task these are all events after its last act
+/// that outlives it. Computed only from the record: a search does not know of this.
 pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     let died = |event: &Event| match event.values {
         Values::Task(task) if event.op.kind == Some(KILL) => Some(task),
@@ -54,7 +54,7 @@ fn on(act: OnCluster) -> Vec<Act> {
     vec![Act::OnCluster(act)]
 }
 
-/// A node that works `steps` times in memory of its own, and then writes twice, while another task switches it off.
+/// A node that does `steps` steps in its own memory, and then writes twice, while another task switches it off.
 fn worker(steps: u64) -> Program {
     let tasks = vec![vec![], on(OnCluster::Work(0, steps, false)), on(OnCluster::Kill(0))];
     Program::new(tasks, 2, 2)
@@ -71,9 +71,9 @@ fn a_death_is_tried_only_where_it_makes_a_difference() {
     };
     let alike: Vec<_> = [0, 1, 2, 4].map(|steps| classes(steps, Apart::ORDERS)).into();
     println!("{alike:?}");
-    // Before the task is spawned, before each of its two writes, and after.
+    // The node dies before the task is spawned, before each of its two writes, or after them.
     assert!(alike.iter().all(|(classes, _)| *classes == alike[0].0), "{alike:?}");
-    // All interleavings are more and more.
+    // The number of interleavings grows with each step.
     assert!(alike.windows(2).all(|pair| pair[0].1 < pair[1].1), "{alike:?}");
     let each: Vec<_> =
         [0, 4].map(|steps| classes(steps, Apart::ORDERS.and(Apart::DEATHS)).0).into();
@@ -116,7 +116,7 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
         (vec![on(CutBack), on(Heal)], (2, 2), ClockMode::Last),
         (vec![vec![], on(CutBack), on(Heal)], (3, 3), ClockMode::Last),
         (vec![vec![], on(Heal), on(CutBack)], (3, 3), ClockMode::Last),
-        // The time of both messages comes at once, and the second one waits for the first.
+        // Both messages are due at the same time, and the second waits for the first.
         (vec![on(Send(2)), on(Send(2)), on(Clog)], (2, 1), ClockMode::Last),
     ];
     for (tasks, (early, awaited), clock) in programs {
@@ -127,7 +127,7 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
     }
 }
 
-/// A node that notes in memory which no search sees how far it is, and is killed. The test stores what it finds there.
+/// A node that counts its steps in memory that no search sees, and is killed. The test stores the count.
 async fn noted(is_told: bool) -> u64 {
     let notes = Arc::new(std::sync::Mutex::new(0));
     let node = crate::node("n");

@@ -106,7 +106,7 @@ type Acts = &'static [fn(&mut Rng) -> Act];
 struct Told {
     stuck: bool,
     enabled: Vec<TaskId>,
-    /// By step, what it did and what its task asks for then. Empty for steps before the last two of the script.
+    /// By step: its effect and its task's next request. Empty for steps before the last two of the script.
     footprints: Vec<(Vec<StepItem>, Vec<StepItem>)>,
     /// True if the run went beyond the script.
     goes_on: bool,
@@ -155,7 +155,7 @@ fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) ->
     }
 }
 
-/// Items without what differs from run to run, in no meaningful order.
+/// Items without the parts that differ from run to run, in an arbitrary order.
 fn plain(items: &[StepItem]) -> Vec<StepItem> {
     let mut plain: Vec<StepItem> = items.to_vec();
     if plain.len() > 1 {
@@ -256,7 +256,7 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     if is_last(&pq, at) || is_last(&qp, at) {
         return;
     }
-    // As they are at s, and as they come one after the other in a run.
+    // The steps as they are at s, and as they follow each other in a run.
     let (q_then, p_then) = (pq.footprints.get(at + 1), qp.footprints.get(at + 1));
     let apart = |p_does: &(Vec<StepItem>, Vec<StepItem>),
                  q_does: &(Vec<StepItem>, Vec<StepItem>)| {
@@ -291,7 +291,7 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     }
 }
 
-/// Compares the death of a task alone with a step of the task and then its death: what comes then is the same.
+/// Compares the death of a task alone with a step of the task and then its death: the result must be the same.
 fn compare_death(
     program: &Program,
     prefix: &[TaskId],
@@ -317,7 +317,7 @@ fn compare_death(
     }
 }
 
-/// Returns `true` if the run ended with the step at `at`, or with the next one.
+/// Returns `true` if the run ended with the step at `at`, or with the next step.
 fn is_last(told: &Told, at: usize) -> bool {
     told.footprints.len() == at + 1 || !told.goes_on
 }

@@ -27,7 +27,7 @@ const SMALL: Sizes = Sizes { first: 3, slice: 2, grow: 16, jobs: 12 };
 /// Slices of a few jobs.
 const FEW: Sizes = Sizes { first: 3, slice: 2, grow: 16, jobs: 3 };
 
-/// The workers of a divided search, and the chance of things that must make no difference.
+/// The workers of a divided search, and the chance of conditions that must make no difference.
 struct Workers {
     workers: usize,
     chance: Rng,
@@ -132,7 +132,7 @@ impl Workers {
                 let worker = self.chance.below(self.workers as u64) as usize;
                 let part = tree.part(at);
                 if self.chance.below(5) == 0 {
-                    // Two workers may make the same slice.
+                    // Two workers may execute the same slice.
                     workers[worker].make(program, part.clone(), budgets[at]);
                 }
                 let mut own = workers[worker].make(program, part, budgets[at]);
@@ -204,7 +204,7 @@ pub(super) struct Divided {
     pub(super) blocked: [u64; 2],
     /// The same for the runs of a class that was there.
     pub(super) twice: [u64; 2],
-    /// The programs of which the divided search misses a class or a result.
+    /// The programs for which the divided search misses a class or a result.
     pub(super) missing: u64,
     /// True if a rule is left out.
     is_planted: bool,
@@ -275,7 +275,7 @@ fn programs(kind: Kind, seeds: Range<u64>) -> impl Iterator<Item = Program> {
     seeds.map(move |seed| Program::generate(&mut Rng::new(seed), kind, (3, 3)))
 }
 
-/// Compares programs that are small enough, without a rule if one is named.
+/// Compares programs that are small enough, without a named rule if the variable is set.
 fn compared(
     rule: Option<DivisionRule>,
     programs: impl Iterator<Item = Program>,
@@ -469,7 +469,7 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
 #[test]
 fn an_estimate_of_a_large_search_is_near() {
     crate::engine::simulate::hook::install();
-    // Other numbers of programs would say nothing.
+    // With other numbers of programs, the comparison has no meaning.
     let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (6, 300..1_500) };
     let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
     for seed in 0.. {

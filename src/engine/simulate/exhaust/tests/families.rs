@@ -2,7 +2,7 @@
 //!
 //! `UNPAUSE_LONG=1 cargo test --release -p unpause --features tokio --lib -- --nocapture hundred_thousand_programs`
 //! compares a hundred thousand programs and prints a table, with the runs per class of each family.
-//! `UNPAUSE_FAMILY=mpsc` takes the families with such names only, and `UNPAUSE_LONG=5000` compares so many programs.
+//! `UNPAUSE_FAMILY=mpsc` takes only the families with such names, and `UNPAUSE_LONG=5000` compares 5000 programs.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -25,7 +25,7 @@ struct Family {
     /// The smallest share of programs that are small enough for brute force, in percent.
     small: u64,
     generate: fn(&mut Rng) -> Program,
-    /// The property that the programs that were compared must have had.
+    /// A property that the compared programs must have had.
     holds: fn(&Tally) -> bool,
 }
 
@@ -58,7 +58,7 @@ macro_rules! families {
 
 type Acts<'a> = &'a [fn(&mut Rng) -> Act];
 
-/// A program of these acts, of at most so many tasks with so many acts each.
+/// A program of these acts. `shape` has the maximum number of tasks and of acts of each task.
 fn of(rng: &mut Rng, shape: (u64, u64), acts: Acts<'_>) -> Program {
     Program::generate(rng, acts, shape)
 }
@@ -332,7 +332,7 @@ families! {
         mail::generate(rng, mail::WATCH, (3, 3));
 }
 
-/// The maximum number of runs of a program by brute force. With more a program is too large.
+/// The maximum number of runs of a program by brute force. A program with more runs is too large.
 const RUNS_MAX: u64 = 300;
 
 /// The program of a family with this seed.
@@ -356,8 +356,8 @@ fn compare(family: &Family) {
     assert!((family.holds)(&tally), "{}: {tally:?}", family.name);
 }
 
-/// Compares programs of all families, on all processors, until so many were small enough: programs
-/// with at most `runs_max` runs by brute force. A job is so many programs of one family.
+/// Compares programs of all families, on all processors, until `wanted` programs were small enough: at most `runs_max`
+/// runs by brute force. A job is `job_size` programs of one family.
 fn compare_until(
     families: &[&'static Family],
     (wanted, job_size, runs_max): (u64, u64, u64),
@@ -400,7 +400,7 @@ fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     crate::engine::simulate::hook::install();
     let long = std::env::var("UNPAUSE_LONG").ok();
     let long = long.map(|number| number.parse().ok().filter(|n| *n > 1).unwrap_or(100_000));
-    // A few of each, if nobody asks for more.
+    // A few programs of each family by default.
     let few = FAMILIES.len() as u64;
     let (wanted, job_size, runs_max) = long.map_or((few, 1, 60), |wanted| (wanted, 25, 500));
     let of = std::env::var("UNPAUSE_FAMILY").unwrap_or_default();

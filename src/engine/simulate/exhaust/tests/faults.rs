@@ -1,5 +1,5 @@
 //! Faults planted in the search: a part of its rule is left out. Each makes it miss something in some of the
-//! generated programs, and sampled runs tell.
+//! generated programs, and sampled runs show it.
 
 use super::act::Act;
 use super::by_search;

@@ -29,7 +29,7 @@ fn search() -> Runner {
     Runner::new().hermetic().strategy("exhaustive").seeds(0..100_000).shrink(false).prove(0).why(0)
 }
 
-/// The time is up while this thread makes the first slice of a round. Meanwhile another thread finds the failure.
+/// The time limit passes during the first slice of a round. Meanwhile another thread finds the failure.
 #[test]
 fn a_failure_that_is_found_while_another_slice_is_cut_is_reported() {
     let orders = Arc::new(Mutex::new(Vec::new()));
@@ -39,7 +39,7 @@ fn a_failure_that_is_found_while_another_slice_is_cut_is_reported() {
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(order);
     });
     let orders = orders.lock().unwrap_or_else(PoisonError::into_inner);
-    // The first round has 256 runs, a slice of the next one 32.
+    // The first round has 256 runs, and a slice of the next round has 32.
     let rare = orders[256 + 4 * 32 + 16].clone();
     assert!(!orders[..256 + 2 * 32].contains(&rare));
 
@@ -47,7 +47,7 @@ fn a_failure_that_is_found_while_another_slice_is_cut_is_reported() {
     let is_slow = move |run: u32| run == 0 || run > 256 && thread::current().id() == here;
     let made = Arc::new(made);
     let report = search().jobs(2).time(Duration::from_millis(900)).run(async move || {
-        // So long that others begin, and that this thread does not end its slice.
+        // Long enough for other threads to begin, and for this thread not to end its slice.
         if is_slow(made.fetch_add(1, Ordering::Relaxed)) {
             thread::sleep(Duration::from_millis(250));
         }

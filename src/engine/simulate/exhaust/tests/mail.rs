@@ -97,7 +97,7 @@ const FAMILIES: [(&str, Acts); 5] = [
     ("watch", WATCH),
 ];
 
-/// A program of so many tasks at most, with so many acts each at most.
+/// A program of at most `tasks_max` tasks, with at most `acts_max` acts each.
 pub(super) fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u64)) -> Program {
     let tasks = 2 + rng.below(tasks_max - 1);
     let mut all = vec![Vec::new()];
@@ -142,7 +142,7 @@ fn numbers_of_messages_that_are_one_off_are_found() {
     }
 }
 
-/// The number of runs that prove a program of one producer and one consumer of so many messages.
+/// The number of runs that prove a program of one producer and one consumer with `messages` messages.
 fn runs_of_pairs(capacity: Option<usize>, messages: u32) -> u64 {
     use crate::tokio::sync::mpsc;
     let report = crate::Runner::new().hermetic().strategy("exhaustive").run(async move || {
@@ -170,7 +170,7 @@ fn a_producer_and_a_consumer_of_different_messages_commute() {
         })
     };
     // The consumer finds a message or waits for it, and the producer finds room or waits: each case is a class. With
-    // room for all, nothing else is.
+    // room for all messages, only the consumer has two cases.
     let runs = table(4);
     println!("{runs:?}");
     assert_eq!(runs, [vec![2, 8, 32, 128], vec![2, 4, 12, 36], vec![2, 4, 8, 16]]);
@@ -213,8 +213,8 @@ fn whoever_is_woken_by_the_last_receiver_may_come_before_a_new_receiver() {
     ];
     let mut tally = super::Tally::default();
     for (leave, come, wait) in families {
-        // The first task has a receiver and no sender. Once not found: that the last receiver is dropped, the waiting
-        // task goes on, and only then there is a new receiver.
+        // The first task has a receiver and no sender. Once not found: the last receiver is dropped, the waiting task
+        // continues, and only then is there a new receiver.
         let waits = vec![AnyAct::Channel(leave), AnyAct::Channel(wait)];
         let mut comes = vec![AnyAct::Channel(leave), AnyAct::Pause, AnyAct::Channel(come)];
         comes.extend([AnyAct::Pause, AnyAct::Channel(leave)]);

@@ -57,13 +57,13 @@ use crate::strategy::search::Apart;
 /// The outcome of a run, the values seen by each task, and the real-time order of the recorded calls.
 type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
 
-/// All that was recorded, but for what deaths of nodes took back.
+/// The whole record, except the effects that deaths of nodes revoked.
 fn seen(run: &Run) -> Seen {
     let lost = deaths::lost_events(run);
     seen_but(run, |at| lost.contains(&at))
 }
 
-/// All that was recorded, but for the events at these positions.
+/// The whole record, except the events at these positions.
 fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
     let outcome = match &run.outcome {
         Outcome::Passed => "passed".to_owned(),
@@ -96,7 +96,7 @@ fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
             format!("{} {}", history.clients[client as usize], before.count())
         };
         let count = history.operations.len();
-        // An operation that never did anything may be left out, whenever it began.
+        // An operation that never did anything may be left out, regardless of its start.
         let ended = |at: &usize| history.operations[*at].returned.is_some();
         for (a, b) in (0..count).flat_map(|a| (0..count).filter(ended).map(move |b| (a, b))) {
             let returned = history.operations[a].returned.as_ref().map(|(_, time)| *time);
@@ -108,12 +108,12 @@ fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
     (outcome, tasks, precedence)
 }
 
-/// All that a program can do.
+/// All results and classes of a program.
 #[derive(Default)]
 struct All {
     results: BTreeSet<Seen>,
     classes: BTreeMap<u64, u64>,
-    /// With each class, what the census calls runs of it.
+    /// Each class, with the number that the census gives to its runs.
     census: BTreeSet<(u64, u64)>,
     runs: u64,
     blocked: u64,
@@ -145,8 +145,8 @@ fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
 }
 
-/// By going through all decisions; `None` if there are too many. Classes differ by these
-/// differences.
+/// Executes all sequences of decisions; `None` if there are too many. Classes differ by
+/// these differences.
 fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
     brute.tell_apart(apart);
@@ -178,7 +178,7 @@ fn by_search(program: &Program, apart: Apart) -> All {
         .unwrap_or_else(|| panic!("the search does not end: {program:?}"))
 }
 
-/// By the search; `None` if it takes more than so many runs.
+/// Explores the runs by the search; `None` if it takes more than `runs_max` runs.
 fn by_search_up_to(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let search = Exhaustive::default();
     search.tell_apart(apart);
@@ -243,7 +243,7 @@ impl Tally {
 
     /// Compares one program, whose runs are distinguished by these differences at least.
     fn compare_apart(&mut self, program: &Program, runs_max: u64, apart: Apart) {
-        // Cheap, and it tells that the program is too large before it is searched.
+        // A cheap check that finds programs that are too large, before they are searched.
         let Some(brute) = by_brute_force(program, apart, runs_max) else { return };
         let search = by_search(program, apart);
         let brute = match search.apart == apart {
@@ -277,10 +277,10 @@ impl Tally {
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
         let missing = missing.count();
         assert!(missing == 0, "{program:?}\nmisses {missing} classes of {all}");
-        // It counts what deaths of nodes take back.
+        // It counts the effects that deaths of nodes revoke.
         let all_counts = search.apart.deaths || !program.kills();
         if !brute.cut_short && !search.apart.steps && all_counts {
-            // The census goes by what was recorded, and knows nothing of a search.
+            // The census uses only the records, and does not know of the search.
             assert_eq!(brute.census.len(), all, "{program:?}\nthe census tells equal runs apart");
             let coarser = program.tells_more_than_its_operations();
             assert!(census.len() == all || coarser, "{program:?}\n{} of {all}", census.len());
@@ -314,7 +314,7 @@ impl Tally {
     }
 }
 
-/// Of so many programs one is also searched as a test is, and the search is checked by sampled runs.
+/// One of this number of programs is also searched as a test is, and sampled runs check the search.
 const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 
 /// The maximum number of runs of a search whose certificate is verified, whole and without each of its runs.
@@ -334,7 +334,7 @@ fn swapped() -> Range<u64> {
 fn whoever_waits_when_nothing_new_is_left_may_have_come_first() {
     crate::engine::simulate::hook::install();
     // The second task takes the lock that the body waits for, and then all it could still do was done
-    // before the first took its step. Once not found: that the body comes before the second.
+    // before the first took its step. Once not found: the body steps before the second task.
     let waits = vec![Act::Lock(0), Act::Lock(1), Act::Store(0, 1)];
     let first = vec![Act::Lock(1), Act::Store(0, 2), Act::Unlock(1)];
     let locks = Program::new(vec![vec![Act::Lock(0)], first, waits], 2, 0);

@@ -14,7 +14,7 @@ use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, Node, net, node};
 
-/// An act on the table of nodes, beside the two nodes that are there from the start.
+/// An act on the table of nodes, beside the two initial nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OnTable {
     /// Adds the node with this number, unless the run has it.
@@ -220,7 +220,7 @@ fn two_spawns_commute_beside_each_act_on_many_tasks() {
         Disk(0, true),
     ];
     for act in acts {
-        // An act on all nodes meets both orders of nodes; an act on one meets its own tasks and, in long tests, others.
+        // Two nodes give an act on all nodes both orders. For an act on one node, the other node is a long test.
         let is_on_all = matches!(act, Table(_) | KillAll);
         let nodes = if is_on_all || crate::long() { 2 } else { 1 };
         for spawned in (0..nodes).map(Count) {

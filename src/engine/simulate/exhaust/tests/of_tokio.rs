@@ -222,7 +222,7 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
     crate::engine::simulate::hook::install();
     let of_tokio = Act::OfTokio;
     // It has the permits when it is dropped. The other tries to get one after they were given to it: before it is
-    // dropped, or after that. It does not give it back, which would conflict with the end of the wait.
+    // dropped, or after that. It keeps the permit, because a return would conflict with the end of the wait.
     let gives = vec![
         of_tokio(OfTokio::Acquire(2)),
         Act::Pause,
@@ -240,7 +240,7 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
         let mut tally = Tally::default();
         tally.compare(&program, 20_000);
         assert_eq!(tally.programs, 1);
-        // Without the relation of the two the search misses one of both. With it, it has just found all.
+        // Without the relation of the two the search misses one of both. With the relation, it finds all results.
         let all = by_search(&program, Apart::ORDERS).results;
         let found =
             faults::without((permits::LEAVE, permits::TAKE), || by_search(&program, Apart::ORDERS));

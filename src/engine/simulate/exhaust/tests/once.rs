@@ -71,7 +71,7 @@ impl Act {
 fn a_loop_that_waits_for_a_value_goes_on_when_there_is_one() {
     crate::engine::simulate::hook::install();
     // The end of the wait comes before the other notification, or after it. Once not found. An initialization that
-    // only begins wakes nobody.
+    // only begins does not wake any task.
     let mut tally = super::Tally::default();
     for make in [OnCell::Set, OnCell::Init(true)] {
         let waits = vec![Act::OnCell(OnCell::Await), Act::Notify(true)];

@@ -27,7 +27,7 @@ use unpause_check::models::{Register, RegisterOp, RegisterRet};
 enum Call {
     /// Stores the value in these words, one after the other.
     Write(u64, [Option<usize>; 2]),
-    /// Loads these words, one after the other, and returns what it loaded last.
+    /// Loads these words, one after the other, and returns the last value.
     Read(usize, Option<usize>),
 }
 
@@ -44,7 +44,7 @@ struct Way {
 #[derive(Debug)]
 struct Program {
     calls: Vec<Vec<(Call, Way)>>,
-    /// The first task is in a node, works in memory of its own before each call, and is killed by another one.
+    /// The first task is in a node, uses its own memory before each call, and is killed by another task.
     dies: bool,
 }
 
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// Runs the program and has its history checked; passes in any case.
+/// Runs the program and has its history checked. It always passes.
 async fn body(program: &Program) {
     let shared = Arc::new(Shared {
         words: [Atomic::new(0), Atomic::new(0)],
@@ -147,7 +147,7 @@ async fn body(program: &Program) {
     shared.history.check();
 }
 
-/// By what the tasks saw: whether a history of such a run is violated.
+/// For each set of seen values, `true` if a history of such a run is violated.
 type Found = BTreeMap<BTreeMap<String, Vec<String>>, bool>;
 
 fn is_violated(run: &Run) -> bool {
@@ -156,7 +156,7 @@ fn is_violated(run: &Run) -> bool {
     verdict.is_violated()
 }
 
-/// By going through all interleavings, if there are not too many: what was found, in how many runs.
+/// Executes all interleavings, if there are not too many. Returns the findings and the number of runs.
 fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
@@ -173,8 +173,8 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     None
 }
 
-/// Goes through all interleavings, if there are not too many. By class: whether an interleaving
-/// with the same happens-before has a violated history.
+/// Executes all interleavings, if there are not too many. For each class, `true` if an
+/// interleaving with the same happens-before has a violated history.
 fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u64, bool>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
@@ -192,7 +192,7 @@ fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u
 }
 
 /// Watches runs of seeds. Returns for each its class, whether its own history is violated, and
-/// whether it represents a violated history. A run that is said to do so exists.
+/// whether it represents a violated history. The reported run exists.
 fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bool)> {
     let witness = Witness::default();
     let strategy = Chosen::parse(strategy).expect("it is one of ours");
@@ -230,7 +230,7 @@ fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[Ta
     assert!(is_violated(&reordered), "{program:?}");
 }
 
-/// Searches with a run for each order of calls, or with a look at all orders that a run represents.
+/// Searches either with a run for each order of calls, or with a check of all orders that a run represents.
 fn by_search(program: &Program, strict: bool) -> (Found, u64) {
     let search = Exhaustive::default();
     if strict {

@@ -26,7 +26,7 @@ use unpause_check::models::{Counter, CounterOp, CounterRet};
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     tasks: Arc<Vec<Vec<Act>>>,
-    /// Tasks that are there from the start.
+    /// The number of initial tasks.
     early: usize,
     /// The number of them that are awaited.
     awaited: usize,
@@ -81,12 +81,12 @@ impl Program {
         Program { tasks: Arc::new(tasks), early, awaited, ..self }
     }
 
-    /// The same, awaiting so many of the tasks that are there from the start.
+    /// The same, but it awaits only `awaited` of the initial tasks.
     pub(super) fn awaiting(self, awaited: usize) -> Program {
         Program { awaited, ..self }
     }
 
-    /// The same, with a time that moves so.
+    /// The same, with this clock mode.
     pub(super) fn with_clock(self, clock: ClockMode) -> Program {
         Program { clock, ..self }
     }
@@ -240,7 +240,7 @@ pub(super) async fn body(program: &Program) {
     }
 }
 
-/// The ends of the tasks that are there from the start.
+/// The channel ends of the initial tasks.
 #[cfg(feature = "tokio")]
 fn ends(program: &Program) -> Vec<Ends> {
     let acts = program.tasks.iter().flatten().filter_map(|act| match act {

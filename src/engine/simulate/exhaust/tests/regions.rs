@@ -1,4 +1,4 @@
-//! Regions as one step: random ones of random programs, and what a region does at each way to wait or to leave it.
+//! Regions as one step: random regions of random programs, and each way in which a region can wait or end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -49,8 +49,8 @@ pub(super) fn with_region(mut program: Program, rng: &mut Rng) -> Program {
     program
 }
 
-/// All runs of a body in which the operations from one to another one are one step. The operations are named by their
-/// numbers in the first run of the body without a region, among the operations of its first task.
+/// All runs of a body in which the operations of an interval are one step. The operations are named by their numbers
+/// in the first run of the body without a region, among the operations of its first task.
 fn runs<F: Future<Output = ()>>(
     body: impl Fn() -> F,
     (from, to): (usize, usize),

@@ -13,11 +13,11 @@ use crate::time::{sleep, timeout};
 pub(super) enum Wait {
     Step,
     Second,
-    /// A time-out of so many seconds, beside a sleep of one.
+    /// A time-out of this number of seconds, beside a sleep of one second.
     Timeout(u64),
     /// Two calls on files.
     Files,
-    /// A connection to the second node, or a time-out of so many seconds.
+    /// A connection to the second node, or a time-out of this number of seconds.
     #[cfg(feature = "tokio")]
     Connection(u64),
     /// A connection from the first node.

@@ -1,4 +1,4 @@
-//! Acts on `select!`: its branches, whichever of them ends it.
+//! Acts on `select!`: its branches, for each branch that can end it.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -54,7 +54,7 @@ impl Act {
     }
 }
 
-/// The future of a branch, which can be begun anew.
+/// The future of a branch, which can be created again.
 type Branch<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Waits for the branches. Returns the number of the winner, from 3.

@@ -55,7 +55,7 @@ impl Act {
     }
 }
 
-/// How a run ended, and what each task but the clock saw: in the same words whether the run has a clock or not.
+/// How a run ended, and the values that each task except the clock saw, in the same form with and without a clock.
 type Saw = (String, BTreeMap<String, Vec<String>>);
 
 fn saw(run: &Run) -> Saw {
@@ -80,8 +80,8 @@ fn saw(run: &Run) -> Saw {
     (outcome.to_owned(), tasks)
 }
 
-/// The results of runs whose time moves at any moment, with the number of early moves: moves made
-/// although another task could step. By going through all decisions; `None` if there are too many.
+/// The results of runs whose time moves at any moment, with the number of early moves: moves made although another task
+/// could step. Executes all sequences of decisions; `None` if there are too many.
 fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Saw)>> {
     let program = program.clone().with_clock(ClockMode::Any);
     let brute = Brute::default();

@@ -1,4 +1,4 @@
-//! Both text forms: what they look like, and what each fault of them is called.
+//! Both text forms: their appearance, and the name of each fault.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! What reading a trace costs in memory: a small multiple of its text, whatever the text says.
+//! The memory cost of reading a trace: a small multiple of its text, for any text.
 //!
 //! One test in a file of its own, because the allocator counts for the whole process.
 
@@ -11,7 +11,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The most bytes held at one time while a file is read, for each byte of it.
 const BYTES_PER_BYTE_MAX: usize = 32;
 
-/// The most bytes held at one time during `work`, over what was held before.
+/// The maximum number of bytes held during `work`, minus the bytes held before.
 fn peak(work: impl FnOnce()) -> usize {
     MEMORY.reset_peak_usage();
     let before = MEMORY.current_usage();
@@ -77,7 +77,7 @@ fn reading_holds_a_small_multiple_of_the_text() {
     assert_eq!(kind, Some(InlineErrorKind::TooManyTasks));
     assert!(peak_deep < 16 * deep.len(), "{peak_deep} bytes");
 
-    // The longest inline trace: a constant, whatever the length of the word.
+    // The longest inline trace: a constant, for any length of the word.
     let mut longest = None;
     let peak_longest = peak(|| longest = parse_inline("sim2:0x1000000").ok());
     println!("a million steps inline: {peak_longest} bytes");

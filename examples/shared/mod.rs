@@ -52,7 +52,7 @@ impl Example {
         } else {
             println!("real threads may or may not show the bug of {name}; 20 seeds:");
             let seeds = Runner::new().name(name).seeds(0..20);
-            // The message of a panic is on the screen; the hook would print it once more.
+            // The message of a panic is on the screen; the hook would print it again.
             let hook = std::panic::take_hook();
             std::panic::set_hook(Box::new(|_| {}));
             let report = seeds.run(async || program(Buggy).await);
@@ -115,7 +115,7 @@ impl Example {
         }
     }
 
-    /// Returns how many of so many seeds fail. One of them must. None are run on real threads.
+    /// Returns the number of failing seeds among this number of seeds. One of them must. None are run on real threads.
     #[allow(dead_code, reason = "not every example compares ways to find a bug")]
     pub(crate) fn count<B: AsyncFn() + Sync>(
         &mut self,

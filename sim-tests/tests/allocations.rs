@@ -1,8 +1,8 @@
 //! Allocations of the library: none for a step, one box for a spawned task, none for a run, and no
-//! more memory after many runs than after some.
+//! growth of memory over many runs.
 //!
 //! One test in a file of its own, because the allocator counts for the whole process. It counts from
-//! the start of one run's body to the start of the next, so all that is done between them is in.
+//! the start of one run's body to the start of the next, so the work between the bodies is included.
 
 use std::alloc::System;
 use std::ops::Range;
@@ -202,13 +202,13 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // The thread of the harness allocates when it has started this one, and then waits for it.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(calls_of_a_run("nothing", async || {}), 0);
-    // Two boxes for two tasks.
+    // Two boxes: one for each of two tasks.
     assert_eq!(calls_of_a_run("20 yields", async || yields(10).await), 2);
     assert_eq!(calls_of_a_run("200 yields", async || yields(100).await), 2);
-    // And one for their shared state.
+    // A further box for their shared state.
     assert_eq!(calls_of_a_run("80 on an atomic", async || atomics(10).await), 3);
     assert_eq!(calls_of_a_run("800 on an atomic", async || atomics(100).await), 3);
-    // And one for the lock below, when it is first freed.
+    // A further box for the lock below, when it is first released.
     assert_eq!(calls_of_a_run("40 locks", async || locks(10).await), 4);
     assert_eq!(calls_of_a_run("400 locks", async || locks(100).await), 4);
     // tokio's lock itself is shared with owned guards.
@@ -222,7 +222,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     assert_eq!(calls_of_a_run("200 on a cell", async || cells(100).await), 0);
     assert_eq!(calls_of_a_run("10 tasks", async || spawns(10).await), 10);
     assert_eq!(calls_of_a_run("100 tasks", async || spawns(100).await), 100);
-    // And one for the handles.
+    // A further box for the handles.
     assert_eq!(calls_of_a_run("10 tasks at once", async || crowd(10).await), 11);
     assert_eq!(calls_of_a_run("300 tasks at once", async || crowd(300).await), 301);
     // The caller owns a history and may keep it. Its table grows 3 times from 10 to 100.

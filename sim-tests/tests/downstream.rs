@@ -1,11 +1,11 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
-//! Four of them, and a program of another one, need builds of the library that no other test shares: these run with
-//! `UNPAUSE_LONG` only.
+//! Four of them, and a program of another test, need builds of the library that no other test shares: these run
+//! with `UNPAUSE_LONG` only.
 //!
 //! Needs no network: versions come from the lock file of this workspace. All crates that are built
-//! with the same flags share one target folder, which stays for the next time.
+//! with the same flags share one target folder, which is kept for the next time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ unpause = { version = "0.1", default-features = false }
 queue = { path = "../queue", features = ["sim"] }
 "#;
 
-/// The workspace of both. Without a resolver a workspace that is no package has the first one.
+/// The workspace of both. A workspace whose root is not a package has the first resolver by default.
 const WORKSPACE: &str = r#"
 [workspace]
 members = ["queue", "app"]
@@ -125,7 +125,7 @@ struct Crates {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Returns `true`, and says so, if the test is left to a run with `UNPAUSE_LONG`.
+/// Returns `true` and prints a note if only a run with `UNPAUSE_LONG` executes the test.
 fn is_left_out() -> bool {
     let is_left_out = !sim_tests::histories::long();
     if is_left_out {
@@ -261,7 +261,7 @@ fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
     let option = words.windows(2).find(|pair| pair[0] == "--config").expect(&text).join(" ");
     assert!(said.contains(&format!("add to the command: {option}")), "{text}");
     assert_eq!(option, "--config profile.release.package.unpause.debug-assertions=true");
-    // The library is built once more for it.
+    // The library is built again for it.
     if sim_tests::histories::long() {
         crates.prints(
             &format!("test --release -p app {option}"),

@@ -1,11 +1,11 @@
-//! Instructions of a run and of a step, beside a table: no change makes them dearer without a line of this file that says so.
+//! Instructions of a run and of a step, beside a table: no change raises them without a changed line in this file.
 //!
 //! A clock on a shared machine is off by tens of per cent. So a second process of this test stops at the start of a run, and
 //! the first process steps it from instruction to instruction until the next run. Tables grow in the first runs, which are not
 //! counted.
 //!
-//! The table holds for one compiler, library of C and processor, and for the build of the gate. Elsewhere the test says that
-//! it compares nothing. To write the table anew, with the variables that `.ci/run` exports:
+//! The table holds for one compiler, library of C and processor, and for the build of the gate. Elsewhere the test says
+//! that it compares nothing. To write the table again, set the variables that `.ci/run` exports, and run this command:
 //! `UPDATE_EXPECT=1 cargo test --workspace --test instructions`.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -36,10 +36,10 @@ const PROGRAM: &str = "UNPAUSE_COUNTED_PROGRAM";
 /// The first counted run.
 const WARM: u64 = 300;
 
-/// A program may take so many instructions more or less than the table says: 1 in so many.
+/// The tolerance: a program may take one instruction in this number more or less than the table says.
 const TOLERANCE: u64 = 100;
 
-/// The programs: those of `sim-bench`, smaller.
+/// The programs of `sim-bench`, with smaller sizes.
 const PROGRAMS: [(&str, fn()); 7] = [
     ("an empty body", || counted(async || {})),
     ("2 tasks x 20 yields", || counted(async || yields(2, 20).await)),
@@ -158,7 +158,7 @@ fn table() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt")
 }
 
-/// What the number of instructions depends on: the compiler, the library of C, and the processor, for which that library
+/// The number of instructions depends on the compiler, the library of C, and the processor, for which that library
 /// selects its functions.
 fn machine() -> String {
     let first_line = |program: &OsStr| {

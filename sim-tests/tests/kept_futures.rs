@@ -1,5 +1,5 @@
-//! A future that was polled once and is kept while its task waits for something else: that it could go on is no
-//! reason for the task, which does not poll it, to step again and again.
+//! A future that was polled once and is kept while its task waits for something else. The future could
+//! continue, but its task does not poll it, so the task must not step again and again.
 
 // The real build checks the types of tests that need simulated runs, and generates no code for them.
 #![cfg_attr(not(feature = "sim"), allow(dead_code))]
@@ -37,7 +37,7 @@ async fn polls_and_locks(stuck: bool) {
     holder.await.unwrap();
 }
 
-/// The same with a load in the place of the handle.
+/// The same with a load instead of the handle.
 async fn polls_a_load_and_locks(_: bool) {
     let lock = Arc::new(Mutex::new(()));
     let word = Atomic::new(0);
@@ -71,7 +71,7 @@ fn a_poll_for_which_nobody_is_woken_is_no_point() {
                 sim::task::yield_now().await;
             }
         }
-        // The table of the first is made for this crate, that of the second for another one.
+        // The table of the first is made for this crate, the table of the second for another crate.
         for waker in [Waker::noop(), futures::task::noop_waker_ref(), &futures::task::noop_waker()]
         {
             let cx = &mut Context::from_waker(waker);

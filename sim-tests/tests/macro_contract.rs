@@ -5,11 +5,11 @@ use std::cell::Cell;
 
 use stub::__private::{Attributes, Site};
 
-/// The names that the macro knows. It cannot ask the library.
+/// The names that the macro knows. It cannot query the library.
 #[path = "../../unpause-macros/src/strategies.rs"]
 mod strategies;
 
-/// A stand-in for the library: notes its arguments and runs the body once.
+/// A stand-in for the library: records its arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
 
@@ -143,7 +143,7 @@ async fn with_one_seed() {}
 #[sim::test(crate = stub, replay = "some.simtrace", time = "500ms")]
 async fn with_a_trace() {}
 
-/// The searches, each with its name and with that of a form of it. Unknown strategies do not compile here.
+/// The searches, each by its name and by the name of a form. Unknown strategies do not compile here.
 mod searches {
     use super::stub;
 

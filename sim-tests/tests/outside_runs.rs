@@ -1,4 +1,4 @@
-//! Outside a run, in both builds, every primitive is the real one: a program whose dependency graph
+//! Outside a run, in both builds, every primitive is real: a program whose dependency graph
 //! switched `sim` on still works on its threads.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use sim::{Atomic, Cell, Mutex};
 const THREADS: u64 = 8;
 const ROUNDS: u64 = 2000;
 
-/// Does `work` on some threads at once, each of which ends with it.
+/// Executes `work` on several threads at once.
 fn hammer<F: Future<Output = ()>>(work: impl Fn(u64) -> F + Sync) {
     let start = std::sync::Barrier::new(THREADS as usize);
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn increments_of_atomics_are_not_lost_on_threads() {
 
 #[test]
 fn load_then_store_on_threads_is_as_racy_as_std() {
-    // Only a necessary condition: the value is one that was stored.
+    // Only a necessary condition: the value was stored by some task.
     let racy = Atomic::new(0u64);
     hammer(async |_| {
         for _ in 0..ROUNDS {
@@ -145,7 +145,7 @@ fn threads_and_runs_use_one_atomic_without_seeing_each_other() {
     });
     assert!(report.passed());
     let after = sim::block_on(SHARED.load(SeqCst));
-    // On real threads a static is made afresh for each run in builds that shake.
+    // On real threads a static is created again for each run in builds that shake.
     assert_eq!(after, if sim::SIMULATED || cfg!(debug_assertions) { 0 } else { 50 });
     let other = Arc::new(Atomic::new(0u64));
     hammer(async |_| {

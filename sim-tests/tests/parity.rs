@@ -158,7 +158,7 @@ fn a_mutex() {
         last.push(2);
         let last: Vec<u8> = mutex.into_inner();
         assert_eq!(last, [1, 2]);
-        // Of a type without a size, too.
+        // The same for a type without a size.
         let of_slice: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2]));
         assert_eq!(of_slice.lock().await[..], [1, 2]);
         let number = Mutex::new(1);
@@ -309,8 +309,8 @@ fn traces_schedules_strategies_shrinking_and_checks() {
 
 /// `Send Sync Unpin UnwindSafe RefUnwindSafe` of the type of a value, those it has not as `-`.
 ///
-/// Method resolution takes the method with fewer references first: the one of a type that has the
-/// trait, and else the one that every type has.
+/// Method resolution takes the method with fewer references first: the method of a type with the
+/// trait, or else the method that every type has.
 macro_rules! traits {
     ($($name:literal: $value:expr;)*) => {{
         let mut table = String::new();

@@ -1,4 +1,4 @@
-//! The screens in the README and in the examples are those of today, and so are the lists in the guide.
+//! The screens in the README and in the examples are up to date, and so are the lists in the guide.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen, the guide's list of strategies, the
 //! table of the strategies and the report at the end of each example. In the real build the examples only have to
@@ -134,7 +134,7 @@ fn the_readme_shows_what_its_test_prints() {
     let printed = stdout(&test) + &stderr(&test);
     let file = printed.lines().find_map(|line| line.strip_prefix("trace:"));
     let file = file.unwrap_or_else(|| panic!("no trace:\n{printed}"));
-    // The target folder of the crate is within the one of the workspace.
+    // The target folder of the crate is within the target folder of the workspace.
     let path = root().join(file.trim());
     let trace = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}:\n{printed}", path.display()));
@@ -181,7 +181,7 @@ fn the_guide_lists_the_variables_of_the_configuration() {
     assert_eq!(variables("docs/guide.md"), known);
 }
 
-/// A command of a page with a variable that was renamed would do something else than the page says.
+/// If a variable is renamed, a command on a page would not do what the page says.
 #[test]
 fn pages_name_variables_that_exist() {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
@@ -253,7 +253,7 @@ fn the_guide_names_every_strategy() {
     }
 }
 
-/// An example ends as it should, and its file ends with its output.
+/// An example has the expected result, and its file ends with its output.
 #[track_caller]
 fn example(name: &str, program: &str) {
     // The others need the feature `sim` in the manifest: Cargo names their programs and does not build them.

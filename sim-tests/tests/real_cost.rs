@@ -1,4 +1,4 @@
-//! The real build costs what std costs: an atomic has its size, an operation its instructions.
+//! The real build costs the same as std: an atomic has its size, an operation its instructions.
 //!
 //! The instructions are read from the assembly that the compiler writes for `src/real_cost.rs`,
 //! optimised and without the `sim` feature. Times are too noisy for this, and counting executed
@@ -56,7 +56,7 @@ fn an_operation_has_the_instructions_of_that_of_std() {
             panic!("{ours} has other instructions than {std}:\n{difference}");
         }
     }
-    // Work that is added is seen.
+    // Added work is detected.
     let (std, planted) = PLANTED;
     let difference = assembly.compare(std, planted).expect_err("the planted work was not seen");
     assert!(difference.contains("planted_additions"), "{difference}");
@@ -82,7 +82,7 @@ fn compile() -> String {
     cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     cargo.args(["--config", "profile.release.package.unpause-run.opt-level=0"]);
     // The pairs use those functions of the library that the compiler can inline into other crates.
-    // The library's own machine code is not used, and was most of the work.
+    // The library's own machine code is not used, although its creation was most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);
     run(&mut cargo);
 

@@ -63,7 +63,7 @@ fn are_fair(what: &str, ratio: u64, shares: impl Fn() -> Vec<u64>) {
     assert!((0..3).any(|_| fair(&shares())), "{what}");
 }
 
-/// A runtime whose only thread is not the one of the test.
+/// A runtime whose only thread is not the thread of the test.
 fn with_one_thread(work: impl FnOnce(&Runtime)) {
     let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     work(&runtime);

@@ -1,9 +1,9 @@
 //! The real build as a user sees it: `Runner` and `#[sim::test]` on real threads.
 //!
-//! In a simulating build the bodies are the same and the claims are others, made elsewhere: these
-//! tests return at once there. A test that needs a process of its own starts this one again with
-//! `UNPAUSE_CHILD` set. Nothing shakes the threads of a build without debug assertions, and tests that need it are
-//! skipped there.
+//! In a simulating build the bodies are the same, but other tests make the claims, so these tests return
+//! at once. A test that needs a process of its own starts this one again with `UNPAUSE_CHILD` set.
+//! Nothing shakes the threads of a build without debug assertions, and tests that need it are skipped
+//! there.
 
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -249,7 +249,7 @@ fn tasks_that_are_left_over_end_with_their_run() {
             std::future::pending::<()>().await;
         })
         .detach();
-        // All its points are ready at once: it hears of its end only because points look for it.
+        // All its points are ready at once: it notices its end only because points check for it.
         sim::spawn(async move {
             let _spins = spins;
             while !flag.load(SeqCst).await {}
@@ -305,7 +305,7 @@ fn tasks_start_when_the_first_is_waited_for() {
                 sim::spawn(async move { started.fetch_add(1, SeqCst) })
             })
             .collect();
-        // Long enough for threads to start, if nothing held them.
+        // Long enough for threads to start, if they are not held.
         std::thread::sleep(Duration::from_millis(1));
         let held = started.load(SeqCst) == 0;
         if held { &together } else { &early }.fetch_add(1, SeqCst);
@@ -314,7 +314,7 @@ fn tasks_start_when_the_first_is_waited_for() {
         }
     });
     assert!(report.passed(), "{}", screen(&report));
-    // A busy machine may let the millisecond last longer than tasks are held.
+    // On a busy machine, the millisecond may last longer than the hold of a task.
     let (together, early) = (together.into_inner(), early.into_inner());
     assert!(together > early, "{together} times together, {early} times early");
 }

@@ -112,7 +112,7 @@ fn a_timer_of_smol_is_reset() {
     smol::block_on(async {
         let mut timer = Box::pin(sleep(Duration::from_secs(3600)));
         assert!(futures::poll!(timer.as_mut()).is_pending());
-        // The next poll is by the waker of the one before.
+        // The next poll is by the waker of the previous poll.
         let begin = Instant::now();
         timer.as_mut().reset(begin + Duration::from_millis(3));
         timer.await;

@@ -405,7 +405,7 @@ fn a_future_gives_its_result_once() {
         for said in said {
             assert!(said.contains("polled after it was ready: it gives its result once"), "{said}");
         }
-        // Each operation is done once, and the task goes on.
+        // Each operation is done once, and the task continues.
         assert_eq!((word.load(SeqCst).await, cell.get().await), (4, vec![2]));
         *lock.lock().await += 1;
     }

@@ -31,7 +31,7 @@ fn passes(report: &Report) {
 
 // ---- races
 
-/// In how many of 400 runs the body fails.
+/// The number of runs, out of 400, in which the body fails.
 fn found(body: impl AsyncFn() + Sync) -> usize {
     let fails = |seed: &u64| runner(1).run_seed(*seed, &body).outcome != Outcome::Passed;
     (0..400).filter(fails).count()
@@ -134,7 +134,7 @@ fn a_static_starts_each_run_with_the_value_it_was_made_with() {
         task.await.unwrap();
         assert_eq!(WORD.load(SeqCst).await, 9);
     };
-    // Also when two tests run at once.
+    // The same holds when two tests run at once.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| passes(&runner(100).run(body)));
@@ -340,7 +340,7 @@ mod dropped {
         if !SHAKES {
             return;
         }
-        // The first point is the lock, the second the load: nothing is done before the third.
+        // The first point is the lock and the second is the load: nothing is done before the third point.
         for (point, expected) in [(1, (0, 0)), (2, (1, 0)), (3, (1, 1))] {
             let (seen, run) = (std::sync::Mutex::new((9, 9)), runner(1));
             let outcome = run.run_seed(0, async || {

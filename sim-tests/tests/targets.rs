@@ -75,7 +75,7 @@ mod tests {
 }
 "#;
 
-/// A program that fails, and only with these two arguments, of which one has a space.
+/// A program that fails, and only with these two arguments, one of which contains a space.
 const MAIN: &str = r#"
 mod lossy;
 
@@ -272,7 +272,7 @@ fn tests_of_one_path_in_several_targets_are_not_taken_for_each_other() {
         assert!(package.folder.join("traces").join(folder).is_dir(), "{folder}");
     }
 
-    // With results nothing passes that does not pass without them; and all can be put together.
+    // With results, no test passes that fails without them, and all results can be merged.
     assert_eq!(package.failures("SIM_RESULTS=results"), plain);
     let mut terminal = cargo_unpause::Terminal::silent();
     let results = package.folder.join("results");

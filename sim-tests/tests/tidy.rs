@@ -68,7 +68,7 @@ use tree::{Offence, Tree};
 /// - Modules name only what their layer may, and the core of a run names no part.
 /// - Data and siblings touch nothing outside the run.
 /// - A panic of misuse names the line of the caller.
-/// - Every function of a run is an operation or says why not.
+/// - Every function of a run is an operation, or its entry says why not.
 #[test]
 fn modules_and_functions_of_the_engine_keep_their_rules() {
     let tree = Tree::of_the_repository();

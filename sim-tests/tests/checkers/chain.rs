@@ -1,4 +1,4 @@
-//! The chain of versions: its verdict is that of brute force and of the general engines at every
+//! The chain of versions: its verdict agrees with brute force and the general engines at every
 //! event, each violation has its name, and memory stays flat.
 
 use sim::check::chain::{Chain, ChainEvent, check};
@@ -267,8 +267,8 @@ fn agree(events: &[ChainEvent]) -> bool {
     expected
 }
 
-/// A possible history of the clients of a store, with `lies` of the results replaced. Updates are of the last version,
-/// an old one or a future one; some calls are lost, fail or are cut off. Some ids of failed updates are used again.
+/// A possible history of the clients of a store, with `lies` of the results replaced. Updates build on the last, an
+/// old or a future version; some calls are lost, fail or are cut off. Some ids of failed updates are used again.
 pub(super) fn random(
     draw: &mut Draw,
     count: usize,

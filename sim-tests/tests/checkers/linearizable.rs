@@ -211,8 +211,8 @@ fn the_caller_can_stop_a_search() {
     assert_eq!(polls.get(), 3);
 }
 
-/// Distinct values written at once, and then a read of one that was never written: 2^12 · 12
-/// configurations.
+/// Distinct values written at once, and then a read of a value that was never written: 2^12
+/// · 12 configurations.
 fn slow_violation() -> Vec<Operation<RegisterOp, RegisterRet>> {
     let writes = (0..12).map(|i| call(RegisterOp::Write(i), i, RegisterRet::Done, 100 + i));
     writes.chain([call(RegisterOp::Read, 50, RegisterRet::Value(99), 99)]).collect()
@@ -223,7 +223,7 @@ fn more_operations_than_a_word_has_bits_may_overlap() {
     use {RegisterOp::*, RegisterRet::*};
     for count in [129, 400] {
         let mut history: Vec<_> = (0..count).map(|i| call(Write(i), i, Done, 10_000 + i)).collect();
-        // All are still in flight while the last is read, then the one before, ...
+        // All are still in flight while the last value is read, then the previous value, ...
         for i in 0..count {
             history.push(call(Read, 1000 + 2 * i, Value(count - 1 - i), 1001 + 2 * i));
         }
@@ -332,8 +332,8 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn threads_stop_when_the_caller_says_so() {
-    // For each of two keys 17 puts at once and a value that was never put: 2^17 · 17
-    // configurations.
+    // For each of two keys, 17 concurrent puts and a value that was never put: 2^17
+    // · 17 configurations.
     let mut history = Vec::new();
     for key in 0..2 {
         let at = |time: u64| 1000 * key + time;

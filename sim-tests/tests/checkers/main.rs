@@ -1,7 +1,7 @@
-//! All tests of the checkers on histories that nothing recorded: made up, drawn, enumerated, or read from files.
+//! All tests of the checkers on given histories: written, drawn, enumerated, or read from files.
 //!
-//! Needs the feature `sim` although it concerns none of it: the checkers are one crate without features, so the
-//! build with real threads would run the same code once more. Checked recordings of runs are in `together`.
+//! Needs the feature `sim`, although no test here uses it. The checkers are one crate without features, so the
+//! build with real threads would run the same code again. Checked recordings of runs are in `together`.
 
 mod agreement;
 mod chain;

@@ -70,7 +70,7 @@ fn all_short_histories_are_judged_right() {
         // alone; here by every order of events.
         for count in 0..=if long() { 4 } else { 3 } {
             let letters = if count < 3 || long() { 100 } else { 4 };
-            // In the first four letters of every model there is a way to go wrong.
+            // The first four letters of every model permit a violation.
             let mut verdicts = [0u32; 2];
             every::<M>(count, 3, letters, |history| {
                 verdicts[usize::from(agree(&M::initial(), history))] += 1;

@@ -83,7 +83,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
     let count = if long() { 2_000_000 } else { 40_000 };
     for number in 0..count {
         let client = draw.below(3);
-        // Some calls are lost. Of those that took effect, all others see it soon.
+        // Some calls are lost. If it took effect, all others see it soon.
         let event = match open[client].take() {
             None => {
                 let op = match draw.below(3) {
@@ -243,7 +243,7 @@ fn a_result_may_show_another_effect_than_the_pending_call() {
 
 #[test]
 fn what_was_settled_by_others_is_what_a_late_result_should_have_been() {
-    // 1 came out although 0 went in first: the open dequeue took 0, and nothing else.
+    // 1 was removed although 0 was added first, so the open dequeue must have taken 0.
     let mut online = Online::new(Queue::<u64>::new());
     for item in 0..2 {
         let _ = feed(&mut online, 0, QueueOp::Enqueue(item), QueueRet::Done);

@@ -1,5 +1,5 @@
-//! The online checker when calls are lost: a Jepsen-like load on a register stays cheap for any
-//! number of them, verdicts on short streams with many lost calls are those of brute force, and a
+//! The online checker when calls are lost. A Jepsen-like load on a register stays cheap for any
+//! number of lost calls. Verdicts on short streams with many lost calls agree with brute force. A
 //! stream that costs too much is soon `Unknown`.
 //!
 //! `UNPAUSE_LONG=1` compares 100,000 streams of each kind with brute force.

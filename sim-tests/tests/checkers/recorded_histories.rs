@@ -2,8 +2,8 @@
 //!
 //! They are not part of this repository. `UNPAUSE_HISTORIES` names a folder with a folder for each
 //! family and in it a `verdicts.tsv`: file, format, model, initial state, verdict and more columns,
-//! separated by tabs. The files are read with the readers that users have; the format is found out and
-//! must be the one that the table names.
+//! separated by tabs. The files are read with the readers that users have. The format is detected and
+//! must be the format in the table.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use sim_tests::judge;
 use unpause_histories::{Keys, Question, Recording, format_of, models, operations, read};
 
 /// Every family, the names of our models for its table, and true if all verdicts must be reached.
-/// If not, values are unique but only a search decides, and it may give up.
+/// If false, values are unique, but only a search can decide, and it may give up.
 const FAMILIES: &[(&str, Decided)] = &[
     ("etcd-register", Decided::All),
     ("knossos-cas-register", Decided::All),
@@ -166,7 +166,7 @@ fn model_of(model: &str) -> Option<&'static str> {
     })
 }
 
-/// The initial state that a table names; none if it is the empty one.
+/// The initial state that a table names; `None` if the state is empty.
 fn initial_of(initial: &str) -> Option<Datum> {
     match initial {
         "0" => Some(0.into()),

@@ -50,7 +50,7 @@ fn held<M: Model>(
     assert_eq!(fault, None, "{verdict:?}\n{history:#?}");
 }
 
-/// Gives the operations to clients at random, none of which overlaps itself.
+/// Gives the operations to clients at random, without overlapping operations of one client.
 fn shuffle_clients<O, R>(history: &mut [Operation<O, R>], draw: &mut Draw) {
     let mut by_time: Vec<usize> = (0..history.len()).collect();
     by_time.sort_by_key(|i| history[*i].invoked);

@@ -56,7 +56,7 @@ fn a_read_that_goes_back_is_found() {
     assert_broken(&history(0), &[], &[MonotonicReads]);
     assert_broken(&history(1), &[1, 2], &[MonotonicReads]);
     assert_broken(&history(2), &[1, 2], &[]);
-    // That 1 is older than 2 follows only if writes are monotonic too.
+    // 1 is older than 2 only if writes are monotonic, too.
     assert_broken(&history(1), &[], &[]);
     let both = session(&history(1), &[MonotonicReads, MonotonicWrites], &[]).unwrap();
     let Verdict::Violated(evidence) = both else { panic!("{both:?}") };
@@ -78,7 +78,7 @@ fn a_write_before_what_its_client_read_is_found() {
     let history = vec![at(0, 1, Write(0, 1), 0), at(1, 2, Read(0), 1), at(1, 3, Write(0, 2), 0)];
     assert_broken(&history, &[2, 1], &[WritesFollowReads]);
     assert_broken(&history, &[1, 2], &[]);
-    // It read its own write before it made it.
+    // The client reads its own write before the write.
     let early = vec![at(0, 1, Read(0), 1), at(0, 2, Write(0, 1), 0)];
     assert_broken(&early, &[], &[WritesFollowReads]);
 }

@@ -9,7 +9,7 @@ pub(crate) fn package() -> &'static Path {
 }
 
 /// Builds the library as the tests of the workspace are built, so that nothing is built twice, and
-/// gives the folder it is put into. `test` is the test that calls this.
+/// returns its folder. `test` is the test that calls this.
 pub(crate) fn build_the_library(test: &str) -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let profile = program.parent().and_then(Path::parent).unwrap();

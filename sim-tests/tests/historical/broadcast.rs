@@ -32,7 +32,7 @@ const SENDER: u64 = 1;
 const READER: u64 = 2;
 
 impl Guarded {
-    /// The sender overwrites the slot: it keeps new readers off, and waits for those that are there.
+    /// The sender overwrites the slot: it keeps new readers off, and waits for the readers that are there.
     async fn write(&self) {
         let mut tail = self.tail.lock().await;
         self.readers.fetch_or(SENDER, SeqCst).await;
@@ -90,7 +90,7 @@ struct State {
 
 #[derive(Clone, Default)]
 struct Slot {
-    /// The position after that of the message in it.
+    /// The position after the position of the message in it.
     end: usize,
     message: Option<u8>,
     is_closed: bool,
@@ -125,7 +125,7 @@ impl Ring {
         wake(waiting).await;
     }
 
-    /// The drop of the last sender.
+    /// Drops the last sender.
     async fn close(&self) {
         let mut state = self.state.lock().await;
         state.is_closed = true;
@@ -168,7 +168,7 @@ impl State {
         &mut self.slots[at]
     }
 
-    /// The result of a receiver; none if it has to wait.
+    /// The result of a receiver; `None` if it has to wait.
     fn read(&self, receiver: &mut Receiver, close: Close) -> Option<Result<u8, RecvError>> {
         let length = self.slots.len();
         let slot = &self.slots[receiver.0 % length];

@@ -1,4 +1,4 @@
-//! Mistakes of those who use a primitive.
+//! Mistakes of users of a primitive.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ async fn made_late(is_fixed: bool) {
     cancelling.await.unwrap();
 }
 
-/// The entry of a key, of which one call does the work for all.
+/// The entry of a key: one call computes its value for all calls.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     LeaderDropped,

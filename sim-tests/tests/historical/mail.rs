@@ -1,4 +1,4 @@
-//! Bounded channels: those of tokio, whose room is a semaphore, and that of async-std.
+//! Bounded channels: tokio's channels, whose room is a semaphore, and the channel of async-std.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Channel {
         })
     }
 
-    /// Reserves room. An error is that of a closed channel.
+    /// Reserves room. An error means that the channel is closed.
     async fn reserve(&self, needs: usize, wakes_receiver: bool) -> Result<(), ()> {
         let mut permits = self.permits.lock().await;
         if permits.is_closed {

@@ -33,7 +33,7 @@ use sim_tests::tools::Body;
 struct Bug {
     /// The name of its test.
     name: &'static str,
-    /// The project, and the number of the issue or of the change that mended it.
+    /// The project, and the number of the issue or of the change that fixed it.
     reference: &'static str,
     /// The mistake, for the table.
     mistake: &'static str,
@@ -131,7 +131,7 @@ impl Bug {
         assert!(proof.searched.is_some_and(|searched| searched.is_proof()), "{screen}");
     }
 
-    /// The numbers of runs until the bug was found, in so many ranges of seeds: least, median and most.
+    /// The numbers of runs until the bug was found, in `ranges` ranges of seeds: minimum, median and maximum.
     fn runs_to_failure(&self, ranges: u64) -> [u64; 3] {
         let mut runs: Vec<u64> = (0..ranges)
             .map(|range| {

@@ -58,13 +58,13 @@ struct Notify {
 #[derive(Default)]
 struct Waiters {
     queue: VecDeque<Arc<Sleeper>>,
-    /// Those told by `notify_one` who have not heard it yet.
+    /// The waiters notified by `notify_one` that have not been polled since.
     told_one: Vec<Arc<Sleeper>>,
     /// Those told by `notify_waiters`.
     told_all: Vec<Arc<Sleeper>>,
 }
 
-/// Takes `waiter` out of `list` if it is there.
+/// Takes `waiter` out of `list` if it contains it.
 fn take(list: &mut Vec<Arc<Sleeper>>, waiter: &Arc<Sleeper>) -> bool {
     let before = list.len();
     list.retain(|other| !Arc::ptr_eq(other, waiter));
@@ -73,7 +73,7 @@ fn take(list: &mut Vec<Arc<Sleeper>>, waiter: &Arc<Sleeper>) -> bool {
 
 /// The future of `notified`.
 enum Notified {
-    /// With the count of `notify_waiters` when it was made.
+    /// The count of `notify_waiters` at its creation.
     Init(u64),
     Waits(Arc<Sleeper>),
     Done,
@@ -105,7 +105,7 @@ impl Notify {
         }
     }
 
-    /// Tells the first waiter, or leaves a permit.
+    /// Notifies the first waiter, or leaves a permit.
     async fn notify_locked(&self, waiters: &mut MutexGuard<'_, Waiters>) -> Option<Arc<Sleeper>> {
         let bits = self.state.load(SeqCst).await;
         if bits & STATE == WAITING
@@ -288,7 +288,7 @@ async fn taken_unpolled(is_fixed: bool) {
     notifier.await.unwrap();
 }
 
-/// The list of an event of event-listener: listeners in order, with the mark of those that were told.
+/// The list of an event of event-listener: listeners in order, with a mark for each notified listener.
 #[derive(Default)]
 struct Event {
     listeners: Mutex<Vec<(Arc<Sleeper>, bool)>>,
@@ -313,7 +313,7 @@ impl Event {
         first.wake().await;
     }
 
-    /// The drop of a listener that has not heard that it was told.
+    /// The drop of a listener that was notified but not polled since.
     async fn leave(&self, me: Arc<Sleeper>, tells_another: bool) {
         let mut listeners = self.listeners.lock().await;
         let place = listeners.iter().position(|(other, _)| Arc::ptr_eq(other, &me));

@@ -17,7 +17,7 @@ crate::bugs! {
         Deadlock, 100, unordered;
 }
 
-/// A future that several tasks poll. Its waker is that of the poll before.
+/// A future that several tasks poll. Its waker is the waker of the previous poll.
 #[derive(Default)]
 struct Shared {
     future: Mutex<Inner>,
@@ -95,7 +95,7 @@ async fn polled_last(is_fixed: bool) {
     completing.await.unwrap();
 }
 
-/// A set of handles as `FuturesUnordered`: it polls those whose waker was woken, no others.
+/// A set of handles like `FuturesUnordered`: it polls only handles whose waker was woken.
 #[derive(Default)]
 struct Unordered {
     woken: Mutex<VecDeque<usize>>,

@@ -21,7 +21,7 @@ crate::bugs! {
 #[derive(Default)]
 struct Waits {
     parked: Sleeper,
-    /// With a wake-up of its own.
+    /// With its own wake-up.
     condvar: Condvar,
     /// The number of threads that wait, in a condition variable that parks them.
     waiting: Mutex<u32>,

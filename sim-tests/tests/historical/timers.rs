@@ -1,4 +1,4 @@
-//! Timers of tokio's runtime, without the time: what a worker and the wheel know of each other.
+//! Timers of tokio's runtime, without the time: the shared state of a worker and the wheel.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Driver {
     }
 }
 
-/// The worker was parked until 1, has fired that timer, and parks again while another thread registers the next one.
+/// The worker was parked until 1, has fired that timer, and parks again while another thread registers the next timer.
 async fn lost(is_fixed: bool) {
     let driver = Arc::new(Driver {
         wheels: Mutex::new(NEVER).named("wheels"),

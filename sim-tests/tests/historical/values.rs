@@ -19,7 +19,7 @@ crate::bugs! {
         Panic("the value is gone"), 100, taken_by_both;
 }
 
-/// The list of a channel: senders claim a slot each and write it. The mark of the close takes a slot, too.
+/// The list of a channel: each sender claims a slot and writes it. The close mark takes a slot, too.
 struct List {
     tail: Atomic<u64>,
     /// True if the slot is written.
@@ -45,7 +45,7 @@ impl List {
         &self.written[usize::try_from(slot).expect("it is small")]
     }
 
-    /// The drop of the last sender.
+    /// Drops the last sender.
     async fn close(&self) {
         self.tail.fetch_add(1, SeqCst).await;
         self.is_closed.store(true, SeqCst).await;

@@ -72,8 +72,8 @@ fn shape() -> Shape {
     chunks
 }
 
-/// The function that runs a command must only be shareable: it borrows, and its future stays on its
-/// thread.
+/// The function that runs a command needs only to be `Sync`: the future borrows from it, and stays
+/// on its thread.
 async fn program() {
     let sum = Mutex::new(0);
     let run = async |op| {
@@ -96,7 +96,7 @@ async fn program() {
             *sum += n;
         }
         let _ = *sum;
-        // The sum is that of both programs; the results of this one are those of the model.
+        // The sum includes both programs. The results of this program agree with the model.
         *sum
     })
     .await;
@@ -104,7 +104,7 @@ async fn program() {
 
 #[test]
 fn programs_are_run_in_both_builds() {
-    // The second program finds the state that the first one left, and so fails.
+    // The second program finds the state that the first program left, and so fails.
     let runner = Runner::new().hermetic().seeds(0..5).statistics(true).out("target/parity");
     let report: Report = runner.run(program);
     assert!(!report.passed());

@@ -1,6 +1,6 @@
 //! Functions in a compiler's assembly, and a comparison of two of them.
 //!
-//! Reads the output of LLVM for ELF, Mach-O and COFF, as far as needed: the begin and end of
+//! Reads the output of LLVM for ELF, Mach-O and COFF, as far as needed: the start and end of
 //! functions, and the lines that are instructions. Knows no instruction.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl Assembly {
     /// Compares the instructions of two functions. Returns both as text if they differ.
     ///
     /// # Panics
-    /// If there is none of that name, or more than one.
+    /// If there is no function with this name, or several.
     pub(crate) fn compare(&self, one: &str, other: &str) -> Result<(), String> {
         let [one, other] = [one, other].map(|name| self.original(self.symbol(name)));
         let [lines, other_lines] = [one, other].map(|symbol| &self.functions[symbol]);

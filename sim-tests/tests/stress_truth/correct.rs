@@ -1,7 +1,7 @@
 //! Correct objects, whose histories must raise no alarm, however calls end: returned, aborted, in a panic, or
 //! still under way when the history is checked.
 //!
-//! Some hundreds of runs each; with `UNPAUSE_LONG=1` a million in all, or the number in `UNPAUSE_RUNS`.
+//! A few hundred runs each; with `UNPAUSE_LONG=1` a million in total, or the number in `UNPAUSE_RUNS`.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Bans: the library does not touch the world outside a run, nor its own feature.
 //!
 //! Data (L0) and siblings (L1) are functions of their arguments: no clock, environment, file,
-//! thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` is free to.
+//! thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` may do so.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -50,8 +50,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 /// Macros that print. `tracing` is a view that the user switches on and is not among them.
 const MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
-/// Collections whose order differs between two processes: fine to look things up in, and so
-/// allowed under a line that promises it.
+/// Collections whose order differs between two processes: good for lookups, and so allowed
+/// below a line that promises this use.
 const HASHED: &[&str] = &[
     "std::collections::HashMap",
     "std::collections::HashSet",
@@ -121,7 +121,7 @@ fn is_promised(text: &str, line: usize) -> bool {
     block.into_iter().any(|l| PROMISES.iter().any(|promise| l.starts_with(promise)))
 }
 
-/// The files that may ask which build this is. All others are written once, over the seam.
+/// The files that may depend on the build. All others are written once, over the seam.
 const FEATURE_FILES: [&str; 4] =
     ["src/lib.rs", "src/real/mod.rs", "src/seam/mod.rs", "src/engine/mod.rs"];
 

@@ -2,8 +2,8 @@
 //! that panics for it.
 //!
 //! A function panics if its documentation has a section `# Panics`, or if its body calls `panic!`, `assert!`,
-//! `assert_eq!` or `assert_ne!`. The attribute does nothing in a closure, so a closure of such a function must not panic.
-//! Futures are left out: their panics are those of a poll, whose caller is the executor.
+//! `assert_eq!` or `assert_ne!`. The attribute does nothing in a closure, so a closure of such a function must not
+//! panic. Futures are left out: they panic in a poll, whose caller is the executor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ pub(crate) fn check(sources: &Sources<'_>) -> Vec<Offence> {
             let message = format!("`{name}` panics in a closure, which has no caller: take it out");
             offences.push(Offence::new(file, line, message));
         }
-        // One that panics itself needs no other for what it says.
+        // If it panics itself, its documentation needs no other function.
         if !body.panics {
             let lost = helpers(located, &by_name, DEPTH);
             offences.extend(lost.into_iter().map(|(file, helper)| {
@@ -106,7 +106,7 @@ fn called<'a>(
     })
 }
 
-/// Returns the functions without the attribute on the ways from a function to the panics of those that it calls.
+/// Returns the functions without the attribute on the call paths from a function to the panics of its callees.
 fn helpers<'a>(
     function: &'a Located<'a>,
     by_name: &ByName<'a>,
@@ -127,7 +127,7 @@ fn helpers<'a>(
     lost
 }
 
-/// Returns `true` if a function panics, or calls one that does.
+/// Returns `true` if a function panics, or calls a function that panics.
 fn panics_below<'a>(function: &'a Located<'a>, by_name: &ByName<'a>, depth: usize) -> bool {
     let deeper =
         || called(function, by_name).any(|helper| panics_below(helper, by_name, depth - 1));
@@ -194,7 +194,7 @@ impl<'ast> Visit<'ast> for Body {
         visit::visit_expr_method_call(self, call);
     }
 
-    // What runs later, and what is another function.
+    // Code that runs later, and code of another function.
     fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
     fn visit_item(&mut self, _: &'ast syn::Item) {}
 }
@@ -257,7 +257,7 @@ impl<'ast> Visit<'ast> for Functions {
     }
 
     fn visit_item_impl(&mut self, implementation: &'ast syn::ItemImpl) {
-        // A method of a trait says itself that it panics, if users call it.
+        // A method of a trait documents its own panic, if users call it.
         let is_of_trait = implementation.trait_.is_some();
         each_method(implementation, |method| {
             let ImplItemFn { attrs, vis, sig, block, .. } = method;

@@ -1,4 +1,4 @@
-//! Code of the standard library that is compiled anew for each use, where a user waits for it: B-trees and sorts by a
+//! Code of the standard library that is compiled again for each use while a user waits: B-trees and sorts by a
 //! closure. `unpause-ordered` has both, compiled once.
 
 use crate::tree::{File, Offence};

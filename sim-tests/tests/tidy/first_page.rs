@@ -30,7 +30,7 @@ pub(crate) fn check(files: &[File]) -> Vec<Offence> {
     modules.chain(features).map(|message| Offence::new(root, 0, message)).collect()
 }
 
-/// The public modules of a crate: its own, those re-exported with `self`, and those of the crate of data.
+/// The public modules of a crate: own, re-exported with `self`, and of the crate of data.
 fn public_modules(root: &syn::File) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for item in &root.items {

@@ -157,7 +157,7 @@ pub(crate) fn is_below_the_seam(path: &[String]) -> bool {
     matches!(layer, Some(Layer::Data | Layer::Sibling))
 }
 
-/// The module that `name` points at if `from` may name it, none for `from` itself.
+/// The module that `name` points at if `from` may name it, `None` for `from` itself.
 fn arrow<'n>(
     from: &str,
     layer_from: Layer,

@@ -1,4 +1,4 @@
-//! Libraries without tests of their own: the gate lints a library in its tests, so `.ci/lint` has to name each other one.
+//! Libraries without tests of their own: the gate lints a library in its tests, so `.ci/lint` has to name the others.
 
 use crate::tree::{File, Offence};
 

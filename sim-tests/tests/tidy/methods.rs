@@ -1,4 +1,4 @@
-//! The methods of an `impl` block, with those that `two_kinds!` declares in it: see `src/net/sockets/kinds.rs`.
+//! The methods of an `impl` block, with the methods that `two_kinds!` declares in it: see `src/net/sockets/kinds.rs`.
 
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ImplItem, ImplItemFn, ItemImpl, Stmt};
@@ -7,7 +7,7 @@ use syn::{Expr, ImplItem, ImplItemFn, ItemImpl, Stmt};
 /// expands them; an arm that is a future is left out.
 ///
 /// # Panics
-/// If a call of `two_kinds!` has something else than methods; its own build reports that better.
+/// If a call of `two_kinds!` contains anything but methods. Its own build gives a better message.
 pub(crate) fn each_method(block: &ItemImpl, mut see: impl FnMut(&ImplItemFn)) {
     for item in &block.items {
         match item {
@@ -37,7 +37,7 @@ fn declarations(input: ParseStream<'_>) -> syn::Result<Vec<ImplItemFn>> {
     Ok(methods)
 }
 
-/// Returns the body of a closure that stands for an arm.
+/// Returns the body of a closure that represents an arm.
 fn arm(statement: Stmt) -> Option<Stmt> {
     match statement {
         Stmt::Expr(Expr::Closure(arm), semicolon) => {

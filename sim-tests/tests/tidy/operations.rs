@@ -28,15 +28,15 @@ pub(crate) const PAIRS: &str = "sim-tests/tests/cluster/pairs/";
 const HEADS: [(&str, bool); 7] = [
     // Records an operation, and is compared with others in pairs.
     ("operation", false),
-    // The same, compared in the files that follow.
+    // The same, compared in the files named below it.
     (ELSEWHERE, true),
     // The same, and no test calls it beside others.
     ("operation, not compared", true),
     // Records that all steps of other tasks depend on it.
     ("setting", true),
-    // Reads what never changes, or a plain value.
+    // Reads a constant state, or a plain value.
     ("constant", true),
-    // Reads and changes what its caller has for itself.
+    // Reads and changes only state of its caller.
     ("own", true),
     // Acts on the process, and on no run.
     ("process", true),
@@ -194,7 +194,7 @@ fn compared(files: &[File]) -> BTreeSet<String> {
     names.flat_map(|names| names.split(" + ").map(str::to_owned)).collect()
 }
 
-/// Lines that name files: files that are not there or search nothing, and functions that none of the files of their head calls.
+/// Lines that name files: missing files, and functions that none of the files of their head calls.
 fn elsewhere(list: &File, files: &[File]) -> Vec<Offence> {
     let (mut offences, mut named): (_, Vec<&File>) = (Vec::new(), Vec::new());
     for (number, line) in list.text.lines().enumerate() {
@@ -241,7 +241,7 @@ fn calls(text: &str, name: &str) -> bool {
     })
 }
 
-/// The functions that are missing in the list, those that the list has in vain, and operations that no pair has.
+/// The functions that are missing in the list, entries of the list without a function, and operations that no pair has.
 pub(crate) fn check(files: &[File], sources: &Sources<'_>) -> Vec<Offence> {
     let list = files.iter().find(|file| file.path == LIST).expect("the list is there");
     let (listed, mut offences) = read(list);

@@ -103,7 +103,7 @@ pub(crate) fn long_cells(file: &File) -> Vec<Offence> {
     long.map(|(number, _)| Offence::new(file, number, message.clone())).collect()
 }
 
-/// The numbered lines of a page outside of code.
+/// The numbered lines of a page outside code blocks.
 fn text_lines(page: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     page.text.lines().enumerate().filter_map(move |(i, line)| {
@@ -113,7 +113,7 @@ fn text_lines(page: &File) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of the links of a line, without those to other hosts.
+/// The targets of the links of a line, without links to other hosts.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.filter(|target| !target.contains("://") && !target.contains(' '))
@@ -144,7 +144,7 @@ fn headings(page: &File) -> BTreeSet<String> {
     headings.map(|(_, heading)| anchor(heading)).collect()
 }
 
-/// The sentences of the paragraphs and lists of a page. A row of a table is none.
+/// The sentences of the paragraphs and lists of a page. A row of a table has no sentences.
 fn sentences(page: &File) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for (_, line) in text_lines(page) {

@@ -59,7 +59,7 @@ fn calls_of_parts(sources: &Sources<'_>) -> Vec<Offence> {
     let (core, parts): (Vec<_>, Vec<_>) = of_rt.partition(|(file, _)| is_core(file));
     let parts = parts.into_iter().filter(|(file, _)| file.path != LIST);
     let mut added: BTreeSet<String> = parts.flat_map(|(_, syntax)| methods(syntax)).collect();
-    // A name alone does not tell a function of a part from one of the core, or of data.
+    // The name alone does not distinguish a function of a part from a function of the core, or of data.
     let data = sources.below(&ROOTS[1..]).flat_map(|(_, syntax)| all_methods(syntax));
     let own = core.iter().flat_map(|(_, syntax)| all_methods(syntax));
     for name in own.chain(data) {

@@ -139,7 +139,7 @@ fn too_many(
         "{number} sentences have {}, the limit is {most}: {}. The worst:",
         pattern.name, pattern.remedy
     );
-    // Long sentences are the hardest to read. The sort is stable, so equal ones stay in order.
+    // Long sentences are the hardest to read. The sort is stable, so equal places stay in order.
     let badness = |sentence: &Sentence| (sentence.offences(), sentence.words.len());
     places.sort_by_key(|(_, sentence)| std::cmp::Reverse(badness(sentence)));
     let worst = places.into_iter().take(SHOWN);

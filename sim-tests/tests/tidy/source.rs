@@ -70,7 +70,7 @@ pub(crate) struct Name {
     pub(crate) imported: usize,
     /// The line of the last segment.
     pub(crate) line: usize,
-    /// The line on which the `use` begins; else as `line`.
+    /// The line on which the `use` begins, or `line` if the path is not in a `use`.
     pub(crate) item_line: usize,
     pub(crate) kind: Kind,
 }
@@ -80,9 +80,9 @@ pub(crate) struct Name {
 pub(crate) enum Kind {
     /// In a type, an expression, a pattern.
     Plain,
-    /// By a `use`, which calls it `alias` in this file.
+    /// Named by a `use`, which gives it the name `alias` in this file.
     Import { alias: String },
-    /// By a `use` that ends in `*`; the segments are those before it.
+    /// By a `use` that ends in `*`; the segments are the part before it.
     Glob,
     /// As a macro that is called.
     Macro,
@@ -317,7 +317,7 @@ impl<'ast> Visit<'ast> for Collector {
         self.add_tokens(&[], call.tokens.clone());
     }
 
-    /// `pub(crate)` and `pub(in …)` name an ancestor, which is no arrow.
+    /// `pub(crate)` and `pub(in …)` name an ancestor, which is not an arrow.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {

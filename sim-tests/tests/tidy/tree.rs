@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 pub(crate) struct File {
     /// Relative to the root of the repository, with `/` between folders.
     pub(crate) path: String,
-    /// All of it; nothing of data.
+    /// The whole text; empty for data.
     pub(crate) text: String,
 }
 
@@ -84,7 +84,7 @@ impl Tree {
         Tree { files }
     }
 
-    /// The text of the file at `path`; empty if there is none.
+    /// The text of the file at `path`; empty if no file has this path.
     pub(crate) fn text(&self, path: &str) -> &str {
         self.files.iter().find(|file| file.path == path).map_or("", |file| &file.text)
     }

@@ -25,7 +25,7 @@ const HOSTS: &[&str] = &[
 /// The short name of the command, which texts do not use: a reader should not meet two names.
 const SHORT_NAME: &str = concat!("cargo", " sim");
 
-/// The files that say that there is a short name.
+/// The files that mention the short name.
 const OF_SHORT_NAME: &[&str] =
     &["CHANGELOG.md", "cargo-unpause/README.md", "cargo-unpause/src/bin/cargo-sim.rs"];
 

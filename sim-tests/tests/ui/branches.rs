@@ -1,4 +1,4 @@
-//! Wrong input of `select!`, `join!` and `try_join!`: each error is at the word that makes it so.
+//! Wrong input of `select!`, `join!` and `try_join!`: each error is at the wrong word.
 
 fn main() {}
 

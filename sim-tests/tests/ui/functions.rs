@@ -1,4 +1,4 @@
-//! Functions and items that cannot be a test: each error is at the word that makes it so.
+//! Functions and items that cannot be a test: each error is at the wrong word.
 
 fn main() {}
 

@@ -57,7 +57,7 @@ pub(crate) fn histories<M: RegisteredModel>(
                 );
                 for (i, (client, invoked, end)) in calls.iter().enumerate() {
                     let op = op.clone();
-                    // The result is put in below.
+                    // The result is set below.
                     let ret = letters.letters[word[i]].1.clone();
                     let returned = ret.zip(*end);
                     history[places[i]] =

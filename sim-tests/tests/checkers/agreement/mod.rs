@@ -23,8 +23,8 @@ use sim_tests::judge;
 use sim_tests::odd_models::{Bare, Searched};
 use sim_tests::streams::events;
 
-/// Runs `$fact::<M>()` for every model of the registry and two odd ones, or for those named, a thread for each, and
-/// prints what they return.
+/// Runs `$fact::<M>()` for every model of the registry and two odd models, or for the named models, on one thread
+/// each, and prints the results.
 macro_rules! every_model {
     ($fact:ident) => {{
         struct Facts(Vec<(&'static str, fn() -> $crate::agreement::Tally)>);
@@ -70,7 +70,7 @@ fn run(facts: Vec<Fact>) {
 struct Tally {
     consistent: u64,
     violated: u64,
-    /// The number of histories of which the witness or the evidence was checked.
+    /// The number of histories with a checked witness or checked evidence.
     proved: u64,
 }
 
@@ -89,8 +89,8 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The engines that run besides the one that the checker chooses. An expensive engine runs for one
-/// history in so many.
+/// The engines that run besides the one that the checker chooses. An expensive engine checks one
+/// of every `n` histories, where `n` is the number in its field.
 #[derive(Clone, Copy)]
 struct Care {
     /// The online checker, whole and by key; the search alone; the search without observers and keys.

@@ -1,5 +1,5 @@
-//! Every small history in which no value is written twice, for the models that have an engine for
-//! those: over the alphabets, where values are few, the engines decline most.
+//! Every small history in which no value is written twice, for the models with an engine for
+//! unique values. Over the alphabets, which have few values, the engines decline most histories.
 
 use sim::check::history::Operation;
 use sim::check::models::*;

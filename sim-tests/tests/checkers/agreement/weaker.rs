@@ -1,5 +1,5 @@
-//! Conditions that are weaker than linearizability: each against brute force, and all that is
-//! linearizable satisfies them.
+//! Conditions that are weaker than linearizability: each is compared with brute force, and
+//! every linearizable history satisfies them.
 
 use sim::check::history::Operation;
 use sim::check::models::*;
@@ -19,7 +19,7 @@ pub(crate) fn follows<M: Model>(initial: &M, history: &Recorded<M>, is_lineariza
     }
 }
 
-/// The same history, in which a client goes on under another number after a call that did not return.
+/// The same history, but a client continues under another number after a call that did not return.
 fn with_new_clients<M: Model>(history: &Recorded<M>) -> Recorded<M> {
     let mut renamed = history.clone();
     for call in &mut renamed {
@@ -43,7 +43,7 @@ fn agree<M: Model>(tally: &mut Tally, initial: &M, history: &Recorded<M>) {
     let in_order = |i: usize, j: usize| {
         history[i].client == history[j].client && history[i].invoked < history[j].invoked
     };
-    // At rest after some return: all that was invoked before it has returned.
+    // At rest after some return: all earlier calls have returned.
     let is_rest = |time: u64| history.iter().all(|call| call.invoked > time || call.end() <= time);
     let rests: Vec<u64> = history.iter().map(|call| call.end()).filter(|t| is_rest(*t)).collect();
     let rest_between = |i: usize, j: usize| {

@@ -1,7 +1,7 @@
 //! Levels of isolation judged by trying every order, and histories to judge.
 //!
 //! One form serves both workloads: a key holds all values written to it, and a read sees all of
-//! them, or the last one alone.
+//! them, or only the last value.
 
 use sim::check::history::Operation;
 use sim::check::transactions::{
@@ -95,7 +95,7 @@ pub(crate) fn serializable(workload: Workload, history: &[Transaction], time: Ti
     place(workload, history, time, &State::default(), (1 << history.len()) - 1)
 }
 
-/// The fault of a serial order, if there is one.
+/// The fault of a serial order, if any.
 pub(crate) fn order_fault(
     workload: Workload,
     history: &[Transaction],

@@ -25,7 +25,7 @@ fn rw_register_agrees_with_trying_every_order() {
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 
-/// Checks random histories at all levels; how many verdicts were consistent, violated, unknown.
+/// Checks random histories at all levels. Returns the numbers of consistent, violated and unknown verdicts.
 fn agree(workload: Workload, cases: usize) -> [u32; 3] {
     let mut draw = Draw(7);
     let mut counts = [[0u32; 3]; Level::ALL.len()];
@@ -98,11 +98,11 @@ fn time(level: Level) -> Time {
     }
 }
 
-/// The verdict by brute force; none for a level that is defined by its anomalies.
+/// The verdict by brute force; `None` for a level that is defined by its anomalies.
 fn judge(workload: Workload, history: &[Transaction], level: Level) -> Option<bool> {
     match level {
         Level::ReadUncommitted => None,
-        // The orders of the versions of all keys are too many if there are many of them.
+        // The orders of the versions of all keys are too many if there are many keys.
         Level::ReadCommitted if appends(history) > 6 => None,
         Level::ReadCommitted => Some(brute::read_committed(workload, history)),
         Level::SnapshotIsolation => Some(brute::snapshot_isolated(workload, history)),

@@ -1,4 +1,4 @@
-//! Long histories: those of a strictly serializable store, and the same with one fault.
+//! Long histories of a strictly serializable store, and the same histories with one fault.
 
 use std::time::{Duration, Instant};
 

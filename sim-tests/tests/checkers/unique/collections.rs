@@ -10,7 +10,7 @@ use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::odd_models::Searched;
 
-/// An object that items go into and come out of, in the words of its model.
+/// A collection: an object to which items are added and from which they are removed.
 pub(crate) trait Collection: Model {
     /// The name of its engine in verdicts.
     const ENGINE: &'static str;
@@ -70,7 +70,7 @@ impl Tally {
                 self.decided[0] += 1;
                 self.core_max = self.core_max.max(evidence.part.len());
                 self.core_sum += evidence.part.len();
-                // Of one item alone: the rest of its history does not matter.
+                // Only one item is involved: the rest of the history does not matter.
                 let alone = ["before", "after", "never", "twice"];
                 if !alone.iter().any(|word| anomaly.name.contains(word)) {
                     whole_items::<M>(history, &evidence.part);
@@ -83,7 +83,7 @@ impl Tally {
         }
     }
 
-    /// As [`check`](Tally::check), with the verdict of the general search as the expected one.
+    /// Like [`check`](Tally::check), but expects the verdict of the general search.
     pub(crate) fn compare<M: Collection>(&mut self, initial: &M, history: &judge::History<M>) {
         let budget = Budget::nodes(10_000);
         let verdict = linearizable(&Searched(initial.clone()), history, &budget);
@@ -202,9 +202,9 @@ pub(crate) struct Sort {
     pub(crate) clients: usize,
     /// The approximate number of items inside once additions are no more frequent than removals.
     pub(crate) backlog: usize,
-    /// Of so many operations that do not put, about one looks, if the object can.
+    /// About one of this number of operations that do not put is a look, if the object can look.
     pub(crate) looks_one_in: usize,
-    /// About one operation in so many never returns.
+    /// About one of this number of operations never returns.
     pub(crate) pending_one_in: usize,
     /// The number of results that are replaced by others.
     pub(crate) lies: usize,
@@ -217,7 +217,7 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
     let mut history = Recorded::<M>::with_capacity(sort.operations);
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; sort.clients];
     let (mut time, mut items, mut inside) = (0, 0, initial.len());
-    // Times are positions, more or less, or those of a clock.
+    // Times are positions, with or without gaps, or are as large as clock readings.
     let tick = [1, 1, 1_000][draw.below(3)];
     while history.len() < sort.operations || open.iter().any(Option::is_some) {
         let client = draw.below(sort.clients);

@@ -88,7 +88,7 @@ fn recorded<M: Model>(
     let mut history: Recorded<M> = Vec::with_capacity(count);
     // For each client, its open operation and, once that took effect, its result.
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; clients];
-    // Times are positions, more or less, or those of a clock.
+    // Times are positions, with or without gaps, or are as large as clock readings.
     let (mut time, tick) = (0, [1, 1, 1_000][draw.below(3)]);
     while history.len() < count || open.iter().any(Option::is_some) {
         let client = draw.below(clients);
@@ -155,7 +155,7 @@ fn decided_alone<M: Model>(initial: &M, history: &judge::History<M>, engine: &st
     verdict
 }
 
-/// The name of the anomaly and the operations it is among, of a history that an engine rejects.
+/// The anomaly of a history that an engine rejects: its name, and its operations.
 #[track_caller]
 fn anomaly<M: Model>(initial: &M, history: &judge::History<M>) -> (String, Vec<usize>, String) {
     let verdict = linearizable(initial, history, &Budget::nodes(0)).unwrap();

@@ -93,7 +93,7 @@ impl Model for Seen {
         *op == SeenOp::Top || *ret == StackRet::Item(None)
     }
 
-    /// Like [`Stack`], with the looks put in.
+    /// Like [`Stack`], with the looks inserted.
     fn plain<'a>(
         &self,
         calls: &mut dyn Iterator<Item = (&'a SeenOp, Option<&'a StackRet>)>,

@@ -6,9 +6,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
-
-use crate::sync::Notify;
+use std::thread::{self, Thread};
 
 /// A stored waker of a task, for other threads to call.
 #[derive(Default)]
@@ -49,37 +47,46 @@ impl fmt::Debug for AtomicWaker {
     }
 }
 
-/// The wake-ups of one future. They are separate from the park token of the thread, which belongs to the program, and
-/// from the wake-ups of other futures on the same thread.
-struct Woken(Notify);
+/// The wake-ups of one future.
+struct Woken {
+    is_set: AtomicBool,
+    thread: Thread,
+}
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        self.0.notify();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.notify();
+        self.is_set.store(true, SeqCst);
+        self.thread.unpark();
     }
 }
 
-/// Polls a future until it is ready. The thread is blocked while it waits. In a run, the future may be polled once
-/// without a wake-up, at any moment after its first pending poll.
+/// Polls a future until it is ready. The thread is parked while it waits. If it is unparked without a wake-up of this
+/// future, this function unparks it again at the end. In a run, the future may be polled once without a wake-up, at any
+/// moment after its first pending poll.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let woken = Arc::new(Woken(Notify::new()));
+    let woken = Arc::new(Woken { is_set: AtomicBool::new(false), thread: thread::current() });
     let waker = Waker::from(woken.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
-    let mut is_first = true;
+    let (mut is_first, mut has_foreign) = (true, false);
     loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => {
-                if std::mem::take(&mut is_first) && unpause_model::is_stepped() {
-                    may_wake(waker.clone());
-                }
-                woken.0.wait();
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            if has_foreign {
+                woken.thread.unpark();
             }
+            return output;
+        }
+        if std::mem::take(&mut is_first) && unpause_model::is_stepped() {
+            may_wake(waker.clone());
+        }
+        while !woken.is_set.swap(false, SeqCst) {
+            thread::park();
+            // Another caller has unparked this thread. Its token belongs to the program.
+            has_foreign |= !woken.is_set.load(SeqCst);
         }
     }
 }

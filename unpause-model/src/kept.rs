@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Action = Box<dyn FnOnce() + Send>;
@@ -24,7 +25,6 @@ const KINDS: [(Kind, &str); 2] = [
 
 struct Kept {
     is_running: bool,
-    is_ending: bool,
     is_marked: bool,
     counts: [isize; KINDS.len()],
     numbers: usize,
@@ -38,7 +38,6 @@ struct Kept {
 // The engine resets a static to its initial value when a run begins. On real threads, only one model runs at a time.
 static KEPT: Mutex<Kept> = Mutex::new(Kept {
     is_running: false,
-    is_ending: false,
     is_marked: false,
     counts: [0; KINDS.len()],
     numbers: 0,
@@ -47,6 +46,9 @@ static KEPT: Mutex<Kept> = Mutex::new(Kept {
     detached: Vec::new(),
     at_end: Vec::new(),
 });
+
+/// True from the return of a run's body to the end of the run.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// `true` for the first thread of a run.
@@ -75,8 +77,10 @@ pub fn is_running() -> bool {
 }
 
 /// Returns `true` from the return of a run's body to the end of the run. The call is not a step of the run.
+// A lock would be an operation of the run: in a run, the locks of std are replaced in all crates.
+#[inline(never)]
 pub fn is_ending() -> bool {
-    kept().is_ending
+    IS_ENDING.load(Relaxed)
 }
 
 /// Marks the run, for [`is_marked`]. The call is not a step of the run.
@@ -132,7 +136,8 @@ pub(crate) fn begin() {
     let mut kept = kept();
     kept.counts = [0; KINDS.len()];
     (kept.numbers, kept.first_has_local, kept.panic) = (0, false, None);
-    (kept.is_running, kept.is_ending, kept.is_marked) = (true, false, false);
+    (kept.is_running, kept.is_marked) = (true, false);
+    IS_ENDING.store(false, Relaxed);
     let actions = (std::mem::take(&mut kept.detached), std::mem::take(&mut kept.at_end));
     drop(kept);
     drop(actions);
@@ -140,8 +145,8 @@ pub(crate) fn begin() {
 
 /// Records that no run executes.
 pub(crate) fn leave() {
-    let mut kept = kept();
-    (kept.is_running, kept.is_ending) = (false, false);
+    kept().is_running = false;
+    IS_ENDING.store(false, Relaxed);
 }
 
 /// Ends a run whose body has returned.
@@ -149,7 +154,7 @@ pub(crate) fn leave() {
 /// # Errors
 /// Returns a message if a thread has panicked on real threads, or if an object has outlived the run.
 pub(crate) fn end() -> Result<(), String> {
-    kept().is_ending = true;
+    IS_ENDING.store(true, Relaxed);
     // Each action may register further actions.
     while let Some(act) = next() {
         act();

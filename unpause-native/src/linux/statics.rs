@@ -59,13 +59,7 @@ static SAVED: OnceLock<Result<Vec<Saved>, String>> = OnceLock::new();
 /// # Errors
 /// Returns an error if the program cannot be read, or has no symbols.
 pub(crate) fn save() -> Result<(), String> {
-    let first = || {
-        // std caches the features of the processor when a program asks for the first time. The first run must not differ
-        // from the others. No compiler assumes this feature, so the macro really asks.
-        let _ = std::arch::is_x86_feature_detected!("rtm");
-        read()
-    };
-    SAVED.get_or_init(first).as_ref().map(drop).map_err(Clone::clone)
+    SAVED.get_or_init(read).as_ref().map(drop).map_err(Clone::clone)
 }
 
 /// Saves the statics on the first call. If the program cannot be read, its first run fails with the reason.

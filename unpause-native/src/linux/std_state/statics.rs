@@ -65,6 +65,8 @@ const STATICS: &[(&str, Treatment)] = &[
     ("sendfile_splice::HAS_SPLICE", Value),
     ("sendfile_splice::HAS_SENDFILE", Value),
     ("copy_regular_files::HAS_COPY_FILE_RANGE", Value),
+    // Macros of std read it in the code of the program, so these reads are operations of the run.
+    ("detect::cache::CACHE", Value),
     ("getrandom::URANDOM_READY", Kept(SYSTEM)),
     ("getrandom::GETRANDOM_AVAILABLE", Kept(SYSTEM)),
     ("getrandom::GRND_INSECURE_AVAILABLE", Kept(SYSTEM)),
@@ -92,7 +94,7 @@ fn entry(symbol: &str) -> Option<(&'static str, Treatment)> {
     STATICS.iter().find(is_it).copied()
 }
 
-/// Returns the path of a std variable, without the differences between the two mangling schemes. `None` for other
+/// Returns the path of a variable of std or std_detect, without the differences between the two mangling schemes. `None` for other
 /// symbols.
 fn path(symbol: &str) -> Option<String> {
     // If the compiler splits a static, it numbers the parts.
@@ -102,7 +104,7 @@ fn path(symbol: &str) -> Option<String> {
     };
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     let path = name.replace(['<', '>'], "").replace("{{closure}}", "{closure#0}");
-    path.starts_with("std::").then_some(path)
+    ["std::", "std_detect::"].iter().any(|krate| path.starts_with(krate)).then_some(path)
 }
 
 /// Returns the addresses of the std statics in this program, by the end of their path. A static has several ranges if
@@ -238,7 +240,7 @@ mod tests {
     }
 
     /// Statics of other toolchain crates that cache the features of the processor.
-    const OF_THE_PROCESSOR: &[&str] = &["std_detect::", "memchr::", "compiler_builtins::"];
+    const OF_THE_PROCESSOR: &[&str] = &["memchr::", "compiler_builtins::"];
 
     /// Parts of names that only the linker or the compiler creates.
     const CONSTANT: &[&str] = &["DW.ref.", "_rust_extern_with_linkage_", "STATIC_INNER_SLICE"];

@@ -88,20 +88,6 @@ fn claims(success: Ordering, failure: Ordering) {
     });
 }
 
-/// A slot that is looked at by a weak exchange, which fails although it sees the expected value.
-fn fails_weakly() {
-    let (slot, data) = (AtomicU32::new(0), AtomicU32::new(0));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            data.store(1, Relaxed);
-            slot.store(1, Release);
-        });
-        if slot.compare_exchange_weak(1, 2, AcqRel, Relaxed).is_err_and(|seen| seen != 0) {
-            assert_eq!(data.load(Relaxed), 1);
-        }
-    });
-}
-
 /// A message whose store is behind a fence.
 fn passes_behind_a_fence(load: Ordering) {
     let (data, flag) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -222,14 +208,4 @@ fn a_hint_needs_a_run_that_was_shrunk_and_is_the_same_in_a_process_of_its_own() 
     assert!(hinted(&runner("c11", 500).run_native(program)).is_empty());
     let apart = runner("c11", 500).shrink(true).isolate("process").run_native(program);
     assert_eq!(hinted(&apart), HINTS[2].0);
-}
-
-/// Such a failure uses the failure order, not the success order.
-#[test]
-fn a_hint_names_the_order_of_a_spurious_failure() {
-    let _alone = alone();
-    let runner = runner("c11", 20_000).chances("weak").shrink(true);
-    let report = runner.run_native(fails_weakly);
-    assert_eq!(hinted(&report), ["Acquire for the compare_exchange"], "{}", screen(&report));
-    assert!(screen(&report).contains("spuriously"), "{}", screen(&report));
 }

@@ -13,13 +13,15 @@ fn searched(name: &str, certificate: &Path) -> Child {
 
 /// The exit code and the text of the command for a certificate.
 fn verify(file: &Path, more: &str) -> (String, String) {
-    let answer = folder("verified");
+    // Tests verify at the same time, each in its own folder.
+    let own = file.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
+    let answer = folder(&format!("{own}-verified"));
     let arguments = format!("verify\n{}{more}", file.display());
     let started = child("answers::the_command").env("UNPAUSE_ARGUMENTS", arguments);
     let mut command = started.env("UNPAUSE_ANSWER", &answer).into_command();
     // The command is in the file of another module.
-    command.env("SIM_OUT", folder("verified-out"));
-    calls_the_fixture(&mut command, &fake_cargo("verified-cargo"));
+    command.env("SIM_OUT", folder(&format!("{own}-out")));
+    calls_the_fixture(&mut command, &fake_cargo(&format!("{own}-cargo")));
     assert!(command.output().unwrap().status.success());
     let [code, output, errors] =
         ["code", "output", "errors"].map(|name| fs::read_to_string(answer.join(name)).unwrap());

@@ -207,6 +207,21 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// Tests run at the same time, and a folder is emptied when a test begins to use it.
+#[test]
+fn each_folder_belongs_to_one_test() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shell");
+    let mut names = Vec::new();
+    for source in fs::read_dir(sources).unwrap() {
+        let text = fs::read_to_string(source.unwrap().path()).unwrap();
+        let calls = text.split("folder(\"").skip(1).filter_map(|rest| rest.split_once("\")"));
+        names.extend(calls.map(|(name, _)| name.to_owned()));
+    }
+    names.sort();
+    let shared: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(names.len() > 30 && shared.is_empty(), "{} names, {shared:?}", names.len());
+}
+
 /// The reports in JSON below a folder, by path relative to it.
 pub(crate) fn names_of_reports(folder: &Path) -> Vec<String> {
     all_files(folder).into_iter().filter(|file| file.ends_with(".json")).collect()

@@ -101,7 +101,7 @@ fn an_ignored_test_is_not_run_unless_asked_for() {
 
 #[cfg_attr(feature = "sim", test)]
 fn each_case_has_a_trace_of_its_own() {
-    let out = folder("cases");
+    let out = folder("forms");
     let cases = [
         "with_cases::case_1",
         "with_cases::case_2",

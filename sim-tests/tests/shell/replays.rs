@@ -217,7 +217,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
 #[cfg_attr(feature = "sim", test)]
 fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
     // Apart from the traces of other tests of the same program.
-    let out = folder("whole");
+    let out = folder("whole-trace");
     let test = || child("fails_after_long").env("SIM_OUT", &out);
     let shrunk = test().fails();
     shrunk.says(&["shrunk  "]);

@@ -94,8 +94,8 @@ fn entry(symbol: &str) -> Option<(&'static str, Treatment)> {
     STATICS.iter().find(is_it).copied()
 }
 
-/// Returns the path of a variable of std or std_detect, without the differences between the two mangling schemes. `None` for other
-/// symbols.
+/// Returns the path of a variable of std or std_detect, without the differences between the two mangling schemes.
+/// `None` for other symbols.
 fn path(symbol: &str) -> Option<String> {
     // If the compiler splits a static, it numbers the parts.
     let symbol = match symbol.rsplit_once('.') {

@@ -158,8 +158,8 @@ fn table() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt")
 }
 
-/// The number of instructions depends on the compiler, the library of C, and the processor, for which that library
-/// selects its functions.
+/// Returns the compiler, the library of C and the processor. The numbers of instructions depend on them: the library
+/// selects its functions for the processor.
 fn machine() -> String {
     let first_line = |program: &OsStr| {
         let output = Command::new(program).arg("--version").output().ok();

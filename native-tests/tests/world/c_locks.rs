@@ -185,7 +185,7 @@ fn a_search_of_one_mutex_is_as_short_as_for_std() {
     assert_eq!(of_c.runs, of_std.runs);
 }
 
-/// A queue of one value. `signals` is the way in which the value is announced.
+/// A queue of one value. `signals` selects the announcement of the value.
 fn queue(signals: bool) {
     static MUTEX: Mutex = Mutex::new();
     static CONDVAR: Condvar = Condvar::new();

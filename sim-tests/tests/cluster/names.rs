@@ -1,4 +1,4 @@
-//! Names of services that move, lookups that fail, and lookups that return an old address.
+//! Names of moving services, failing lookups, and lookups with an old result.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;

@@ -377,7 +377,7 @@ fn a_quiet_cluster_has_true_clocks_and_full_speed() {
     passes(&report);
 }
 
-/// A nemesis ends the death that it caused, and no later death.
+/// A nemesis ends its own deaths, and no later death.
 #[cfg_attr(feature = "sim", test)]
 fn the_end_of_a_kill_starts_no_later_life() {
     let report = Runner::new().hermetic().seeds(0..50).run(async || {

@@ -89,7 +89,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The engines that run besides the one that the checker chooses. An expensive engine checks one
+/// The engines that run in addition to the chosen engine. An expensive engine checks one
 /// of every `n` histories, where `n` is the number in its field.
 #[derive(Clone, Copy)]
 struct Care {

@@ -55,7 +55,7 @@ impl Act {
     }
 }
 
-/// How a run ended, and the values that each task except the clock saw, in the same form with and without a clock.
+/// The end of a run, and the values seen by each task except the clock, in one form with and without a clock.
 type Saw = (String, BTreeMap<String, Vec<String>>);
 
 fn saw(run: &Run) -> Saw {

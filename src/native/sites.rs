@@ -1,6 +1,8 @@
 //! Places in the code of plain threads: the line that a report shows, and the rule that decides if an operation there
 //! is a point.
 
+pub(super) mod checks;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
@@ -196,7 +198,7 @@ fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
 /// Returns `true` for a function at which [`site`] ends its search for the part.
 fn decides(frame: &Frame) -> bool {
     // The callers of these functions decide if the program sees the mark.
-    !is_mark(frame) && (part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame))
+    !is_mark(frame) && (part_of(frame).is_some() || uses_std(frame) || is_of_runtime(frame))
 }
 
 /// Returns the part of the program that a std function determines. `None` if the function belongs to several parts.
@@ -217,7 +219,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let names_thread = names_thread(frames);
     // The runtime, not the user, called the std code in which a thread begins or ends.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
-    let outer = frames.iter().position(is_of_user);
+    let outer = frames.iter().position(uses_std);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let (lock, shows) = (LockStep::of(frames), shown(inner));
     // Calls of parking_lot are single operations, like calls of std, so the line of the caller is shown.
@@ -226,8 +228,9 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     // Operations that the compiler has merged have no line. The line of their call is correct for all of them.
     let with_line = user.iter().find(|frame| is_of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
-    let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
-    let user = with_line.or(user.first()).or(of_thread).unwrap_or(&unknown);
+    let of_thread = frames.iter().find(|frame| frame.file.contains("/std/src/thread/"));
+    let first = user.iter().find(|frame| is_of_user(frame));
+    let user = with_line.or(first).or(of_thread).or(user.first()).unwrap_or(&unknown);
     SiteParts {
         caller: 0,
         lines: 0,
@@ -330,6 +333,12 @@ pub(super) fn is_of_user(frame: &Frame) -> bool {
     !frame.file.is_empty() && !is_between && !is_ours(frame)
 }
 
+/// Returns `true` for a function of the user or of a facade crate. The std functions that it calls decide if an operation
+/// is a point, and std functions that call it do not. For example, std calls the routine of a facade's thread.
+fn uses_std(frame: &Frame) -> bool {
+    is_of_user(frame) || frame.is_of_facade()
+}
+
 /// Returns `true` for a function that begins a simulated thread.
 pub(super) fn is_of_runtime(frame: &Frame) -> bool {
     let begins = frame.file.ends_with("/src/linux/thread.rs") || calls_body(frame);
@@ -408,91 +417,4 @@ fn is_internal(frame: &Frame) -> bool {
 fn counts(frame: &Frame) -> bool {
     let named = ["clone", "drop", "Arc<T>::new"].iter().any(|name| frame.function.contains(name));
     named && frame.file.ends_with("/alloc/src/sync.rs")
-}
-
-/// Tests of this file.
-pub(super) mod checks {
-    use super::*;
-
-    fn frame(function: &str, file: &str) -> Frame {
-        Frame { function: function.into(), file: file.into(), line: 7, column: 5 }
-    }
-
-    pub(in super::super) fn the_line_of_the_user_is_the_first_outside_of_std() {
-        let std = "/rustc/0000/library";
-        let load = frame("load", &format!("{std}/core/src/sync/atomic.rs"));
-        let own = frame("bench::grow", "src/grow.rs");
-        let found = site(&[load.clone(), own.clone(), frame("main", "src/main.rs")]);
-        assert_eq!(
-            (found.place.to_string().as_str(), found.is_point(Points::default())),
-            ("src/grow.rs:7:5", true)
-        );
-        let spawn = frame("spawn_unchecked", &format!("{std}/std/src/thread/lifecycle.rs"));
-        assert!(!site(&[load.clone(), spawn.clone(), own.clone()]).is_point(Points::default()));
-        assert!(
-            site(&[load.clone(), own.clone(), spawn]).is_point(Points::default()),
-            "called by std, not of it"
-        );
-        let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
-        assert!(site(&[load.clone(), park, own.clone()]).is_point(Points::default()));
-        let end = frame("<x::JoinInner<()>>::is_finished", &format!("{std}/std/src/thread/x.rs"));
-        let seen = site(&[load.clone(), end, own.clone()]);
-        assert_eq!((seen.is_point(Points::default()), seen.shows), (true, Some(Shown::End)));
-        let flag = |name: &str| frame(name, &format!("{std}/std/src/sync/poison.rs"));
-        let lock = |name: &str| frame(name, &format!("{std}/std/src/sync/poison/mutex.rs"));
-        for (inner, outer, expected) in [
-            (&["get"][..], "<x::Mutex<u8>>::is_poisoned", (true, Some(Shown::Poison))),
-            (&["clear"], "<x::Mutex<u8>>::clear_poison", (true, Some(Shown::Poison))),
-            (&["get"], "<x::Mutex<u8> as core::fmt::Debug>::fmt", (true, Some(Shown::Poison))),
-            (&["get", "guard"], "<x::Mutex<u8>>::lock", (false, None)),
-            (&["done"], "<x::MutexGuard<u8> as core::ops::drop::Drop>::drop", (false, None)),
-        ] {
-            let frames = [load.clone()].into_iter().chain(inner.iter().map(|name| flag(name)));
-            let frames: Vec<_> = frames.chain([lock(outer), own.clone()]).collect();
-            let seen = site(&frames);
-            assert_eq!((seen.is_point(Points::default()), seen.shows), expected, "{outer}");
-        }
-        let cell = frame("begin", "/registry/unpause-loom-0.1.0/src/cell.rs");
-        let counted = site(&[load.clone(), cell.clone(), own.clone()]);
-        assert_eq!((counted.is_of_cell, counted.place.file()), (true, "src/grow.rs"));
-        assert!(!site(&[load.clone(), own.clone(), cell]).is_of_cell, "in a closure");
-        let with = frame("try_with", &format!("{std}/std/src/thread/local.rs"));
-        let recv = frame("recv", &format!("{std}/std/src/sync/mpmc/list.rs"));
-        let last = frame("drop_slow", "/rustc/0000/library/alloc/src/sync.rs");
-        for outer in [with, last] {
-            let whole = site(&[load.clone(), recv.clone(), outer.clone(), own.clone()]);
-            assert!(whole.is_point(Points::default()), "{outer:?}");
-            assert!(!site(&[load.clone(), outer, recv.clone()]).is_point(Points::default()));
-        }
-        let count = frame("clone", "/rustc/0000/library/alloc/src/sync.rs");
-        let named =
-            frame("native::named::<()>", concat!(env!("CARGO_MANIFEST_DIR"), "/src/native/mod.rs"));
-        let arc = Points { arc: Some(true), ..Points::default() };
-        assert!(site(&[count.clone(), own.clone(), named.clone()]).is_point(arc));
-        assert!(!site(&[count.clone(), named]).is_point(arc), "not of the program");
-        let first = frame("call", "unpause-native/src/linux/local.rs");
-        let dropped = frame("drop_in_place", &format!("{std}/core/src/ptr/mod.rs"));
-        let whole = site(&[count.clone(), dropped.clone(), own.clone(), first.clone()]);
-        assert!(whole.is_point(arc), "of the test");
-        assert!(!site(&[count, dropped, first]).is_point(arc), "of the function of this library");
-        let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
-        let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
-        let found = site(&[load.clone(), replaced.clone(), own.clone()]);
-        assert_eq!((found.primitive, found.is_point(Points::default())), (Some("Condvar"), true));
-        let begins = frame("run", "unpause-native/src/linux/thread.rs");
-        let found = site(&[load.clone(), replaced.clone(), end.clone(), begins]);
-        assert_eq!(
-            (found.place.file(), found.is_point(Points::default())),
-            ("std/src/thread/lifecycle.rs", true)
-        );
-        assert!(
-            !site(&[load.clone(), end, replaced]).is_point(Points::default()),
-            "called by it, not of it"
-        );
-        let merged = Frame { line: 0, ..own.clone() };
-        let calls = Frame { line: 9, ..own.clone() };
-        assert_eq!(site(&[load.clone(), merged, calls]).place.line(), 9);
-        let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/parallel/blocking.rs");
-        assert_eq!(site(&[load, frame("stages", ours), own]).place.file(), "src/grow.rs");
-    }
 }

@@ -256,6 +256,7 @@
 //!   uses it. A [`Cell`] created in one run fails any other run that uses it.
 //! - A passing test is not a proof, unless its strategy was a search that completed.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 // L0 and L1: the data of a run, and computations on this data

@@ -52,6 +52,7 @@
 //! - tokio's features `io-uring`, `schedule-latency` and `taskdump`, which need `--cfg tokio_unstable`, have no effect.
 //!   With this cfg, the last two are refused, because their items are missing.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(all(tokio_unstable, any(feature = "schedule-latency", feature = "taskdump")))]

@@ -24,7 +24,7 @@ impl<'a, 'b> SeedMaker for HelpedRunner<'a, 'b> {
     type Helper = AskedHelper<'a, 'b>;
 
     fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>> {
-        self.runner.run(turn, own)
+        self.runner.run_long(turn, own)
     }
 
     fn begin_helpers(&mut self) -> Vec<AskedHelper<'a, 'b>> {
@@ -83,7 +83,7 @@ fn seeds(
     for position in positions {
         let Some(seed) = config.seed(position).filter(|_| goes_on()) else { break };
         let turn = SeedTurn { position, seed: Seed(seed), first: false };
-        if let Some(found) = runner.run(turn, &mut own) {
+        if let Some(found) = runner.run_long(turn, &mut own) {
             failed = Some(found.in_a_line());
             break;
         }

@@ -262,7 +262,7 @@ fn models_of_loom_are_searched() {
 #[ignore = "builds the runtime: run by .ci/run"]
 fn tests_of_shuttle_are_run() {
     let (exit, output, errors) = run(&in_native_tests("shuttle"), &[], &[]);
-    let summary = "test result: FAILED. 20 passed; 1 failed; 0 ignored";
+    let summary = "test result: FAILED. 21 passed; 1 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     let screen = "FAILED  checks::an_increment_in_two_steps_is_lost";
     assert!(output.contains(screen) && output.contains("tests/checks.rs:16:"), "{output}{errors}");

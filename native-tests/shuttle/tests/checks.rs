@@ -308,3 +308,18 @@ fn a_closed_semaphore_refuses_who_waits() {
         100,
     );
 }
+
+/// The steps of a task that has no code of the user belong to the facade, whose thread std calls.
+#[test]
+fn an_abort_comes_before_and_behind_each_step_of_a_task() {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(move || {
+        let task = future::spawn(async { 42 });
+        task.abort();
+        task.abort();
+        let result = future::block_on(task).ok();
+        of_runs.lock().unwrap().insert(result);
+    });
+    assert_eq!((runs, &*seen.lock().unwrap()), (21, &BTreeSet::from([None, Some(42)])));
+}

@@ -3,11 +3,13 @@
 pub mod batch_semaphore;
 
 use std::any::Any;
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -37,13 +39,43 @@ impl Woken {
     }
 }
 
-impl Wake for Woken {
+thread_local! {
+    /// A variable whose address identifies the current thread. Unlike `thread::current`, it counts no references.
+    static THREAD: u8 = const { 0 };
+}
+
+/// Returns a number that differs between threads that exist at the same time.
+fn this_thread() -> usize {
+    THREAD.with(|variable| ptr::from_ref(variable).addr())
+}
+
+/// The waker of a future. A future that wakes itself during its poll only lets other tasks run first, as in shuttle. A
+/// notification would change memory in each round of a loop, and the loop could not be recognised.
+struct FutureWaker {
+    woken: Arc<Woken>,
+    /// The thread that polls the future.
+    thread: usize,
+    /// True if the future has woken itself since its last poll began.
+    by_itself: Cell<bool>,
+}
+
+// SAFETY: only the thread that polls the future accesses `by_itself`. If another thread has the same number, the polling
+// thread has ended.
+unsafe impl Send for FutureWaker {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for FutureWaker {}
+
+impl Wake for FutureWaker {
     fn wake(self: Arc<Self>) {
-        self.set();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.set();
+        if self.thread == this_thread() {
+            self.by_itself.set(true);
+        } else {
+            self.woken.set();
+        }
     }
 }
 
@@ -57,7 +89,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Polls a future until it is ready, or until it `is_aborted`.
 fn run<F: Future>(future: F, is_aborted: &AtomicBool, woken: &Arc<Woken>) -> Option<F::Output> {
-    let waker = Waker::from(woken.clone());
+    let (woken, thread) = (woken.clone(), this_thread());
+    let own = Arc::new(FutureWaker { woken, thread, by_itself: Cell::new(false) });
+    let waker = Waker::from(own.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
@@ -66,7 +100,8 @@ fn run<F: Future>(future: F, is_aborted: &AtomicBool, woken: &Arc<Woken>) -> Opt
         }
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return Some(output),
-            Poll::Pending => woken.wait(),
+            Poll::Pending if own.by_itself.take() => thread::yield_now(),
+            Poll::Pending => own.woken.wait(),
         }
     }
 }
@@ -79,7 +114,6 @@ pub async fn yield_now() {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
-        thread::yield_now();
         Poll::Pending
     })
     .await;
@@ -261,10 +295,11 @@ where
         };
         let waker = {
             let mut ended = shared.ended();
+            // A task that gets the result sees that the task has ended.
+            shared.control.is_finished.store(true, SeqCst);
             (ended.result, ended.panic, ended.is_finished) = (result, panic, true);
             ended.waker.take()
         };
-        shared.control.is_finished.store(true, SeqCst);
         if let Some(waker) = waker {
             waker.wake();
         }

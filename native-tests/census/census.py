@@ -4,13 +4,14 @@
     census.py pin                      writes the newest versions into crates.txt
     census.py run [NAME…]              runs the crates that have no result yet, or these crates
     census.py table                    writes the table
+    census.py check [NAME…]            runs quick crates, or these crates, and compares them with results.json
 
 Each crate is copied from Cargo's registry folder and its tests are run twice with the same seeds. The result, in
 results.json, compares the two runs. The manifest of the copy lacks benchmarks and the crates that only benchmarks use.
 An argument `+NAME@VERSION` of the list adds a dev-dependency, because publishing removes those that have only a path.
-Nothing else is changed. `CENSUS_COMMAND` is the command (the default is `cargo-unpause` of this checkout),
-`CENSUS_FOLDER` the folder for copies and builds (a few GB at a time). With `CENSUS_KEEP=1` the build of a crate is
-kept, so a failure can be run again.
+Nothing else is changed. `check` does not change results.json, and exits with 1 if a result differs from it.
+`CENSUS_COMMAND` is the command (the default is `cargo-unpause` of this checkout), `CENSUS_FOLDER` the folder for copies
+and builds (a few GB at a time). With `CENSUS_KEEP=1` the build of a crate is kept, so a failure can be run again.
 """
 
 import json
@@ -32,6 +33,9 @@ PAGE = ROOT / "docs" / "suites.md"
 BUILD_MAX, RUN_MAX = 900, int(os.environ.get("CENSUS_SECONDS", "400"))
 # Few seeds: the census asks which tests can be decided, and has many tests.
 SETTINGS = {"SIM_SEEDS": "3", "SIM_TIME": "3", "SIM_SHRINK": "0"}
+# Crates whose runs take one or two seconds and whose tests all pass: `check` runs them.
+QUICK = ("triomphe", "archery", "ringbuf", "async-task", "event-listener", "futures-locks", "thread_local", "conquer-once",
+         "piper", "haphazard", "oneshot", "left-right")
 
 
 def crates():
@@ -93,6 +97,30 @@ def run(name, version, arguments):
     }
 
 
+def check(*names):
+    """Runs crates again, and exits with 1 if a result differs from results.json."""
+    known, wrong = json.loads(RESULTS.read_text()), []
+    names = names or QUICK
+    for name, version, arguments in crates():
+        if name not in names:
+            continue
+        found, expected = comparable(run(name, version, arguments)), comparable(known.get(name, {}))
+        if not os.environ.get("CENSUS_KEEP"):
+            shutil.rmtree(FOLDER / "target", ignore_errors=True)
+        differ = [f"{name}: {key} is {found[key]}, and was {expected[key]}" for key in expected if found[key] != expected[key]]
+        print("\n".join(differ) or f"{name} {version}: the same result, {expected['tests']} tests", flush=True)
+        wrong += differ
+    missing = set(names) - {name for name, _, _ in crates()}
+    if wrong or missing:
+        sys.exit(f"{len(wrong)} differences, not in the list: {sorted(missing)}. The logs are in {FOLDER / 'logs'}")
+
+
+def comparable(result):
+    """What is the same whenever a crate is run: its counts, and the names of the tests that do not pass."""
+    same = {key: result.get(key) for key in ("version", "not_built", "tests", "passed", "differ", "stopped")}
+    return {**same, "failed": sorted(result.get("failed", [])), "undecided": sorted(result.get("undecided", []))}
+
+
 def table():
     """Writes the rows between the marks of the page."""
     results = json.loads(RESULTS.read_text())
@@ -138,6 +166,8 @@ def main(act="", *names):
         return pin()
     if act == "table":
         return table()
+    if act == "check":
+        return check(*names)
     if act != "run":
         sys.exit(__doc__)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -72,8 +72,11 @@ fn main() -> ExitCode {
 //
 //   tested      5 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      nothing could be removed from 5 steps, 1 preemption (98 replays)
-//   why         between `lock` (deadlock.rs:28) and `lock` (:29) of 0.0 there, which it did not get
-//               to, came `lock` (:28) of 0.1 back
+//   why         lock order: 0.0 there takes mutex#0 (deadlock.rs:28), then mutex#1 (:29); 0.1 back
+//               takes mutex#1 (:28), then mutex#0 (:29)
+//               0.0 there  deadlock.rs:28 | source = accounts[from].lock().await;
+//               0.1 back              :28 | source = accounts[from].lock().await;
+//               0.0 there             :29 | target = accounts[to].lock().await;
 //   remedy      as one step, deadlock.rs:28 to :29: all 2 interleavings pass (proved; it keeps 2 of
 //               the 2 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)

@@ -267,8 +267,11 @@ fn main() -> ExitCode {
 //   tested      1 run of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 21 steps, 3 preemptions to 20 steps, 1 preemption (750 replays)
 //   why         between `store` (disruptor.rs:175) and `set` (:180) of 0.1 consumer 0, which it did
-//               not get to, came `load` (:109) of 0.0 producer 0, `load` (:109) of 0.0 producer 0 and
-//               4 more
+//               not get to, came `load done = 0` (:109) and `set event` (:132) of 0.0 producer 0
+//               0.1 consumer 0  disruptor.rs:175 | self.done[consumer].store(sequence, SeqCst).await;
+//               0.0 producer 0              :109 | last.load(SeqCst).await + i64::from(self.bug == So…
+//               0.0 producer 0              :132 | slot.event.set(Event { sequence, is_checked: false…
+//               0.1 consumer 0              :180 | slot.event.set(Event { is_checked: true, ..event }…
 //   remedy      as one step, disruptor.rs:175 to :180: all 8 interleavings pass (proved; it keeps 8 of
 //               the 8 that pass now)
 //   chances     14 % of all schedules fail, 63 % after step 13, all after step 17 (proved)

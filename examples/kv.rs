@@ -110,8 +110,12 @@ fn main() -> ExitCode {
 //   checked at  examples/kv.rs:95:20
 //   tested      9 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 10 steps, 3 preemptions to 10 steps, 1 preemption (528 replays)
-//   why         between `lock` (kv.rs:35) and `replace` (:38) of 0.0 came `lock` (:47) of 0.1 and
-//               `take` (:55) of 0.1
+//   why         between `lock` (kv.rs:35) and `replace` (:38) of 0.0 came `lock mutex` (:47) and
+//               `take cell` (:55) of 0.1
+//               0.0  kv.rs:35 | let mut entries = self.entries.lock().await;
+//               0.1       :47 | let mut entries = self.entries.lock().await;
+//               0.1       :55 | entry.take().await
+//               0.0       :38 | entry.replace(Some(value)).await
 //   remedy      as one step, kv.rs:35 to :38: all 2 interleavings pass (proved; it keeps 2 of the 3
 //               that pass now)
 //   chances     5 % of all schedules fail, 77 % after step 3, all after step 5 (proved)

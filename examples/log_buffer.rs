@@ -256,9 +256,13 @@ fn main() -> ExitCode {
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 101 steps, 23 preemptions to 11 steps, 1 preemption (563 replays)
 //   why         between `store` (log_buffer.rs:135) and `store` (:138) of 0.1 appender 1, which it did
-//               not get to, came `load` (:172) of 0.2 reader, `load` (:173) of 0.2 reader and 1 more
-//   remedy      as one step, log_buffer.rs:135 to :138: 0 of 230 runs fail (now 30 of 60)
-//   chances     ~28 % of all schedules fail, ~80 % after step 7, all after step 10 (proved)
+//               not get to, came `load word#0 = 2` (:172) of 0.2 reader
+//               0.1 appender 1  log_buffer.rs:135 | self.word(position).store(frame, SeqCst).await;
+//               0.2 reader                   :172 | sim::spin_until(async || header.load(SeqCst).awai…
+//               0.1 appender 1               :138 | self.word(at).store(position + 1, SeqCst).await;
+//   remedy      as one step, log_buffer.rs:135 to :138: 0 of 200 runs like this one fail (now 134 of
+//               200)
+//   chances     ~28 % of all schedules fail, ~82 % after step 7 (sampled), all after step 10 (proved)
 //
 // ── schedule ── 11 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //
@@ -272,7 +276,7 @@ fn main() -> ExitCode {
 //      5                    fetch_add tail 0 → 2               ~.20      examples/log_buffer.rs:116:49
 //      6                    store word#0 := 2                  ~.28      examples/log_buffer.rs:135:33
 //                           └─ preempted ─────┐
-//      7                                      start            ~.80 ◂
+//      7                                      start            ~.82 ◂
 //      8                                      load word#0 = 2  ~.88      examples/log_buffer.rs:172:45
 //      9                                      load word#0 = 2            examples/log_buffer.rs:173:33
 //     10                                      load word#1 = 0     1      examples/log_buffer.rs:176:49

@@ -218,7 +218,8 @@ fn main() -> ExitCode {
 //   at          examples/log_buffer_mapped.rs:178:5
 //   tested      35 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 42 steps, 1 preemption, 3 draws to 42 steps, 1 preemption, 2 draws (1823 replays)
-//   chances     ~10 % of all schedules fail, all after step 24 (proved) with the values drawn here
+//   chances     ~10 % of all schedules fail (sampled), all after step 24 (proved) with the values
+//               drawn here
 //
 // ── schedule ── 42 steps, 8 switches, 1 preemption, 2 values drawn ──────────────────────────────────
 //
@@ -245,7 +246,7 @@ fn main() -> ExitCode {
 //         spawn 0.1 db     │                                              …/log_buffer_mapped.rs:175:8
 //         spawn 0.2        │                                             …/log_buffer_mapped.rs:155:20
 //     18  │                0.1: spawn 0.1.0 appender 1         ~.20      …/log_buffer_mapped.rs:140:59
-//     19  │                0.1.0: start                        ~.52
+//     19  │                0.1.0: start                        ~.51
 //     20  │                0.1.0: fetch_add tail 0 → 16        ~.64      …/log_buffer_mapped.rs:106:28
 //     21  │                0.1.0: store number := 1            ~.54      …/log_buffer_mapped.rs:107:25
 //     22  │                0.1.0: store length#0 := 16                   …/log_buffer_mapped.rs:108:25

@@ -86,8 +86,11 @@ fn main() -> ExitCode {
 //   at          examples/lost_update.rs:64:9
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
-//   why         between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came `store` (:27) of 0.1
-//               and 1 more
+//   why         lost update: between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came
+//               `store atomic := 1` (:27) of 0.1
+//               0.0  lost_update.rs:25 | let value = counter.load(SeqCst).await;
+//               0.1                :27 | counter.store(value + 1, SeqCst).await;
+//               0.0                :27 | counter.store(value + 1, SeqCst).await;
 //   remedy      as one step, lost_update.rs:25 to :27: all 2 interleavings pass (proved; it keeps 2 of
 //               the 2 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)
@@ -123,8 +126,11 @@ fn main() -> ExitCode {
 //   checked at  examples/lost_update.rs:66:13
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
-//   why         between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came `store` (:27) of 0.1
-//               and 1 more
+//   why         lost update: between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came
+//               `store atomic := 1` (:27) of 0.1
+//               0.0  lost_update.rs:25 | let value = counter.load(SeqCst).await;
+//               0.1                :27 | counter.store(value + 1, SeqCst).await;
+//               0.0                :27 | counter.store(value + 1, SeqCst).await;
 //   remedy      as one step, lost_update.rs:25 to :27: all 2 interleavings pass (proved; it keeps 2 of
 //               the 2 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)

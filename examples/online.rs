@@ -158,9 +158,13 @@ fn main() -> ExitCode {
 //   tested      1 run of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 14 steps, 2 preemptions to 14 steps, 1 preemption (320 replays)
 //   why         between `lock` (online.rs:37) and `fetch_add` (:43) of 0.1, which it did not get to,
-//               came `lock` (:37) of 0.0, `lock` (:57) of 0.0 and 7 more
-//   remedy      as one step, online.rs:37 to :43: 0 of 230 runs fail (now 7 of 60)
-//   chances     ~22 % of all schedules fail, ~86 % after step 12, all after step 13 (proved)
+//               came `lock mutex` (:37) and `fetch_add atomic 0 → 1` (:43) of 0.0
+//               0.1  online.rs:37 | let mut items = self.items.lock().await;
+//               0.0           :37 | let mut items = self.items.lock().await;
+//               0.0           :43 | self.len.fetch_add(1, SeqCst).await;
+//               0.1           :43 | self.len.fetch_add(1, SeqCst).await;
+//   remedy      as one step, online.rs:37 to :43: 0 of 200 runs like this one fail (now 44 of 200)
+//   chances     ~22 % of all schedules fail, ~86 % after step 12 (sampled), all after step 13 (proved)
 //
 // ── schedule ── 14 steps, 2 switches, 1 preemption ──────────────────────────────────────────────────
 //

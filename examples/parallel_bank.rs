@@ -167,8 +167,11 @@ fn main() -> ExitCode {
 //   tested      60 runs of seeds 0 to 999, portfolio
 //   shrunk      from 9 commands, 18 steps, 3 preemptions to 4 commands, 11 steps, 1 preemption (1050
 //               replays)
-//   why         between `lock` (parallel_bank.rs:123) and `lock` (:130) of 0.1 came `lock` (:123) of
-//               0.0 and `lock` (:130) of 0.0
+//   why         between `lock` (parallel_bank.rs:123) and `lock` (:130) of 0.1 came `lock mutex`
+//               (:123) of 0.0
+//               0.1  parallel_bank.rs:123 | let mut accounts = bank.lock().await;
+//               0.0                  :123 | let mut accounts = bank.lock().await;
+//               0.1                  :130 | accounts = bank.lock().await;
 //   remedy      as one step, parallel_bank.rs:123 to :130: all 4 interleavings pass (proved; it keeps
 //               4 of the 4 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 5, all after step 6 (proved)
@@ -191,9 +194,10 @@ fn main() -> ExitCode {
 //    3  Transfer { from: Number(1), to: Number(0), amount: 9 } → Mo…
 //    4  Transfer { from: Number(1), to: Number(0), amount: 2 } → Mo…
 //
-//   `Transfer { from: Number(1), to: Number(0), amount: 9 } → Mo…` by 0.1 fits nowhere: after `Open →
-//   Account(0)` by main, `Open → Account(1)` by main and `Transfer { from: Number(1), to: Number(0),
-//   amount: 2 } → Mo…` by 0.0 it should have returned `Refused`. The state is then `Bank([12, 8])`.
+//   `Transfer { from: Number(1), to: Number(0), amount: 9 } → Mo…` by 0.1 fits nowhere: after
+//   `Open → Account(0)` by main, `Open → Account(1)` by main and
+//   `Transfer { from: Number(1), to: Number(0), amount: 2 } → Mo…` by 0.0 it should have returned
+//   `Refused`. The state is then `Bank([12, 8])`.
 //
 // ── schedule ── 11 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //

@@ -83,8 +83,11 @@ fn main() -> ExitCode {
 //   tested      6 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 3 commands, 10 steps, 2 preemptions to 3 commands, 10 steps, 1 preemption (603
 //               replays)
-//   why         between `load` (parallel_counter.rs:57) and `store` (:58) of 0.1 came `store` (:58) of
-//               0.0 and 1 more
+//   why         lost update: between `load` (parallel_counter.rs:57) and `store` (:58) of 0.1 came
+//               `store atomic := 1` (:58) of 0.0
+//               0.1  parallel_counter.rs:57 | let value = counter.load(SeqCst).await;
+//               0.0                     :58 | counter.store(value + 1, SeqCst).await;
+//               0.1                     :58 | counter.store(value + 1, SeqCst).await;
 //   remedy      as one step, parallel_counter.rs:57 to :58: all 4 interleavings pass (proved; it keeps
 //               4 of the 4 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)

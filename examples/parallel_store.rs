@@ -140,8 +140,11 @@ fn main() -> ExitCode {
 //   tested      24 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 8 commands, 17 steps, 4 preemptions to 3 commands, 9 steps, 1 preemption (716
 //               replays)
-//   why         between `lock` (parallel_store.rs:93) and `lock` (:100) of 0.0 came `lock` (:115) of
-//               0.1
+//   why         between `lock` (parallel_store.rs:93) and `lock` (:100) of 0.0 came `lock mutex`
+//               (:115) of 0.1
+//               0.0  parallel_store.rs:93 | let mut entries = store.lock().await;
+//               0.1                  :115 | let mut entries = store.lock().await;
+//               0.0                  :100 | entries = store.lock().await;
 //   remedy      as one step, parallel_store.rs:93 to :100: all 4 interleavings pass (proved; it keeps
 //               4 of the 4 that pass now)
 //   chances     6 % of all schedules fail, 88 % after step 4, all after step 5 (proved)
@@ -160,8 +163,8 @@ fn main() -> ExitCode {
 //   0.1                                  ├ Put(1, 1) → Version(2) ┤
 //
 //   `Replace(1, Known(1), 1) → Version(3)` by 0.0 fits nowhere: after `Put(1, 1) → Version(1)` by main
-//   and `Put(1, 1) → Version(2)` by 0.1 it should have returned `Stale`. The state is then `Store([(0,
-//   0), (2, 1)])`.
+//   and `Put(1, 1) → Version(2)` by 0.1 it should have returned `Stale`. The state is then
+//   `Store([(0, 0), (2, 1)])`.
 //
 // ── schedule ── 9 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //

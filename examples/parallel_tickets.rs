@@ -88,8 +88,11 @@ fn main() -> ExitCode {
 //   tested      3 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 3 commands, 11 steps, 2 preemptions to 2 commands, 9 steps, 1 preemption (555
 //               replays)
-//   why         between `get` (parallel_tickets.rs:62) and `set` (:63) of 0.0 came `set` (:63) of 0.1
-//               and 1 more
+//   why         lost update: between `get` (parallel_tickets.rs:62) and `set` (:63) of 0.0 came
+//               `set cell := 1` (:63) of 0.1
+//               0.0  parallel_tickets.rs:62 | let number = last.get().await + 1;
+//               0.1                     :63 | last.set(number).await;
+//               0.0                     :63 | last.set(number).await;
 //   remedy      as one step, parallel_tickets.rs:62 to :63: all 4 interleavings pass (proved; it keeps
 //               4 of the 4 that pass now)
 //   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)

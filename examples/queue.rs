@@ -113,8 +113,12 @@ fn main() -> ExitCode {
 //   checked at  examples/queue.rs:98:20
 //   tested      9 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 13 steps, 3 preemptions to 13 steps, 1 preemption (672 replays)
-//   why         between `lock` (queue.rs:34) and `fetch_add` (:40) of 0.0 came `lock` (:34) of 0.1,
-//               `fetch_sub` (:56) of 0.1 and 4 more
+//   why         between `lock` (queue.rs:34) and `fetch_add` (:40) of 0.0 came `lock mutex` (:34) and
+//               `fetch_add atomic 0 → 1` (:40) of 0.1
+//               0.0  queue.rs:34 | let mut items = self.items.lock().await;
+//               0.1          :34 | let mut items = self.items.lock().await;
+//               0.1          :40 | self.len.fetch_add(1, SeqCst).await;
+//               0.0          :40 | self.len.fetch_add(1, SeqCst).await;
 //   remedy      as one step, queue.rs:34 to :40: all 5 interleavings pass (proved; it keeps 5 of the
 //               17 that pass now)
 //   chances     3 % of all schedules fail, 45 % after step 3, all after step 9 (proved)

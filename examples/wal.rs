@@ -286,7 +286,11 @@ fn main() -> ExitCode {
 //   tested      198 runs of seeds 0 to 999, portfolio
 //   shrunk      nothing could be removed from 30 steps, 1 preemption (1789 replays)
 //   why         between `write` (wal.rs:83) and `sync_data` (:88) of 0.0 db, which it did not get to,
-//               came `write` (:83) of 0.2 db, `sync_data` (:88) of 0.2 db and 24 more
+//               came `write file /log = 4` (:83) and `sync_data file /log` (:88) of 0.2 db
+//               0.0 db  wal.rs:83 | self.file.write_all(&encode(self.records)).await?;
+//               0.2 db        :83 | self.file.write_all(&encode(self.records)).await?;
+//               0.2 db        :88 | _ => self.file.sync_data().await?,
+//               0.0 db        :88 | _ => self.file.sync_data().await?,
 //   remedy      as one step, wal.rs:83 to :88: all 8 interleavings pass (proved; it keeps 8 of the 8
 //               that pass now)
 //   chances     3 % of all schedules fail, all after step 8 (proved) with the values drawn here

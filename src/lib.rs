@@ -70,7 +70,11 @@
 //!   at          src/lib.rs:24:9
 //!   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //!   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
-//!   why         between `load` (lib.rs:5) and `store` (:6) of 0.0 came `store` (:6) of 0.1 and 1 more
+//!   why         lost update: between `load` (lib.rs:5) and `store` (:6) of 0.0 came
+//!               `store atomic := 1` (:6) of 0.1
+//!               0.0  lib.rs:5 | let value = counter.load(SeqCst).await;
+//!               0.1        :6 | counter.store(value + 1, SeqCst).await;
+//!               0.0        :6 | counter.store(value + 1, SeqCst).await;
 //!   remedy      as one step, lib.rs:5 to :6: all 2 interleavings pass (proved; it keeps 2 of the 2
 //!               that pass now)
 //!   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)

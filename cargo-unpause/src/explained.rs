@@ -3,7 +3,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::document::{Document, Event, Object, PassingRun, PlaceIndex, Region, Remedy, Run};
+use crate::document::{
+    Document, Event, Object, Order, PassingRun, PlaceIndex, Region, Remedy, Run,
+};
 
 /// The maximum number of steps of the nearest passing run.
 const PASSING_MAX: usize = 10;
@@ -65,13 +67,16 @@ fn shown(run: &Run, task: u64) -> Option<&str> {
 fn tested(remedy: &Remedy) -> Json {
     let Remedy { kind, interleavings, preemptions, runs, of, failed, .. } = remedy;
     let (tested, without) = match &kind[..] {
+        "all" if order_of(remedy).is_some() => {
+            ("proved: all interleavings that keep this order pass", Json::Null)
+        }
         "all" => (
             "proved: all interleavings of the program with these lines as one step pass",
             Json::Null,
         ),
         "within" => ("all interleavings with at most so many preemptions pass", Json::Null),
         _ => (
-            "sampled: so many runs of the program with these lines as one step pass",
+            "sampled: so many runs like the failing run pass, of the program with these lines as one step",
             json!({"runs": of, "failed": failed}),
         ),
     };
@@ -82,6 +87,11 @@ fn tested(remedy: &Remedy) -> Json {
         "runs": runs,
         "without": without,
     })
+}
+
+/// Returns the order that a remedy consists of, if any.
+fn order_of(remedy: &Remedy) -> Option<&Order> {
+    remedy.order.0.as_ref().and_then(Option::as_ref)
 }
 
 /// Returns the nearest passing run, from its first step that differs from the failing run.
@@ -108,26 +118,35 @@ pub(crate) fn explained(report: &Document) -> Json {
     let run = &finding.run;
     let failure = finding.failure.as_ref();
     let why = finding.why.as_ref();
+    let operation = |op: &str, at| json!({"operation": op, "place": place(report, at)});
     let region = |region: &Region| {
         json!({
-            "from": {"operation": region.from_op, "place": place(report, region.from)},
-            "to": {"operation": region.to_op, "place": place(report, region.to)},
+            "from": operation(&region.from_op, region.from),
+            "to": operation(&region.to_op, region.to),
         })
     };
     let cause = why.and_then(|why| why.cause.as_ref()).map(|cause| {
-        let between = cause.between.iter().filter_map(|number| {
-            let found = run.events.iter().find(|event| event.event == *number)?;
-            Some(event(report, run, found))
-        });
+        let by: Vec<Json> =
+            cause.decisive_events(run).map(|found| event(report, run, found)).collect();
         json!({
             "interrupted": shown(run, cause.task),
             "within": region(&cause.region),
-            "by": between.collect::<Vec<_>>(),
+            "more": cause.between.len().saturating_sub(by.len()),
+            "by": by,
         })
     });
     let remedy = why.and_then(|why| why.remedy.as_ref()).map(|remedy| {
         let mut value = tested(remedy);
-        value["as_one_step"] = remedy.regions.iter().map(region).collect();
+        match order_of(remedy) {
+            Some(Order { early_op, early, late_op, late, times }) => {
+                value["order"] = json!({
+                    "first": operation(early_op, *early),
+                    "times": times,
+                    "then": operation(late_op, *late),
+                });
+            }
+            None => value["as_one_step"] = remedy.regions.iter().map(region).collect(),
+        }
         value
     });
     let no_return = why.and_then(|why| why.no_return.as_ref());
@@ -155,6 +174,7 @@ pub(crate) fn explained(report: &Document) -> Json {
         "kind": failure.map(|failure| failure.kind.clone()),
         "at": panic.map(|panic| place(report, panic.place)),
         "deadlock": waits,
+        "pattern": finding.pattern.0,
         "cause": cause,
         "remedy": remedy,
         "certain_after_step": no_return.and_then(|after| after.after.checked_sub(1)),
@@ -168,12 +188,14 @@ pub(crate) fn explained(report: &Document) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Maybe;
 
     #[test]
     fn runs_that_fail_without_a_remedy_are_no_runs_with_it() {
         let remedy = Remedy {
             regions: Vec::new(),
             waits: false,
+            order: Maybe(None),
             kind: "counted".to_owned(),
             interleavings: None,
             of: Some(60),
@@ -188,5 +210,34 @@ mod tests {
         let proved = Remedy { kind: "all".to_owned(), interleavings: Some(6), ..remedy };
         assert_eq!(tested(&proved)["interleavings"], 6);
         assert_eq!(tested(&proved)["without"], Json::Null);
+    }
+
+    #[test]
+    fn a_proved_order_is_no_step() {
+        let order = Order {
+            early_op: "store".to_owned(),
+            early: Some(0),
+            late_op: "load".to_owned(),
+            late: Some(1),
+            times: 1,
+        };
+        let remedy = |order| Remedy {
+            regions: Vec::new(),
+            waits: false,
+            order,
+            kind: "all".to_owned(),
+            interleavings: Some(6),
+            of: Some(9),
+            left_out: Some(0),
+            preemptions: None,
+            runs: None,
+            failed: None,
+        };
+        let words =
+            |order| tested(&remedy(order))["tested"].as_str().unwrap_or_default().to_owned();
+        assert!(words(Maybe(Some(Some(order)))).ends_with("that keep this order pass"));
+        for none in [Maybe(None), Maybe(Some(None))] {
+            assert!(words(none).ends_with("these lines as one step pass"));
+        }
     }
 }

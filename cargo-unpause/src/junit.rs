@@ -13,7 +13,7 @@ use std::path::Path;
 
 use self::xml::{content, escaped};
 use crate::Usage;
-use crate::document::{Document, Event, PlaceIndex, Region};
+use crate::document::{Document, PlaceIndex, Region};
 use crate::failures::{Found, Loaded, PAGE, REPORT};
 use crate::invocation::Invocation;
 use crate::replace::replace;
@@ -22,8 +22,6 @@ use crate::replace::replace;
 const OWN: &str = "unpause";
 /// The beginning of the names of properties.
 const PREFIX: &str = "unpause.";
-/// The maximum number of operations in the text of a cause.
-const CAUSE_MAX: usize = 3;
 
 /// A failed test.
 struct FailedTest {
@@ -146,14 +144,16 @@ fn failed_test(loaded: &Loaded) -> FailedTest {
     }
 }
 
-/// Returns the cause of a failure in one sentence, if it is known: the interrupted lines, and the operations between.
+/// Returns the cause of a failure in one sentence, if it is known: its pattern, the interrupted lines, and the decisive
+/// operations of other tasks.
 fn cause(report: &Document) -> Option<String> {
     let finding = report.finding.as_ref()?;
-    let why = finding.why.as_ref()?;
+    let pattern = finding.pattern.0.as_ref();
+    let Some(why) = &finding.why else { return pattern.cloned() };
     if why.no_return.as_ref().is_some_and(|no_return| no_return.after == 0) {
         return Some("it fails in every run (proved)".to_owned());
     }
-    let cause = why.cause.as_ref()?;
+    let Some(cause) = &why.cause else { return pattern.cloned() };
     let task = |number: u64| {
         let task = usize::try_from(number).ok().and_then(|number| finding.run.tasks.get(number));
         task.map_or("another task", |task| &task.shown[..])
@@ -161,22 +161,17 @@ fn cause(report: &Document) -> Option<String> {
     let place = |place: PlaceIndex| report.place(place).map_or("?", |place| &place.text[..]);
     let Region { from_op, from, to_op, to } = &cause.region;
     let region = format!("`{from_op}` ({}) and `{to_op}` ({})", place(*from), place(*to));
-    let events = cause.between.iter().filter_map(|number| {
-        finding.run.events.iter().find(|event| event.event == *number && !event.quiet)
-    });
-    let mut came: Vec<String> = events
-        .map(|event: &Event| {
-            format!("`{}` ({}) of {}", event.text, place(event.place), task(event.task))
-        })
+    let came: Vec<String> = cause
+        .decisive_events(&finding.run)
+        .map(|event| format!("`{}` ({}) of {}", event.text, place(event.place), task(event.task)))
         .collect();
-    let more = came.len().saturating_sub(CAUSE_MAX);
-    came.truncate(CAUSE_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let came = match &came[..] {
         [] => "another task continued".to_owned(),
-        came => format!("came {}{more}", came.join(", ")),
+        [one] => format!("came {one}"),
+        [first @ .., last] => format!("came {} and {last}", first.join(", ")),
     };
-    Some(format!("between {region} of {} {came}", task(cause.task)))
+    let pattern = pattern.map_or(String::new(), |pattern| format!("{pattern}: "));
+    Some(format!("{pattern}between {region} of {} {came}", task(cause.task)))
 }
 
 /// Returns a JUnit file that contains only these tests.

@@ -1,6 +1,7 @@
-//! `cargo unpause verify`: checks the certificate of a search, without using any code of the
-//! search.
+//! `cargo unpause verify`: checks the certificate of a search, or the certificates of all its shares, without using any
+//! code of the search.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,9 +20,11 @@ use crate::{Exit, Terminal, Usage};
 const VERSION: u64 = 1;
 /// The maximum number of bytes shown of the output of a test.
 const SHOWN: usize = 2_000;
+/// The maximum number of missing shares that are listed.
+const SHARES_SHOWN: usize = 12;
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    let (mut path, mut features, mut as_json) = (None, None, false);
+    let (mut paths, mut features, mut as_json) = (Vec::new(), None, false);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -30,48 +33,100 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             }
             Long("json") => as_json = true,
             Long("features") => features = Some(parser.value()?.to_string_lossy().into_owned()),
-            Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
-            Value(value) => {
-                let value = value.to_string_lossy().into_owned();
-                return Err(Usage(format!("one certificate at a time: what is {value:?}?")));
-            }
+            Value(value) => paths.push(PathBuf::from(value)),
             other => {
                 let options = ["--features", "--json", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause verify --help"));
             }
         }
     }
-    let path = path.ok_or_else(|| {
-        Usage("which certificate? `cargo unpause verify FILE`, as SIM_CERTIFY named it".to_owned())
-    })?;
-    let certificate = Certificate::read(&path)?;
-    let mut invocation = certificate.invocation(&path)?;
+    let certificates = paths.into_iter().map(Certificate::read).collect::<Result<Vec<_>, _>>()?;
+    let Some(one) = certificates.first() else {
+        let message = "which certificate? `cargo unpause verify FILE …`, as SIM_CERTIFY named it";
+        return Err(Usage(message.to_owned()));
+    };
+    for other in &certificates[1..] {
+        one.belongs_to_search_of(other)?;
+    }
+    let mut invocation = one.invocation()?;
     if let Some(features) = features {
         invocation.add(["--features".to_owned(), features]);
     }
     terminal.error(&format!("running: {}", invocation.text()));
-    let (folder, first) = (Folder::new()?, certificate.first.clone());
-    let mut test = Test { path, folder, first, invocation, invalid: None };
-    let verdict = match certificate.runs.len() as u64 {
-        all if all == certificate.claimed => verify(&certificate.runs, &mut test),
-        all => Err(Gap::Incomplete(all, certificate.claimed)),
+    let (path, first, folder) = (one.path.clone(), one.first.clone(), Folder::new()?);
+    let (test, of) = (one.test.clone(), one.share.1);
+    let verdict = match incomplete(&certificates) {
+        Some(refused) => Err(refused),
+        None => {
+            let mut program = Test { path, folder, first, invocation, invalid: None };
+            let runs: Vec<Decisions> =
+                certificates.into_iter().flat_map(|certificate| certificate.runs).collect();
+            let verdict = verify(&runs, &mut program);
+            if let Some(invalid) = program.invalid {
+                return Err(invalid);
+            }
+            verdict.map_err(Refused::of)
+        }
     };
-    if let Some(invalid) = test.invalid {
-        return Err(invalid);
-    }
     let text = match as_json {
-        true => format!("{}\n", as_report(&certificate.test, &verdict)),
-        false => text(&certificate.test, &verdict),
+        true => format!("{}\n", as_report(&test, of, &verdict)),
+        false => text(&test, of, &verdict),
     };
     terminal.print(&text);
     Ok(if verdict.is_ok() { Exit::Good } else { Exit::Bad })
 }
 
+/// The reason why certificates are refused.
+struct Refused {
+    because: String,
+    /// A run that shows the reason, if any.
+    run: Option<Decisions>,
+}
+
+impl Refused {
+    fn of(gap: Gap) -> Refused {
+        let because = gap.to_string();
+        let run = match gap {
+            Gap::Missing(_, run) | Gap::Differs(_, run) => Some(run),
+            _ => None,
+        };
+        Refused { because, run }
+    }
+}
+
+/// Returns the reason why certificates cannot contain all runs of their search, if any: runs or shares are missing.
+fn incomplete(certificates: &[Certificate]) -> Option<Refused> {
+    let is_cut = |own: &&Certificate| own.runs.len() as u64 != own.claimed;
+    if let Some(cut) = certificates.iter().find(is_cut) {
+        let gap = Gap::Incomplete(cut.runs.len() as u64, cut.claimed);
+        return Some(Refused { because: format!("{gap}: {}", cut.path.display()), run: None });
+    }
+    let (_, of) = certificates.first()?.share;
+    let shares: BTreeSet<u64> =
+        certificates.iter().map(|certificate| certificate.share.0).collect();
+    let missing = (1..=of).filter(|number| !shares.contains(number)).take(SHARES_SHOWN);
+    let missing: Vec<String> = missing.map(|number| number.to_string()).collect();
+    let first = missing.first()?;
+    let more = of - shares.len() as u64 - missing.len() as u64;
+    let because = match (&missing[..], more) {
+        ([_], 0) => format!("share {first} of {of} is missing"),
+        (_, 0) => format!("shares {} of {of} are missing", missing.join(", ")),
+        _ => format!("shares {} and {more} more of {of} are missing", missing.join(", ")),
+    };
+    let remedy = format!("SIM_SHARD={first}/{of} writes the certificate of share {first}");
+    Some(Refused { because: format!("{because}: {remedy}"), run: None })
+}
+
 /// A certificate, as read from its file.
 struct Certificate {
+    path: PathBuf,
     /// The first line of the file.
     first: String,
+    /// The entries of the first line that the certificates of all shares have in common.
+    common: Json,
     test: String,
+    /// The number of the share, from 1, and the number of all shares.
+    share: (u64, u64),
     /// The command that ran the search.
     command: String,
     /// The settings that differ from the defaults.
@@ -82,9 +137,9 @@ struct Certificate {
 }
 
 impl Certificate {
-    fn read(path: &Path) -> Result<Certificate, Usage> {
+    fn read(path: PathBuf) -> Result<Certificate, Usage> {
         let called = path.display();
-        let text = fs::read_to_string(path)
+        let text = fs::read_to_string(&path)
             .map_err(|error| Usage(format!("{called} cannot be read: {error}")))?;
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default().to_owned();
@@ -111,24 +166,56 @@ impl Certificate {
         let runs = lines.zip(2..).map(|(line, number)| {
             Decisions::read(line).map_err(|why| Usage(format!("{called}: line {number}: {why}")))
         });
-        let claimed = header["runs"].as_u64();
+        let wrong = |what: &str| Usage(format!("{called}: line 1: {what}"));
+        let share = match &header["share"] {
+            Json::Null => Some((1, 1)),
+            share => share[0].as_u64().zip(share[1].as_u64()),
+        };
+        let share = share.filter(|(number, of)| (1..=*of).contains(number));
+        let mut common = header.clone();
+        for own in ["share", "runs", "command"] {
+            common[own].take();
+        }
         Ok(Certificate {
+            common,
             test: text("test")?,
+            share: share.ok_or_else(|| wrong("`share` is not a number and a larger number"))?,
             command: text("command")?,
             settings: settings.collect(),
-            claimed: claimed
-                .ok_or_else(|| Usage(format!("{called}: line 1: `runs` is not a whole number")))?,
+            claimed: header["runs"]
+                .as_u64()
+                .ok_or_else(|| wrong("`runs` is not a whole number"))?,
             runs: runs.collect::<Result<_, _>>()?,
             first,
+            path,
         })
     }
 
+    /// # Errors
+    /// If the certificates do not belong to shares of the same search.
+    fn belongs_to_search_of(&self, other: &Certificate) -> Result<(), Usage> {
+        let [own, its] = [self, other].map(|one| one.path.display());
+        let mut common = other.common.clone();
+        common["apart"] = self.common["apart"].clone();
+        let why = match () {
+            () if self.share.1 == 1 => format!("{own} is of a whole search, so verify it alone"),
+            () if common != self.common || other.share.1 != self.share.1 => {
+                format!("{its} is not of the same search as {own}")
+            }
+            () if other.common != self.common => format!(
+                "{own} and {its} distinguish runs by different criteria: write the certificate of the undivided search"
+            ),
+            () => return Ok(()),
+        };
+        Err(Usage(why))
+    }
+
     /// Returns the command that runs the test.
-    fn invocation(&self, path: &Path) -> Result<Invocation, Usage> {
+    fn invocation(&self) -> Result<Invocation, Usage> {
         let mut invocation = Invocation::parse(&self.command).map_err(|why| {
             Usage(format!(
                 "the command in {} is not run, because {why}: {}",
-                path.display(),
+                self.path.display(),
                 self.command
             ))
         })?;
@@ -203,39 +290,38 @@ impl Program for Test {
     }
 }
 
-fn text(test: &str, verdict: &Result<Verified, Gap>) -> String {
+fn text(test: &str, of: u64, verdict: &Result<Verified, Refused>) -> String {
     match verdict {
         Ok(Verified { runs, classes, asked, disabled }) => {
             let [runs, classes, others, known, disabled] =
                 [*runs, *classes, *asked, asked - disabled, *disabled]
                     .map(|number| grouped(number.into()));
+            let shares = if of > 1 { format!(" in {of} shares") } else { String::new() };
             format!(
-                "verified {test}\n  runs     {runs}, of {classes} classes: each passes again\n  \
+                "verified {test}\n  runs     {runs}{shares}, of {classes} classes: each passes again\n  \
                  closed   {others} others put a task before a step that it came after, or draw another value:\n           \
                  {known} are of these classes, and in {disabled} the task cannot step\n  \
                  rests on the effects that the program declares for its steps\n",
             )
         }
-        Err(gap) => {
-            let steps = match gap {
-                Gap::Missing(_, question) | Gap::Differs(_, question) => {
-                    let Decisions { tasks, steps, .. } = &question.decisions;
+        Err(Refused { because, run }) => {
+            let steps =
+                run.as_ref().map_or_else(String::new, |Decisions { tasks, steps, .. }| {
                     let steps: Vec<&str> = steps.iter().map(|task| &*tasks[*task]).collect();
                     format!("  steps    {}\n", steps.join(" "))
-                }
-                _ => String::new(),
-            };
-            format!("refused  {test}\n  because  {gap}\n{steps}")
+                });
+            format!("refused  {test}\n  because  {because}\n{steps}")
         }
     }
 }
 
-fn as_report(test: &str, verdict: &Result<Verified, Gap>) -> Json {
+fn as_report(test: &str, of: u64, verdict: &Result<Verified, Refused>) -> Json {
     match verdict {
         Ok(Verified { runs, classes, asked, disabled }) => json!({
-            "test": test, "verified": true, "runs": runs, "classes": classes, "asked": asked, "disabled": disabled,
+            "test": test, "verified": true, "shares": of, "runs": runs, "classes": classes, "asked": asked,
+            "disabled": disabled,
         }),
-        Err(gap) => json!({ "test": test, "verified": false, "gap": gap.to_string() }),
+        Err(Refused { because, .. }) => json!({ "test": test, "verified": false, "gap": because }),
     }
 }
 
@@ -243,9 +329,10 @@ const HELP: &str = "\
 Verifies the certificate of a search that proved a test (SIM_CERTIFY). The test makes each run of it
 again. In each of them, each task is put before each step that it could have gone before, and each
 drawn value is replaced by each other one: every such run must be of a class in the certificate. A
-set of runs with this property has every class. No code of the search is used.
+set of runs with this property has every class. No code of the search is used. If the search was
+divided (SIM_SHARD), each share writes a certificate: name all of them.
 
-usage: cargo unpause verify FILE [--features F] [--json]
+usage: cargo unpause verify FILE... [--features F] [--json]
 
   --features F   features of the package that the test needs
   --json         the verdict as JSON

@@ -34,7 +34,7 @@ const STALE: &str = "examples/histories/stale.edn";
 
 /// A file of results of one seed, which passed.
 fn results(folder: &Path) -> String {
-    let text = "{\"sim\":3,\"package\":\"p 1\",\"target\":\"lib\",\"test\":\"p::t\",\"must_fail\":false,\"first\":0,\
+    let text = "{\"sim\":4,\"package\":\"p 1\",\"target\":\"lib\",\"test\":\"p::t\",\"must_fail\":false,\"first\":0,\
         \"count\":1,\"shard\":1,\"of\":1,\"settings\":{\"strategy\":\"random\"},\"build\":\"sim\",\
         \"binary\":\"0123456789abcdef\"}\n{\"from\":0,\"done\":1,\"steps\":1}\n";
     let path = folder.join("1-of-1.jsonl");

@@ -64,7 +64,9 @@ const ASKED: &[(&str, Expected, fn() -> String)] = &[
     ("the order of a map", OfSeed, || {
         text((0..50).map(|n| (n, ())).collect::<HashMap<_, _>>().keys().collect::<Vec<_>>())
     }),
-    // In the way in which fastrand and other crates create their seeds.
+    // Its seed is a hash of the clock below and of the id of the thread.
+    ("a number of fastrand", OfSeed, || text(fastrand::u64(..))),
+    ("the time since the system started", OfSeed, || text(Instant::now())),
     ("a seed from the thread and the time", BeginsWith("1"), || {
         let id = text(thread::current().id());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -93,15 +95,23 @@ const ASKED: &[(&str, Expected, fn() -> String)] = &[
 
 /// The answer to the question of this number in the run of a seed. A panic takes it out of the run.
 fn answer(number: usize, seed: u64) -> String {
-    let report =
-        Runner::new().hermetic().seed(seed).shrink(false).prove(0).run_native(BODIES[number]);
+    message(Runner::new().hermetic().seed(seed), BODIES[number])
+}
+
+/// The message of the panic in the first run.
+fn message(runner: Runner, body: fn()) -> String {
+    let report = runner.shrink(false).prove(0).run_native(body);
     match &report.finding.as_ref().expect("each run fails").run.outcome {
         Outcome::Failed(Failure::Panic { message, .. }) => message.clone(),
-        other => panic!("{}: {other:?}", ASKED[number].0),
+        other => panic!("{other:?}"),
     }
 }
 
-/// A body for each number below 24, because a body has no captures.
+fn shows_the_clock() {
+    panic!("{}", text(Instant::now()));
+}
+
+/// A body for each number below 25, because a body has no captures.
 fn body<const N: usize>() {
     panic!("{}", ASKED[N].2());
 }
@@ -110,7 +120,8 @@ macro_rules! bodies {
     ($($n:literal)*) => { [$(body::<$n>),*] };
 }
 
-const BODIES: [fn(); 23] = bodies! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 };
+const BODIES: [fn(); 25] =
+    bodies! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 };
 
 #[test]
 fn each_question_has_its_answer() {
@@ -131,4 +142,7 @@ fn each_question_has_its_answer() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    // In a search, the system always starts at the same time.
+    let clock = message(Runner::new().hermetic().strategy("exhaustive"), shows_the_clock);
+    assert_eq!(clock, "Instant { tv_sec: 1000, tv_nsec: 0 }");
 }

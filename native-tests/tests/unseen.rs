@@ -1,5 +1,6 @@
 //! Instructions that synchronise threads, but that the instrumentation does not see. Each is named with its function
-//! and line. A search that executes such an instruction is not a proof.
+//! and line. A search that executes such an instruction is not a proof, and a search that enters a shared library is
+//! not a proof, either.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -40,6 +41,9 @@ const PLANTED: &[(&str, fn(), fn())] = planted! {
     "inner (FILE.c:LINE, `xchg`)" |word| _ = unseen::swap_in_c(word, true);
     "planted_assembly (`lock inc`)" unseen::add_in_a_file_of_assembly;
     "planted_with_data (`lock dec`)" unseen::subtract_beside_data;
+    "planted_shared_add (libplanted_shared.so, a shared library)" |word| _ = unseen::add_in_a_shared_library(word);
+    "planted_shared_seven (libplanted_shared.so, a shared library)" |_| _ = unseen::seven_in_a_shared_library();
+    "dlopen, of a library whose code is not searched" |_| assert!(unseen::load_a_shared_library());
 };
 
 /// The text with the file and the line of the function's mark.

@@ -58,6 +58,9 @@ mod recipes;
 #[path = "shell/sums.rs"]
 mod sums;
 
+#[path = "shell/search_sums.rs"]
+mod search_sums;
+
 #[path = "shell/programs.rs"]
 mod programs;
 

@@ -104,6 +104,8 @@ impl<'a> Assignment<'a> {
         self.results.end(&mut report);
         report.notes.extend(self.time_was_up(&report));
         report.notes.extend_from_slice(&self.notes);
+        // The JSON contains the screen, so the lines on the screen are read before.
+        persistence::quote(&mut report, self.site, self.config);
         persistence::write_json(&mut report, self.site, self.config);
         report
     }

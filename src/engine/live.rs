@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use unpause_check::picture::screen::percent;
-
 use crate::engine::runner::is_line_open;
+use crate::report::Excess;
 
 /// The delay before the first line on a terminal.
 const FIRST: Duration = Duration::from_secs(2);
@@ -35,6 +34,8 @@ pub(crate) struct Live<'a> {
     is_terminal: bool,
     /// The time of the last write, since the test began; `None` before the first write.
     written: Mutex<Option<Duration>>,
+    /// True after the first write.
+    is_on: AtomicBool,
 }
 
 impl<'a> Live<'a> {
@@ -42,13 +43,14 @@ impl<'a> Live<'a> {
     pub(crate) fn begin(test: &'a str) -> Live<'a> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = !is_dumb && io::stderr().is_terminal();
-        Live { test, began: Instant::now(), is_terminal, written: Mutex::new(None) }
+        let (written, is_on) = (Mutex::new(None), AtomicBool::new(false));
+        Live { test, began: Instant::now(), is_terminal, written, is_on }
     }
 
-    /// Returns `true` if the test currently shows its line.
+    /// Returns `true` if the test has shown its line. Takes no lock, so the caller may hold a lock that the text needs.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) fn is_on(&self) -> bool {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.is_on.load(Ordering::Relaxed)
     }
 
     /// Updates the line on a terminal if an update is due. `text` receives the time since the test began. Without a
@@ -77,6 +79,7 @@ impl<'a> Live<'a> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.unwrap_or_default() + PLAIN <= now {
             *written = Some(now);
+            self.is_on.store(true, Ordering::Relaxed);
             // The harness may have left its own line incomplete. A single write call keeps the lines of several tests
             // apart.
             let begin = if is_line_open() { "\n" } else { "" };
@@ -93,6 +96,7 @@ impl<'a> Live<'a> {
             _ => "",
         };
         *written = Some(now);
+        self.is_on.store(true, Ordering::Relaxed);
         let line = line(self.test, &text(now));
         // The cursor returns to the first column, so that the next output overwrites the line.
         let _ = write!(to, "{begin}\r\x1b[2K{line}\r").and_then(|()| to.flush());
@@ -134,32 +138,76 @@ pub(crate) fn seeds(done: u64, all: u64, limit: Option<Duration>, now: Duration)
     format!("{} of {} seeds, {} a second{left}", grouped(done), grouped(all), grouped(rate as u64))
 }
 
-/// Returns the line of a search that has completed `runs` runs in the time `now`. `part` is the estimated completed
-/// share of the search, if known.
+/// The progress of a search, for its line.
 #[allow(dead_code, reason = "the real build has no searches")]
-pub(crate) fn search(
-    runs: u64,
-    part: Option<f64>,
-    limit: Option<Duration>,
-    now: Duration,
-) -> String {
-    let seconds = now.as_secs_f64();
-    let rate = grouped((runs as f64 / seconds) as u64);
-    let by_part = part.map_or(f64::INFINITY, |part| seconds / part - seconds);
+pub(crate) struct SearchLine {
+    /// The number of runs so far, including the runs of earlier processes.
+    pub(crate) runs: u64,
+    /// The number of runs per second in this process.
+    pub(crate) rate: f64,
+    /// The estimated number of all runs, and the ends of its interval, if known.
+    pub(crate) all: Option<[f64; 3]>,
+    /// The bound of these runs, such as `at most 2 preemptions`, if any.
+    pub(crate) bound: Option<String>,
+    /// The estimated number of runs until the end, if known.
+    pub(crate) left: Option<f64>,
+    /// `Some` if the search needs more runs than its limit allows.
+    pub(crate) excess: Option<Excess>,
+}
+
+/// Returns the line of a search at the time `now`. The remaining time takes the time `limit` into account.
+#[allow(dead_code, reason = "the real build has no searches")]
+pub(crate) fn search(line: &SearchLine, limit: Option<Duration>, now: Duration) -> String {
+    let SearchLine { runs, rate, all, bound, left, excess } = line;
+    let rate_text = format!("{} a second", grouped(*rate as u64));
+    let runs = grouped(*runs);
+    let within = bound.as_ref().map_or_else(String::new, |bound| format!(" with {bound}"));
     let by_time = limit.map_or(f64::INFINITY, |limit| limit.saturating_sub(now).as_secs_f64());
-    let left = left(by_part.min(by_time));
-    let share = part.map(|part| format!(", about {} % of the search", percent(part, 1)));
-    format!("{} runs, {rate} a second{}{left}", grouped(runs), share.unwrap_or_default())
+    let Some([all, low, high]) = all.map(|all| all.map(short)) else {
+        return format!("{runs} runs{within}, {rate_text}{}", self::left(by_time));
+    };
+    let shown = format!("{runs} of {all} runs{within} ({low} to {high})");
+    if let Some(Excess { limit, fits }) = excess {
+        // The search stops at its limit, so the time until its end means nothing.
+        let fits = fits.map(|fits| format!(", preemptions:{} fits", fits.preemptions));
+        return format!("{shown}, limit {}{}", short(*limit as f64), fits.unwrap_or_default());
+    }
+    let by_rate = left.map_or(f64::INFINITY, |left| left / rate);
+    let is_ended_by_time = by_time < by_rate;
+    let by_limit = time(by_time).filter(|_| is_ended_by_time);
+    let by_limit = by_limit.map(|time| format!(", time limit in {time}")).unwrap_or_default();
+    format!("{shown}, {rate_text}{}{by_limit}", self::left(by_rate))
 }
 
 /// Returns the remaining time after a comma, or an empty text if it is unknown.
 fn left(seconds: f64) -> String {
+    time(seconds).map(|time| format!(", {time} left")).unwrap_or_default()
+}
+
+/// Returns a time as text, `None` if it is not finite.
+fn time(seconds: f64) -> Option<String> {
     match seconds {
-        unknown if !unknown.is_finite() => String::new(),
-        short if short < 100.0 => format!(", {short:.0} s left"),
-        medium if medium < 6000.0 => format!(", {:.0} min left", medium / 60.0),
-        long if long < 360_000.0 => format!(", {:.0} h left", long / 3600.0),
-        _ => ", days left".to_owned(),
+        unknown if !unknown.is_finite() => None,
+        short if short < 100.0 => Some(format!("{short:.0} s")),
+        medium if medium < 6000.0 => Some(format!("{:.0} min", medium / 60.0)),
+        long if long < 360_000.0 => Some(format!("{:.0} h", long / 3600.0)),
+        _ => Some("days".to_owned()),
+    }
+}
+
+/// Formats a number of runs. A number from 10,000 on has two significant digits: `1.2M`.
+fn short(number: f64) -> String {
+    if number < 1e4 {
+        return grouped(number.round() as u64);
+    }
+    // An interval may have no finite end.
+    let number = number.min(1e99);
+    let unit = 10f64.powi(number.log10().floor() as i32 - 1);
+    match (number / unit).round() * unit {
+        rounded if rounded < 1e6 => format!("{:.0}k", rounded / 1e3),
+        rounded if rounded < 1e7 => format!("{:.1}M", rounded / 1e6),
+        rounded if rounded < 1e9 => format!("{:.0}M", rounded / 1e6),
+        rounded => format!("{rounded:.1e}"),
     }
 }
 
@@ -177,9 +225,11 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::FittingBound;
 
     fn live(test: &str) -> Live<'_> {
-        Live { test, began: Instant::now(), is_terminal: false, written: Mutex::new(None) }
+        let (written, is_on) = (Mutex::new(None), AtomicBool::new(false));
+        Live { test, began: Instant::now(), is_terminal: false, written, is_on }
     }
 
     #[test]
@@ -193,6 +243,26 @@ mod tests {
         };
         let lines = [29, 30, 31, 59, 60, 200, 201].map(at);
         assert_eq!(lines, ["", "slow: 30 s\n", "", "", "slow: 60 s\n", "slow: 200 s\n", ""]);
+        assert!(slow.is_on() && !live("quick").is_on());
+    }
+
+    #[test]
+    fn a_line_whose_text_waits_for_a_lock_can_be_looked_at_under_this_lock() {
+        let (slow, state) = (live("slow"), Mutex::new(()));
+        let held = state.lock().unwrap();
+        std::thread::scope(|scope| {
+            let (state, view) = (&state, &slow);
+            let text = move |_: Duration| {
+                drop(state.lock().unwrap());
+                String::new()
+            };
+            scope.spawn(move || view.look_plainly_at(PLAIN, text, &mut Vec::new()));
+            // A search asks this while it holds the lock of its state.
+            while !slow.is_on() {
+                std::thread::yield_now();
+            }
+            drop(held);
+        });
     }
 
     #[test]
@@ -235,27 +305,63 @@ mod tests {
             let limit = limit.map(|seconds| seconds * second);
             assert_eq!(seeds(done, all, limit, seconds * second), expected);
         }
-        for (runs, part, limit, expected) in [
+    }
+
+    /// A search with these runs and this estimate, with 4,557 runs per second.
+    fn line_of(runs: u64, all: Option<[f64; 3]>) -> SearchLine {
+        let left = all.map(|[all, ..]| all - runs as f64);
+        SearchLine { runs, rate: 4_557.5, all, bound: None, left, excess: None }
+    }
+
+    #[test]
+    fn the_line_of_a_search_shows_its_estimate_with_the_interval_and_the_total() {
+        let second = Duration::from_secs(1);
+        let known = |runs, all| line_of(runs, Some(all));
+        for (line, limit, expected) in [
             (
-                18_230,
-                Some(0.25),
+                known(18_230, [72_920.0, 61_000.0, 85_444.0]),
                 None,
-                "18,230 runs, 4,557 a second, about 25.0 % of the search, 12 s left",
+                "18,230 of 73k runs (61k to 85k), 4,557 a second, 12 s left",
             ),
-            (18_230, Some(0.0), None, "18,230 runs, 4,557 a second, about 0.0 % of the search"),
             (
-                18_230,
-                Some(1e-9),
-                Some(10),
-                "18,230 runs, 4,557 a second, about < 0.1 % of the search, 6 s left",
+                known(18_230, [5.55e7, 2.6e7, 8.4e7]),
+                None,
+                "18,230 of 56M runs (26M to 84M), 4,557 a second, 3 h left",
             ),
-            (18_230, None, None, "18,230 runs, 4,557 a second"),
-            (18_230, None, Some(10), "18,230 runs, 4,557 a second, 6 s left"),
+            (
+                known(18_230, [5.55e7, 2.6e7, 8.4e7]),
+                Some(10),
+                "18,230 of 56M runs (26M to 84M), 4,557 a second, 3 h left, time limit in 6 s",
+            ),
+            (
+                known(2_000, [9_999.0, 1.26e6, f64::INFINITY]),
+                Some(100),
+                "2,000 of 9,999 runs (1.3M to 1.0e99), 4,557 a second, 2 s left",
+            ),
+            (line_of(18_230, None), None, "18,230 runs, 4,557 a second"),
+            (line_of(18_230, None), Some(10), "18,230 runs, 4,557 a second, 6 s left"),
         ] {
-            assert_eq!(
-                search(runs, part, limit.map(|seconds| seconds * second), 4 * second),
-                expected
-            );
+            assert_eq!(search(&line, limit.map(|seconds| seconds * second), 4 * second), expected);
         }
+    }
+
+    #[test]
+    fn the_line_of_a_search_shows_its_bound_or_the_bound_that_fits() {
+        let estimated = || line_of(1_230, Some([41_000.0, 36_000.0, 46_000.0]));
+        let bounded = |line| SearchLine { bound: Some("at most 3 preemptions".to_owned()), ..line };
+        let text = |line: &SearchLine| search(line, None, Duration::from_secs(4));
+        let expected =
+            "1,230 of 41k runs with at most 3 preemptions (36k to 46k), 4,557 a second, 9 s left";
+        assert_eq!(text(&bounded(estimated())), expected);
+        let expected = "1,230 runs with at most 3 preemptions, 4,557 a second";
+        assert_eq!(text(&bounded(line_of(1_230, None))), expected);
+        let of_fits = |fits| {
+            let excess = Some(Excess { limit: 30_000, fits });
+            text(&SearchLine { excess, ..estimated() })
+        };
+        let fits = FittingBound { preemptions: 2, runs: 900 };
+        let expected = "1,230 of 41k runs (36k to 46k), limit 30k";
+        assert_eq!(of_fits(None), expected);
+        assert_eq!(of_fits(Some(fits)), format!("{expected}, preemptions:2 fits"));
     }
 }

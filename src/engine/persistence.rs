@@ -8,6 +8,7 @@
 //! test with the same path: see [`Site::key`].
 
 mod json;
+mod sources;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -22,6 +23,7 @@ use unpause_ordered::{Set, sort};
 pub(crate) use self::json::forget_written;
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::json::{requested, supersede_json, write_json};
+pub(crate) use self::sources::quote;
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::program::ProgramRecord;

@@ -424,14 +424,16 @@ fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsH
     let search = (is_search && !site.hermetic && config.phase().is_none())
         .then(|| SearchCommand { command: site.search_command(), runs: config.runs });
     let (shard, of) = (config.shard.number, config.shard.of);
-    Ok(ResultsHeader { subject, first, count, shard, of, search })
+    let must_prove = is_search && config.must_prove;
+    Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove })
 }
 
-/// Converts the failure of a report to a line. Conditions that held in too few runs are not written: they are judged
-/// from the counts, and later seeds may change these counts.
+/// Converts the failure of a report to a line. Two kinds of failures are not written, because later processes may
+/// change them. Conditions that held in too few runs are judged from the counts, and a required proof from the whole
+/// search.
 fn failed(finding: &Finding, header: &ResultsHeader) -> Option<Failed> {
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
-    if matches!(failure, Failure::TooSeldom { .. }) {
+    if matches!(failure, Failure::TooSeldom { .. } | Failure::Unproven { .. }) {
         return None;
     }
     let (seed, file) = match &finding.from {

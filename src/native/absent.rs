@@ -86,6 +86,29 @@ pub(crate) fn has_captured() -> bool {
     false
 }
 
+/// A guard that does nothing when it is dropped.
+#[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) struct Shortened;
+
+/// Returns a guard without effect: no run has loops of plain threads.
+#[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) fn shorten_loops() -> Shortened {
+    Shortened
+}
+
+/// The rounds of loops without points in some runs. This build has no such rounds.
+#[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) struct Rounds {
+    pub(crate) reads: u64,
+    pub(crate) left_out: bool,
+}
+
+/// Returns no rounds: no run has loops of plain threads.
+#[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) fn take_rounds() -> Rounds {
+    Rounds { reads: 0, left_out: false }
+}
+
 /// Calls `act`, and records no calls.
 #[allow(dead_code, reason = "runs on real threads have no calls")]
 pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {

@@ -1,9 +1,10 @@
 //! Plain threads beyond the step limit of their run.
 //!
 //! A stress test of 100,000 messages terminates, but not within its step limit. So the run continues after the limit.
-//! Its threads then execute their operations directly, a thousand in a turn. Another thread may continue when a turn is
-//! over, and when a thread waits, yields or ends. Lock calls are not single operations in this part of the run, because
-//! the carrier does not see them: locks wait and wake as they do outside of runs.
+//! Its threads then execute their operations directly, a thousand in a turn. A turn ends after 64 operations without a
+//! change, because a thread that waits for another thread in a loop would waste the rest of its turn. Another thread
+//! may continue when a turn is over, and when a thread waits, yields or ends. Lock calls are not single operations in
+//! this part of the run, because the carrier does not see them: locks wait and wake as they do outside of runs.
 //!
 //! Some threads were held or waited for a lock at the limit. They must see the changes that let them continue. So
 //! operations on the awaited memory are still requests.
@@ -30,10 +31,11 @@ use super::threads::{Threads, with};
 use crate::rt::{WORLD, World};
 use crate::seam::YieldPoint;
 
-/// The number of turns of a thousand operations after which a run gives up. They last some seconds.
+/// The number of turns after which a run gives up. With a thousand operations each, they last some seconds.
 const TURNS: u32 = 1_000_000;
-/// The number of consecutive turns without a change after which operations are requests again.
-const IDLE: u32 = 64;
+/// The number of consecutive turns without a change, of any thread, after which operations are requests again. The
+/// first half of these turns are short, so they have 68,000 operations.
+const IDLE: u32 = 128;
 /// The maximum number of steps in which operations are requests: several times the number of rounds after which a loop
 /// is held.
 const STEPPED: u32 = 10_000;

@@ -2,11 +2,12 @@
 
 use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak, shortened};
 
-use super::chances;
 use super::sites::site;
 use super::threads::with;
+use super::{chances, orders};
 use crate::run::chances::Chances;
 use crate::run::ids::TaskId;
+use crate::run::memory_model::{Raise, Stronger, WeakLink};
 use crate::run::{Failure, MemoryError, MemoryStep};
 use crate::seam::{draw_heap, fail};
 
@@ -100,8 +101,20 @@ fn failure(fault: &Fault) -> Failure {
         (None, _) => remedy.to_owned(),
     };
     let steps = fault.steps.iter().map(shown).collect();
+    let too_weak = fault.missing.as_ref().map_or_else(Vec::new, links);
     debug_assert!(Failure::KINDS.contains(&problem), "the schema of reports lacks {problem}");
-    Failure::Memory(MemoryError { problem, message, steps, remedy })
+    Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak })
+}
+
+/// Returns the operations that are too weak to order a data race, with the changes for an order.
+fn links(missing: &TooWeak) -> Vec<WeakLink> {
+    let [write, read] = &missing.operations;
+    let changes = [(write, Stronger::Release), (read, Stronger::Acquire)];
+    let links = changes.map(|((step, order), by)| {
+        let place = site(&step.frames()).place;
+        WeakLink { raise: Raise { place, by }, op: step.label, order: orders::order(*order) }
+    });
+    links.into_iter().filter(|link| link.raise.of(link.order) != link.order).collect()
 }
 
 /// Returns the remedy for memory orders that are too weak.

@@ -53,15 +53,16 @@ pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
 pub(crate) use self::isolation::{ends_child, set as set_isolation, spare_captured};
 pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
+pub(crate) use self::spin::{shorten_loops, take_rounds};
 use self::threads::Threads;
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
-use crate::rt::WORLD;
+use crate::rt::{WORLD, World};
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::note::Note;
 use crate::run::points::Points;
 use crate::seam::stepped::{note, set_writer};
-use crate::seam::{draw_points as draw, fail, here, on_carrier};
+use crate::seam::{YieldPoint, draw_points as draw, fail, here, on_carrier};
 
 /// Tests of the files in this folder, by name. Only an instrumented build contains these files, so the tests are
 /// functions that `native-tests` calls. Unit tests would need a separate build of the library.
@@ -137,7 +138,7 @@ pub(crate) async fn run(
         }
         false => memory::draw(leaks),
     };
-    let (detail, points, readings_differ) = draw_points();
+    let (detail, points, clock) = draw_points();
     let execution = match isolation::is_process() {
         true => Execution::begin_apart(with_error, memory, &isolation::watch()),
         false => Execution::begin_with(with_error, memory),
@@ -155,7 +156,8 @@ pub(crate) async fn run(
         isolation::quiet();
     }
     orders::begin(&execution);
-    if readings_differ {
+    execution.set_uptime(clock.start);
+    if clock.readings_differ {
         execution.tell_readings_apart();
     }
     let begun = Threads::begin(execution, detail, points);
@@ -163,6 +165,11 @@ pub(crate) async fn run(
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
     drive::drive(0).await;
+    let is_beyond = WORLD.with(World::is_beyond);
+    if !is_beyond && threads::with(|threads| threads.has_unfinished()) {
+        // The run ends with the first thread. Other threads may do any number of steps before.
+        YieldPoint::new(&ops::RETURN, here()).await;
+    }
     let memory = memory::check(leaks);
     if let Some(end) = threads::with(|threads| threads.execution().died()) {
         // This check must follow the last request of all threads. A process that ended earlier has already failed its
@@ -211,15 +218,25 @@ pub(crate) fn set_points(points: Points) {
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 
-/// Draws the detail in which a run steps locks, its points, and whether two consecutive reads of its clock differ.
-fn draw_points() -> (Detail, Points, bool) {
+/// The clock of a run.
+struct Clock {
+    /// True if two consecutive reads differ.
+    readings_differ: bool,
+    /// The start of the monotonic clock, in seconds.
+    start: u64,
+}
+
+/// Draws the detail in which a run steps locks, its points, and its clock.
+fn draw_points() -> (Detail, Points, Clock) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let (detail, counts, readings_differ) = draw(wanted.arc, Detail::of_searches());
+    let starts_differ = unpause_native::has_seeds_of_clock();
+    let drawn = draw(wanted.arc, Detail::of_searches(), starts_differ);
     // The trace of an earlier version contains no decision: the setting decides alone.
-    let arc = Some(counts || wanted.arc == Some(true));
+    let arc = Some(drawn.counts || wanted.arc == Some(true));
     // If all operations are points, no lock call is stepped as a whole.
-    let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(detail) };
-    (detail, Points { arc, ..wanted }, readings_differ)
+    let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(drawn.detail) };
+    let clock = Clock { readings_differ: drawn.readings_differ, start: drawn.start };
+    (detail, Points { arc, ..wanted }, clock)
 }
 
 /// The lock of the test that steps plain threads. Only one test at a time may do so, because tests share the statics of

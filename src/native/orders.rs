@@ -10,14 +10,14 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering as MemoryOrder;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Access, Execution, Frame, Operation, Rule};
+use unpause_native::{Access, Execution, Frame, Operation, OrderS, Rule};
 
 use super::ops;
 use super::sites::Site;
 use super::threads::with;
 use crate::rt::{WORLD, World};
 use crate::run::event::Values;
-use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED, Raise};
+use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED, Raise, Stronger};
 use crate::run::store_choice::{Decision, StoreChoices};
 use crate::seam::{draw, given, seed};
 
@@ -38,6 +38,10 @@ pub(crate) fn take_strengthened() -> bool {
 thread_local! {
     /// The store choices of the run. `None` in a run whose operations see the newest stores.
     static RUN: Cell<Option<StoreChoices>> = const { Cell::new(None) };
+
+    /// True after the first operation of the program with an order weaker than `SeqCst`. Before, operations see the
+    /// newest stores, as in a run of tasks. This loses no outcome, because some run executes them in the order S.
+    static IS_WEAKER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sets the memory model of future runs.
@@ -53,11 +57,15 @@ pub(crate) fn may_be_old() -> bool {
 /// Begins a run.
 pub(super) fn begin(execution: &Execution) {
     RUN.set(None);
-    with(|threads| threads.raised = WORLD.with(World::raised));
+    IS_WEAKER.set(false);
+    let raised = WORLD.with(World::raised);
+    // Without the exact order S, a strengthening to `SeqCst` seems to prevent failures that it allows.
+    let s = if raised.is_some() { OrderS::Exact } else { OrderS::ExactWithMoves };
+    with(|threads| threads.raised = raised.unwrap_or_default());
     if !WANTED.load(Ordering::Relaxed) {
         return;
     }
-    execution.weaken();
+    execution.weaken(s);
     RUN.set(Some(StoreChoices::new(seed())));
 }
 
@@ -66,7 +74,7 @@ pub(super) fn begin(execution: &Execution) {
 pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
     match RUN.get() {
         None => {
-            if access.order != SEQ_CST && !is_trusted(site) {
+            if is_weaker(access) && !is_trusted(site) {
                 STRENGTHENED.store(true, Ordering::Relaxed);
             }
             0
@@ -75,9 +83,22 @@ pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
     }
 }
 
+/// Returns `true` if an order of the operation, or of its failure, is weaker than `SeqCst`.
+#[inline]
+fn is_weaker(access: &Access) -> bool {
+    let may_fail = access.operation == Operation::CompareExchange;
+    access.order != SEQ_CST || may_fail && access.failure != SEQ_CST
+}
+
 fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: Site) -> u32 {
+    if is_trusted(site) {
+        return 0;
+    }
+    if is_weaker(access) {
+        IS_WEAKER.set(true);
+    }
     // The compiler turned a read-modify-write, which reads the newest store, into a loop.
-    if is_trusted(site) || site.looped.is_some() {
+    if !IS_WEAKER.get() || site.looped.is_some() {
         return 0;
     }
     let mut candidates = with(|threads| threads.execution().candidates(thread));
@@ -111,21 +132,21 @@ fn answer(Decision { bound, value, why }: Decision) -> u64 {
     }
 }
 
-/// Returns the operation with the memory orders that `raised` gives to operations at its place.
+/// Returns the operation with the memory orders that `raised` gives to operations at its place, and the order of the
+/// fence before it, if any.
 #[cold]
-pub(super) fn raise(raised: &[Raise], access: Access, site: Site) -> Access {
+pub(super) fn raise(raised: &[Raise], access: Access, site: Site) -> (Access, Option<u8>) {
     let of_place = raised.iter().filter(|raise| raise.place == site.place && !is_trusted(site));
-    of_place.fold(access, |access, raise| {
+    of_place.fold((access, None), |(access, fence), raise| {
         let raised = |number: u8| number_of(raise.of(order(number)));
-        match access.operation {
-            Operation::Fence => access,
-            Operation::Load if raise.releases => access,
-            Operation::Store if !raise.releases => access,
-            Operation::CompareExchange if !raise.releases => {
+        let raised = match (access.operation, raise.by) {
+            (Operation::Load, Stronger::Release) | (Operation::Store, Stronger::Acquire) => access,
+            (Operation::CompareExchange, Stronger::Acquire | Stronger::SeqCst) => {
                 Access { order: raised(access.order), failure: raised(access.failure), ..access }
             }
             _ => Access { order: raised(access.order), ..access },
-        }
+        };
+        (raised, raise.fence().map(number_of).or(fence))
     })
 }
 
@@ -163,7 +184,8 @@ pub(super) fn mark(access: &Access, old: u64, site: Site) {
     }
 }
 
-fn order(number: u8) -> MemoryOrder {
+/// Returns the memory order with this number in the C ABI.
+pub(super) fn order(number: u8) -> MemoryOrder {
     match number {
         0 => MemoryOrder::Relaxed,
         1 | 2 => MemoryOrder::Acquire,

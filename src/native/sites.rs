@@ -237,7 +237,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,
-        is_of_cell: inner.iter().any(orders::is_of_cell),
+        is_of_cell: frames.iter().take_while(|frame| !is_of_user(frame)).any(orders::is_of_cell),
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part: match (names_thread, shows) {
@@ -333,8 +333,8 @@ pub(super) fn is_of_user(frame: &Frame) -> bool {
     !frame.file.is_empty() && !is_between && !is_ours(frame)
 }
 
-/// Returns `true` for a function of the user or of a facade crate. The std functions that it calls decide if an operation
-/// is a point, and std functions that call it do not. For example, std calls the routine of a facade's thread.
+/// Returns `true` for a function of the user or of a facade crate. The std functions that it calls decide if an
+/// operation is a point. Std functions that call it do not: for example, std calls the routine of a facade's thread.
 fn uses_std(frame: &Frame) -> bool {
     is_of_user(frame) || frame.is_of_facade()
 }

@@ -16,6 +16,12 @@
 //!
 //! Limitation: this file does not recognize a loop that counts in memory, if no other thread changes the values that
 //! its later rounds read.
+//!
+//! The rounds of released threads are most of the work in a run with endless loops. So the replays of the shrinker
+//! [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same, because
+//! rounds without points have none.
+
+use std::cell::Cell;
 
 use unpause_native::{Access, Operation};
 
@@ -42,6 +48,52 @@ const TIMES: u32 = 8;
 const TIMES_BEFORE_TIME: u32 = 4;
 /// The time, in nanoseconds, that passes when a held thread is first released after all timers.
 const PAUSE: u64 = 1_000_000;
+/// The number of rounds of a released thread in a run that shortens loops.
+const SHORT: u32 = 4;
+
+thread_local! {
+    /// True while the runs of this thread shorten loops.
+    static SHORTENS: Cell<bool> = const { Cell::new(false) };
+    /// The reads without points since the last [`take_rounds`].
+    static MADE: Cell<Rounds> = const { Cell::new(Rounds { reads: 0, left_out: false }) };
+}
+
+/// The rounds of loops without points in some runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// The number of reads and yields in these rounds.
+    pub(crate) reads: u64,
+    /// True if a thread was held although a run that does not shorten loops would give it more rounds.
+    pub(crate) left_out: bool,
+}
+
+/// Returns the rounds of the runs on this thread since the last call.
+pub(crate) fn take_rounds() -> Rounds {
+    MADE.replace(Rounds { reads: 0, left_out: false })
+}
+
+/// A guard under which the runs of the current thread shorten loops.
+pub(crate) struct Shortened(());
+
+/// Gives threads in loops with equal registers only a few rounds when they are released, until the guard is dropped. A
+/// loop that counts its rounds in memory may then not terminate. So the result of such a run must be confirmed by a run
+/// without the guard.
+pub(crate) fn shorten_loops() -> Shortened {
+    SHORTENS.set(true);
+    Shortened(())
+}
+
+impl Drop for Shortened {
+    fn drop(&mut self) {
+        SHORTENS.set(false);
+    }
+}
+
+/// Counts a read or a yield in a round without points.
+fn count_round() {
+    let rounds = MADE.get();
+    MADE.set(Rounds { reads: rounds.reads + 1, ..rounds });
+}
 
 /// A read: an access that left the memory unchanged, or a yield.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +186,8 @@ impl Looks {
             return Repeated::No;
         }
         let free = if is_endless && self.times == 0 { 0 } else { FREE << self.times };
+        let shortened = is_endless && free > SHORT && SHORTENS.get();
+        let free = if shortened { SHORT } else { free };
         if !is_endless && !site.backs_off {
             WORLD.with(|world| world.note_unseen(COUNTED));
         }
@@ -142,6 +196,9 @@ impl Looks {
                 value: round[0].value,
                 noted: !self.seen_in_step.contains(&look.address),
             };
+        }
+        if shortened {
+            MADE.set(Rounds { left_out: true, ..MADE.get() });
         }
         let mut addresses: Vec<usize> =
             round.iter().map(|look| look.address).filter(|address| *address != 0).collect();
@@ -190,6 +247,7 @@ impl Looks {
     /// Records that the thread performed a read without a point.
     pub(super) fn saw_again(&mut self, look: Look, value: u64) {
         self.again += 1;
+        count_round();
         if !self.seen_in_step.contains(&look.address) {
             self.seen_in_step.push(look.address);
         }
@@ -201,8 +259,9 @@ impl Looks {
         let look = self.next(thread, 0, site);
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
         self.again += u32::from(again);
-        if !again {
-            self.seen_in_step.clear();
+        match again {
+            true => count_round(),
+            false => self.seen_in_step.clear(),
         }
         self.keep(look);
         again

@@ -202,9 +202,13 @@ impl Threads {
         if !self.raised.is_empty()
             && let Request::Access(access) = &mut request
         {
-            *access = orders::raise(&self.raised, *access, site);
-            let orders = (access.order, access.failure);
-            self.execution().set_orders(thread, orders);
+            let (raised, fence) = orders::raise(&self.raised, *access, site);
+            *access = raised;
+            let execution = self.execution();
+            execution.set_orders(thread, (raised.order, raised.failure));
+            if let Some(order) = fence {
+                execution.fence_before(thread, order);
+            }
         }
         (request, site, !self.lets_pass)
     }
@@ -414,6 +418,11 @@ impl Threads {
             self.handles.resize_with(thread + 1, || None);
         }
         self.handles[thread] = Some(handle);
+    }
+
+    /// Returns `true` if a thread that was not joined has not ended.
+    pub(super) fn has_unfinished(&self) -> bool {
+        self.handles.iter().flatten().any(|handle| !handle.is_finished())
     }
 }
 

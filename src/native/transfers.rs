@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use unpause_native::{Effect, Transfer};
+use unpause_native::{Effect, Transfer, Use};
 
 use super::futexes::wake;
 use super::ops::WAIT;
@@ -12,6 +12,7 @@ use super::sites::Site;
 use super::threads::{Waiter, with};
 use super::timed::{TimedWait, Woken};
 use crate::run::event::Values;
+use crate::run::op::fs::contents;
 use crate::run::op::{Access, Op, word};
 use crate::seam::ForeignWord;
 
@@ -89,8 +90,10 @@ static OPS: &[Ops] = &[
 ];
 static OTHER: Ops = both("use");
 
-/// The use of another object in the same step.
-static BESIDE: Op = Op::of_kind("use", Access::Tell, word::WRITE).quiet();
+/// The uses of another object in the same step.
+static READ_BESIDE: Op = Op::of_kind("use", Access::Peek, contents::READ).quiet();
+static ADD_BESIDE: Op = Op::of_kind("use", Access::Tell, contents::STORE).quiet();
+static CHANGE_BESIDE: Op = Op::of_kind("use", Access::Tell, word::WRITE).quiet();
 
 fn ops(name: &str) -> &'static Ops {
     OPS.iter().find(|(op, _)| op.name == name).unwrap_or(&OTHER)
@@ -100,10 +103,12 @@ fn ops(name: &str) -> &'static Ops {
 enum Tried {
     /// The operation was performed.
     Done {
+        /// True if the operation has changed its object.
+        is_changed: bool,
         /// The changed objects for which threads wait.
         awaited: Vec<u64>,
         /// The other objects that the operation has used, with their kinds.
-        beside: Vec<(u64, &'static str)>,
+        beside: Vec<(u64, &'static str, Use)>,
     },
     /// The operation must wait until the object has changed since the version.
     Waits { version: u64, limit: Option<u64> },
@@ -118,12 +123,13 @@ pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> 
         let act = || {
             with(|threads| match threads.execution().perform_transfer(thread) {
                 Effect::Done { changed, beside, .. } => {
-                    let looked = changed.is_empty();
+                    let is_changed = !changed.is_empty();
                     // The change lets waiting threads try again.
                     let awaited: Vec<u64> =
                         changed.into_iter().filter(|key| threads.must_wake(*key)).collect();
-                    let values = if looked { Values::Refused(0, 0) } else { Values::Changed(0, 1) };
-                    (Tried::Done { awaited, beside }, values)
+                    let values =
+                        if is_changed { Values::Changed(0, 1) } else { Values::Refused(0, 0) };
+                    (Tried::Done { is_changed, awaited, beside }, values)
                 }
                 Effect::Waits { version, limit } => {
                     (Tried::Waits { version, limit }, Values::Refused(0, 0))
@@ -132,9 +138,13 @@ pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> 
         };
         let tried = object.point(op, site.place, act).await;
         let version = match tried {
-            Tried::Done { awaited, beside } => {
-                for (other, kind) in beside.into_iter().filter(|(other, _)| *other != key) {
-                    note_use(other, kind, site);
+            Tried::Done { is_changed, awaited, beside } => {
+                if is_changed && op.access == Access::Read {
+                    // The call may use any file, so it counts as a change.
+                    note_use((key, kind), Use::Changes, site);
+                }
+                for (other, kind, how) in beside.into_iter().filter(|(other, ..)| *other != key) {
+                    note_use((other, kind), how, site);
                 }
                 for key in awaited {
                     wake(key as usize, u32::MAX, site).await;
@@ -155,10 +165,15 @@ pub(super) async fn transfer(thread: usize, requested: Transfer, site: Site) -> 
 
 /// Records that the operation of this step has used another object. The uses of the only thread of a run precede all
 /// other uses.
-fn note_use(key: u64, kind: &'static str, site: Site) {
+fn note_use((key, kind): (u64, &'static str), how: Use, site: Site) {
     let used = with(|threads| threads.has_many().then(|| threads.file_at(key, kind, site)));
+    let op = match how {
+        Use::Reads => &READ_BESIDE,
+        Use::Adds => &ADD_BESIDE,
+        Use::Changes => &CHANGE_BESIDE,
+    };
     if let Some(object) = used {
-        object.note(&BESIDE, site.place, Values::None);
+        object.note(op, site.place, Values::None);
     }
 }
 

@@ -176,12 +176,12 @@ impl PendingOp {
     ) -> u64 {
         let object = self.object.expect("an operation on memory has an object");
         WORLD.with(|world| {
-            let (word, asked) = {
+            let (word, (asked, fence)) = {
                 let state = world.retract_to_do(&self.announcement);
                 (state.memory.load(object), state.memory.with_raised(asked, self.place))
             };
             let op = WordOp { object: Some(object), access: self.op.access, asked, change };
-            let Seen { old, new, missed, order } = world.choose_store(&op, word);
+            let Seen { old, new, missed, order } = world.choose_store(&op, word, fence);
             let mut state = world.state();
             if let (Some(new), None) = (new, missed) {
                 state.memory.store(object, new);
@@ -201,9 +201,10 @@ impl PendingOp {
     /// Orders the previous operations of the task before its next operations, in a run with weak memory.
     pub(crate) fn fence(&self, order: Ordering) {
         let may_order = order != Ordering::SeqCst || self.announcement.is_open();
-        let orders = may_order && WORLD.with(|world| world.fence(Asked::to_write(order)));
+        let asked = Asked::to_write(order);
+        let taken = may_order.then(|| WORLD.with(|world| world.fence(asked, self.place)));
         self.finish();
-        if orders {
+        if let Some(order) = taken.flatten() {
             WORLD.with(|world| world.mark_order(order));
         }
     }

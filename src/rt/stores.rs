@@ -6,8 +6,9 @@ use super::memory::weak::{Asked, Record, Weak, WordOp};
 use super::memory::{self, Weaker};
 use super::state::RunState;
 use super::world::World;
+use crate::run::ids::Place;
 use crate::run::memory_model::{MISSED, OrderMark, PRECEDED, Raise};
-use crate::run::op::{Access, Op};
+use crate::run::op::Op;
 use crate::run::store_choice::Decision;
 use crate::run::untried::Untried;
 
@@ -24,10 +25,10 @@ pub(super) struct Seen {
 }
 
 impl World {
-    /// Performs an operation that finds `word` in memory.
-    pub(super) fn choose_store(&self, op: &WordOp<'_>, word: u64) -> Seen {
+    /// Performs an operation that finds `word` in memory, after a fence of this order, if any.
+    pub(super) fn choose_store(&self, op: &WordOp<'_>, word: u64, fence: Option<Ordering>) -> Seen {
         let newest = || Seen { old: word, new: (op.change)(word), missed: None, order: None };
-        let Some(nth) = self.store_of(op, word) else { return newest() };
+        let Some(nth) = self.store_of(op, word, fence) else { return newest() };
         let mut state = self.state();
         let task = state.current();
         let Some(weak) = state.memory.weak() else { return newest() };
@@ -43,13 +44,16 @@ impl World {
 
     /// Returns the number of the store that an operation chooses; 0 for the newest store. `None` in a run without
     /// weaker orders.
-    fn store_of(&self, op: &WordOp<'_>, word: u64) -> Option<u64> {
+    fn store_of(&self, op: &WordOp<'_>, word: u64, fence: Option<Ordering>) -> Option<u64> {
         let mut state = self.state();
         if !state.takes_orders(op.asked) {
             return None;
         }
         let task = state.current();
         let weak = state.memory.weak()?;
+        if let Some(order) = fence {
+            weak.fence(task, Asked::to_write(order));
+        }
         let mut bound = weak.candidates(task, op, word);
         if bound < 2 {
             return Some(0);
@@ -81,25 +85,25 @@ impl World {
         }
     }
 
-    /// Performs a fence. Returns `false` in a run without weaker orders.
-    pub(super) fn fence(&self, asked: Asked) -> bool {
+    /// Performs a fence at this place. Returns its effective order, or `None` in a run without weaker orders.
+    pub(super) fn fence(&self, asked: Asked, place: Place) -> Option<Ordering> {
         let mut state = self.state();
-        let takes_orders = state.takes_orders(asked);
-        if takes_orders {
-            let (task, change) = (state.current(), |_| None);
-            let fence = WordOp { object: None, access: Access::Yield, asked, change: &change };
-            if let Some(weak) = state.memory.weak() {
-                weak.perform(task, &fence, 0, 0);
-            }
+        let (asked, _) = state.memory.with_raised(asked, place);
+        if !state.takes_orders(asked) {
+            return None;
         }
-        takes_orders
+        let task = state.current();
+        if let Some(weak) = state.memory.weak() {
+            weak.fence(task, asked);
+        }
+        Some(asked.of(true))
     }
 }
 
 impl World {
-    /// Returns the orders that are strengthened in the runs of this worker.
+    /// Returns the orders that are strengthened in the runs of this worker; `None` if the runs judge no strengthening.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn raised(&self) -> Vec<Raise> {
+    pub(crate) fn raised(&self) -> Option<Vec<Raise>> {
         self.state().memory.raised.clone()
     }
 

@@ -87,7 +87,8 @@ impl Worker {
         self.world.prepare(seed);
     }
 
-    /// Makes operations at some places have stronger memory orders in later runs.
+    /// Makes operations at some places have stronger memory orders in later runs. These runs have the exact order S of
+    /// `SeqCst` operations.
     pub(crate) fn raise(&self, raised: Vec<Raise>) {
         self.world.state().memory.raise(raised);
     }

@@ -1,4 +1,4 @@
-//! Compiles the code of C, with the compiler and the archiver of the system.
+//! Compiles the code of C, with the compiler and the archiver of the system: static libraries, and a shared one.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,6 +16,11 @@ fn main() {
         run(Command::new("ar").arg("crs").arg(&library).arg(&object));
         println!("cargo:rustc-link-lib=static=planted_{name}");
     }
+    println!("cargo:rerun-if-changed=src/shared.c");
+    let library = folder.join("libplanted_shared.so");
+    run(Command::new("cc").args(["-shared", "-O1", "-fPIC", "src/shared.c", "-o"]).arg(&library));
+    // Cargo adds the folder to the search path of the programs that it starts.
+    println!("cargo:rustc-link-lib=dylib=planted_shared");
 }
 
 fn run(command: &mut Command) {

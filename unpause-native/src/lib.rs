@@ -25,10 +25,11 @@
 //! | `refused.rs` | calls that a run does not support |
 //! | `environment.rs` | the environment and the working directory, restored after each run |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run; calls on real files |
-//! | `children.rs`, `handlers.rs` | other processes; signal handlers that a run installs |
+//! | `children.rs`, `handlers.rs`, `masks.rs` | other processes; signal handlers that a run installs; blocked signals |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and the entries of functions without replacements |
 //! | `unseen.rs` | assembly and C instructions that synchronise threads or call the system |
+//! | `imports.rs` | functions of shared libraries |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never return |
 //! | `output.rs` | the output of a run on the standard streams |
 //! | `std_state.rs`, `std_state/` | the statics of std: the hook, thread ids, locks that a run leaves behind |

@@ -8,11 +8,13 @@
 
 use std::backtrace::Backtrace;
 use std::ffi::{CString, c_int};
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex};
 
-use unpause_native::{Effect, Ended, Execution, Request, outside};
+use unpause_native::{Effect, Ended, Execution, Request, Use, outside};
 
 /// An operation on files: its name, and `true` if it has changed the files.
 type Done = (&'static str, bool);
@@ -88,7 +90,7 @@ impl<T> Succeeds for *mut T {
 }
 
 /// Performs each kind of call on files in a folder. Returns the expected operations.
-fn all_calls(folder: &std::path::Path) -> Vec<Done> {
+fn all_calls(folder: &Path) -> Vec<Done> {
     let at = |name: &str| CString::new(folder.join(name).to_str().unwrap()).unwrap();
     let [file, other, sub, link] = ["file", "other", "sub", "link"].map(at);
     let [file, other, sub, link] = [&file, &other, &sub, &link].map(|path| path.as_ptr());
@@ -117,6 +119,8 @@ fn all_calls(folder: &std::path::Path) -> Vec<Done> {
             "write" true libc::pwrite(one, buffer, 4, 0);
             "write" true libc::pwrite64(one, buffer, 4, 0);
             "write" true libc::pwritev(one, &part, 1, 0);
+            "write" true libc::pwritev2(one, &part, 1, 0, 0);
+            "read" false libc::preadv2(two, &part, 1, 0, 0);
             "read" false libc::read(two, buffer, 4);
             "read" false libc::readv(two, &part, 1);
             "read" false libc::pread(two, buffer, 4, 0);
@@ -175,7 +179,12 @@ fn all_calls(folder: &std::path::Path) -> Vec<Done> {
             "chdir" true libc::chdir(root.as_ptr());
         }
         let list = libc::opendir(sub);
-        perform! { all: "opendir" false list; "readdir" false libc::readdir(list); }
+        let (mut entry, mut next): (libc::dirent64, _) = (std::mem::zeroed(), null_mut());
+        perform! { all:
+            "opendir" false list;
+            "readdir" false libc::readdir(list);
+            "readdir" false libc::readdir64_r(list, &mut entry, &mut next);
+        }
         assert!(libc::closedir(list) == 0);
         // A call that fails changes nothing.
         assert!(libc::open(file, flags | libc::O_EXCL, 0o600) == -1);
@@ -326,4 +335,148 @@ fn a_descriptor_that_is_replaced_releases_its_lock() {
         }
     });
     assert_eq!(done, [("try_lock", true), ("close", true), ("try_lock", true)]);
+}
+
+/// Two locks of one file, one of which is converted in vain. Returns the results of the calls.
+fn conversion(path: &Path) -> [c_int; 5] {
+    let name = CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: the calls get a string and numbers.
+    unsafe {
+        let open = || libc::open(name.as_ptr(), libc::O_CREAT | libc::O_RDWR, 0o600);
+        let [one, two] = [open(), open()];
+        let results = [
+            libc::flock(one, libc::LOCK_SH),
+            libc::flock(two, libc::LOCK_SH),
+            libc::flock(libc::dup(one), libc::LOCK_EX | libc::LOCK_NB),
+            // The conversion has released the lock.
+            libc::flock(two, libc::LOCK_EX | libc::LOCK_NB),
+            libc::flock(one, libc::LOCK_SH | libc::LOCK_NB),
+        ];
+        [one, two].iter().for_each(|file| _ = libc::close(*file));
+        results
+    }
+}
+
+#[test]
+fn a_conversion_that_fails_loses_the_lock_as_in_the_kernel() {
+    let path = folder("conversion").join("file");
+    let real = conversion(&path);
+    assert_eq!(real, [0, 0, -1, 0, -1]);
+    let done = operations(false, move || assert_eq!(conversion(&path), real));
+    let lost = ("try_lock", true);
+    let locks = [("lock_shared", true), ("lock_shared", true), lost, ("try_lock", true)];
+    assert_eq!(done[..4], locks);
+    assert_eq!(done[4..], [("try_lock_shared", false), ("close", true)]);
+}
+
+/// Returns the objects that the calls of the first thread of a run use. The run has another thread.
+fn objects(body: impl FnOnce() + Send + 'static) -> Vec<(u64, Use)> {
+    let body = move || {
+        drop(std::thread::spawn(|| ()));
+        body();
+    };
+    let mut execution = Execution::begin(Box::new(body)).unwrap();
+    let mut used = Vec::new();
+    loop {
+        match execution.resume(0, 0) {
+            Request::Transfer(transfer) => match execution.perform_transfer(0) {
+                Effect::Done { changed, beside, .. } => {
+                    let how = if changed.is_empty() { Use::Reads } else { Use::Changes };
+                    used.push((transfer.object, how));
+                    used.extend(beside.into_iter().map(|(object, _, how)| (object, how)));
+                }
+                waits @ Effect::Waits { .. } => panic!("{}: {waits:?}", transfer.name),
+            },
+            Request::End => break,
+            _ => {}
+        }
+    }
+    assert_eq!(execution.ended(), Some(Ended::Returned));
+    used
+}
+
+fn write_to(path: PathBuf) {
+    OpenOptions::new().write(true).open(path).unwrap().write_all(b"text").unwrap();
+}
+
+/// Calls in a folder, each with the calls before it with which it conflicts. `*` means all calls.
+type Call = (&'static str, fn(&Path), &'static [&'static str]);
+const IN_A_FOLDER: &[Call] = &[
+    ("stat file", |folder| assert!(fs::metadata(folder.join("file")).is_ok()), &[]),
+    ("write file", |folder| write_to(folder.join("file")), &["stat file"]),
+    ("create new", |folder| fs::write(folder.join("new"), "").unwrap(), &[]),
+    (
+        "unlink file",
+        |folder| fs::remove_file(folder.join("file")).unwrap(),
+        &["stat file", "write file"],
+    ),
+    (
+        "rename file to new",
+        |folder| fs::rename(folder.join("file"), folder.join("new")).unwrap(),
+        &["stat file", "write file", "create new", "unlink file"],
+    ),
+    (
+        "stat new",
+        |folder| assert!(fs::metadata(folder.join("new")).is_err()),
+        &["create new", "rename file to new"],
+    ),
+    ("mkdir", |folder| fs::create_dir(folder.join("sub")).unwrap(), &["*"]),
+    (
+        "list",
+        |folder| assert_eq!(fs::read_dir(folder).unwrap().count(), 5),
+        &["create new", "unlink file", "rename file to new", "mkdir"],
+    ),
+    ("write hard", |folder| write_to(folder.join("hard")), &["*"]),
+    (
+        "stat twin",
+        |folder| assert!(fs::metadata(folder.join("twin")).is_ok()),
+        &["mkdir", "write hard"],
+    ),
+    (
+        "write by link",
+        |folder| write_to(folder.join("link")),
+        &["stat file", "write file", "unlink file", "rename file to new", "mkdir", "write hard"],
+    ),
+    (
+        "write in a missing folder",
+        |folder| assert!(fs::write(folder.join("sub/file"), "").is_err()),
+        &["mkdir", "write hard"],
+    ),
+    ("write unrelated", |folder| write_to(folder.join("unrelated")), &["mkdir", "write hard"]),
+];
+
+#[test]
+fn calls_conflict_if_they_can_affect_each_other() {
+    let folder = folder("objects");
+    let used = |call: fn(&Path)| {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["file", "hard", "unrelated"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        fs::hard_link(folder.join("hard"), folder.join("twin")).unwrap();
+        std::os::unix::fs::symlink("file", folder.join("link")).unwrap();
+        let folder = folder.clone();
+        objects(move || call(&folder))
+    };
+    let all: Vec<_> = IN_A_FOLDER.iter().map(|(_, call, _)| used(*call)).collect();
+    let conflict = |one: &[(u64, Use)], two: &[(u64, Use)]| {
+        use Use::{Adds, Changes, Reads};
+        one.iter().any(|(object, how)| {
+            two.iter().any(|(other, other_how)| {
+                let conflicts = match (how, other_how) {
+                    (Changes, _) | (_, Changes) => true,
+                    (Adds, Reads) | (Reads, Adds) => true,
+                    (Adds, Adds) | (Reads, Reads) => false,
+                };
+                object == other && conflicts
+            })
+        })
+    };
+    for (at, (name, _, expected)) in IN_A_FOLDER.iter().enumerate() {
+        for (before, (other, ..)) in IN_A_FOLDER[..at].iter().enumerate() {
+            let must = expected.contains(other) || expected.contains(&"*");
+            assert_eq!(conflict(&all[before], &all[at]), must, "{other}, {name}");
+        }
+    }
 }

@@ -7,6 +7,8 @@
 
 #[path = "network/connections.rs"]
 mod connections;
+#[path = "network/descriptors.rs"]
+mod descriptors;
 #[path = "network/listeners.rs"]
 mod listeners;
 #[path = "network/messages.rs"]

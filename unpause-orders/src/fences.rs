@@ -36,6 +36,11 @@ impl Fences {
         known.set(self.last().map_or(clock, |last| &last.known));
         known.join(clock);
         self.kept.push_back(Fence { position, known });
+        self.number()
+    }
+
+    /// Returns the number of the last fence; 0 if there is no fence.
+    pub(crate) fn number(&self) -> u32 {
         self.dropped + self.kept.len() as u32
     }
 

@@ -36,14 +36,15 @@ impl Orders {
 
     /// Removes the words that overlap these bytes. Returns `true` if there were any.
     pub(crate) fn forget(&mut self, address: usize, size: usize) -> bool {
-        let Orders { words, by_address, by_page, unused, spare, .. } = self;
-        let before = unused.len();
+        let Orders { words, by_address, by_page, unused, spare, exact, .. } = self;
+        let (before, mut removes_marks) = (unused.len(), false);
         let mut forget_in = |page: usize| {
             let Some(of_page) = by_page.get_mut(&page) else { return };
             of_page.retain(|at| {
                 let word = &mut words[*at as usize];
                 let must_go = word.overlaps(address, size);
                 if must_go {
+                    removes_marks |= exact.has_marks(word);
                     by_address.remove(&word.address);
                     spare.append(&mut word.stores);
                     word.size = 0;
@@ -53,7 +54,12 @@ impl Orders {
             });
         };
         pages(address, size).for_each(&mut forget_in);
-        unused.len() > before
+        let removes = unused.len() > before;
+        if removes_marks {
+            // The edges of the removed accesses are lost, so all nodes so far must precede the later nodes.
+            self.exact.restart((self.s, self.fences.number()));
+        }
+        removes
     }
 
     /// Records that instrumented code writes these bytes (at most eight) by a plain access. Without this record, the

@@ -18,6 +18,7 @@ pub mod litmus;
 mod machine;
 mod operation;
 mod rules;
+mod seqcst;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -26,4 +27,4 @@ pub use self::by_number::ByNumber;
 pub use self::clock::Clock;
 pub use self::machine::{KEPT, Orders};
 pub use self::operation::{Done, Operation, SEQ_CST, acquires, releases};
-pub use self::rules::{Rule, Rules};
+pub use self::rules::{OrderS, Rule, Rules};

@@ -18,7 +18,8 @@
 //! operations ("load buffering"). S, the order of sequentially consistent operations, is the order of execution. So the
 //! last operation in S can close a cycle only through its chosen store. C++20's rules about S ([atomics.order] 4)
 //! become two lower bounds for that store: see [`Orders::floor`]. This loses some allowed outcomes, but adds no
-//! outcomes. The tests compare all schedules and all choices of small programs with the axioms.
+//! outcomes. A run can have the exact order S instead, at a higher cost: see `seqcst.rs`. The tests compare all
+//! schedules and all choices of small programs with the axioms.
 //!
 //! # Data
 //!
@@ -30,7 +31,8 @@ use crate::by_number::ByNumber;
 use crate::clock::Clock;
 use crate::fences::Fences;
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
-use crate::rules::{Rule, Rules};
+use crate::rules::{OrderS, Rule, Rules};
+use crate::seqcst::{Access, ExactS, Nodes};
 use crate::word::{NOT_IN_S, Store, Word};
 
 /// The maximum number of stores kept per word.
@@ -73,12 +75,14 @@ pub struct Orders {
     /// Dropped stores, kept for reuse of their allocations.
     pub(crate) spare: Vec<Store>,
     pub(crate) fences: Fences,
+    /// The order S, if the run does not take the order of execution.
+    pub(crate) exact: ExactS,
     /// The clocks that system calls have published, by object.
     published: ByNumber<Clock>,
     /// The clocks of threads that have freed memory, by address.
     pub(crate) freed: ByNumber<Clock>,
     /// The number of events in S.
-    s: u32,
+    pub(crate) s: u32,
     /// The number of events.
     step: u32,
     /// The stores up to this event are visible to all threads.
@@ -100,6 +104,7 @@ impl Default for Orders {
             unused,
             spare,
             fences,
+            exact: ExactS::default(),
             published,
             freed,
             s: 0,
@@ -126,6 +131,7 @@ impl Orders {
         self.by_page.clear();
         self.unused.clear();
         self.fences.clear();
+        self.exact.reset(rules.s != OrderS::Execution, rules.nodes);
         self.published.clear();
         self.freed.clear();
         (self.s, self.step, self.settled, self.offer) = (0, 0, 0, Offer::default());
@@ -134,6 +140,8 @@ impl Orders {
     /// From now on, makes each store follow all earlier executed stores in modification order.
     pub fn forbid_moves(&mut self) {
         self.rules.moves = false;
+        // All choices so far were the newest stores, so the order of execution agrees with the exact order.
+        self.exact.is_on = self.rules.s == OrderS::Exact;
     }
 
     /// Returns `true` if a rule applies to the run.
@@ -213,16 +221,27 @@ impl Orders {
     /// Executes a fence of a thread.
     pub fn fence(&mut self, thread: usize, order: u8) {
         self.step += 1;
-        let Known { clock, pending, is_strong, .. } = self.known(thread);
+        self.known(thread);
+        let is_exact = self.exact.is_on && order == SEQ_CST;
+        let strongly = match is_exact {
+            true => self.exact.strongly_before(thread, &self.threads[thread].clock),
+            false => Nodes::default(),
+        };
+        let Known { clock, pending, is_strong, .. } = &mut self.threads[thread];
         *is_strong = false;
         if acquires(order) {
             clock.join(pending);
         }
-        clock.tick(thread);
+        let tick = clock.tick(thread);
         if order == SEQ_CST && self.is_weak() {
             self.s += 1;
             let clock = &mut self.threads[thread].clock;
             clock.fence = self.fences.add(self.s, clock);
+        }
+        if is_exact {
+            let clock = &self.threads[thread].clock;
+            self.exact.add_fence(thread, (tick, clock), strongly, &self.words);
+            self.restart_if_full();
         }
         if releases(order) {
             let Known { clock, released, .. } = &mut self.threads[thread];
@@ -246,7 +265,9 @@ impl Orders {
         // The first fence orders the call before the fences of the other threads, and the last fence orders it after
         // them.
         self.fence(thread, SEQ_CST);
+        self.restart_exact();
         (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
+        self.restart_exact();
         self.fence(thread, SEQ_CST);
     }
 
@@ -277,7 +298,7 @@ impl Orders {
         if self.forget(address, size.into()) && !is_written && self.has(Rule::Unseen) {
             store.message = self.everything();
         }
-        self.add(Word { address, size, is_written: false, stores: vec![store] })
+        self.add(Word { address, size, is_written: false, marked: 0, stores: vec![store] })
     }
 
     /// Returns the places of the stores that an operation may choose, newest first, and the number of places.
@@ -294,9 +315,11 @@ impl Orders {
         if !chooses || last == 0 || word.stores[last].is_known(&self.threads[thread].clock) {
             return places;
         }
+        let clock = &self.threads[thread].clock;
         let floor = self.floor(thread, word, false);
         let is_sc = [false, true].map(|writes| operation.order_if(writes)).contains(&SEQ_CST);
         let floor_in_s = if is_sc { self.floor(thread, word, true) } else { 0 };
+        let mut ahead = Nodes::default();
         for place in (floor..last).rev() {
             let store = &word.stores[place];
             let writes = operation.written_over(store.value).is_some();
@@ -304,8 +327,14 @@ impl Orders {
                 true => self.rules.moves && !store.is_taken,
                 false => store.times_seen(thread) < self.rules.repeats,
             };
-            let is_before_s = operation.order_if(writes) == SEQ_CST && place < floor_in_s;
-            if may_be && !is_before_s {
+            let order = operation.order_if(writes);
+            let access = Access { thread, place, reads: operation.reads(), writes, order };
+            let is_before_s = order == SEQ_CST && place < floor_in_s;
+            let is_allowed = !self.exact.is_on || {
+                self.exact.add_ahead(&word.stores[place + 1], &mut ahead);
+                self.exact.allows(access, clock, word, &ahead)
+            };
+            if may_be && !is_before_s && is_allowed {
                 places.0[places.1] = place as u8;
                 places.1 += 1;
             }
@@ -319,13 +348,19 @@ impl Orders {
     /// An operation in S sees no store older than a store that is in S itself or was loaded in S. It also sees no store
     /// older than a store that happens before a fence in S. For any other operation, the last fence that happens before
     /// it gives this second bound.
+    ///
+    /// With the exact order S, these bounds apply only to what was in S at its last restart.
     fn floor(&self, thread: usize, word: &Word, in_s: bool) -> usize {
         let clock = &self.threads[thread].clock;
-        let fence = match in_s {
-            true => self.fences.last(),
-            false => self.fences.get(clock.fence),
+        let (position, fence) = match (self.exact.is_on, in_s) {
+            (true, false) if clock.fence == 0 => (0, None),
+            (true, _) => (self.exact.position, self.fences.get(self.exact.fence)),
+            (false, true) => (NOT_IN_S - 1, self.fences.last()),
+            (false, false) => {
+                let fence = self.fences.get(clock.fence);
+                (fence.map_or(0, |fence| fence.position), fence)
+            }
         };
-        let position = if in_s { NOT_IN_S - 1 } else { fence.map_or(0, |fence| fence.position) };
         let is_bound = |store: &Store| {
             store.step <= self.settled
                 || store.is_known(clock)
@@ -333,6 +368,20 @@ impl Orders {
                 || fence.is_some_and(|fence| store.is_known(&fence.known))
         };
         word.stores.iter().rposition(is_bound).unwrap_or(0)
+    }
+
+    /// Restarts the exact order S if it has reached a limit.
+    fn restart_if_full(&mut self) {
+        if self.exact.is_full() {
+            self.restart_exact();
+        }
+    }
+
+    /// Makes all events so far precede all later events in the exact order S, if the run has it.
+    fn restart_exact(&mut self) {
+        if self.exact.is_on {
+            self.exact.restart((self.s, self.fences.number()));
+        }
     }
 
     /// Returns the number of stores that an operation may choose if it finds `memory` in memory.
@@ -372,17 +421,21 @@ impl Orders {
             _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
         self.step += 1;
-        let Orders { threads, words, spare, s, step, rules, .. } = self;
+        let Orders { threads, words, spare, s, step, rules, exact, .. } = self;
         let Known { clock, pending, released, is_strong } = &mut threads[thread];
         let word = &mut words[at];
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
         let old = store.value;
         let written = operation.written_over(old);
-        let reads = operation.reads();
-        let order = operation.order_if(written.is_some());
-        *is_strong = order == SEQ_CST && reads && written.is_some();
+        let (reads, writes) = (operation.reads(), written.is_some());
+        let order = operation.order_if(writes);
+        *is_strong = order == SEQ_CST && reads && writes;
         *s += u32::from(order == SEQ_CST);
+        let strongly = match exact.is_on && order == SEQ_CST {
+            true => exact.strongly_before(thread, clock),
+            false => Nodes::default(),
+        };
         if reads {
             (if acquires(order) { &mut *clock } else { pending }).join(&store.message);
         }
@@ -393,22 +446,35 @@ impl Orders {
                 store.first = store.first.min(*s);
             }
         }
-        let Some(new) = written else { return Done { old, new: old, in_memory } };
-        let mut made = spare.pop().unwrap_or_else(|| Store::known_to_all(0, 0));
-        made.begin((thread, tick), new, *step);
-        made.message.set(if releases(order) { clock } else { released });
-        if reads {
-            // A read-modify-write continues the release sequences of the store that it reads.
-            made.message.join(&store.message);
-            store.is_taken = true;
+        if let Some(new) = written {
+            let mut made = spare.pop().unwrap_or_else(|| Store::known_to_all(0, 0));
+            made.begin((thread, tick), new, *step);
+            made.message.set(if releases(order) { clock } else { released });
+            if reads {
+                // A read-modify-write continues the release sequences of the store that it reads.
+                made.message.join(&store.message);
+                store.is_taken = true;
+            }
+            if order == SEQ_CST {
+                made.first = *s;
+            }
+            word.stores.insert(place + 1, made);
         }
-        if order == SEQ_CST {
-            made.first = *s;
+        let is_exact = exact.is_on;
+        if is_exact {
+            let access = Access { thread, place, reads, writes, order };
+            exact.add(access, (tick, clock), strongly, (at, word));
         }
-        word.stores.insert(place + 1, made);
         if word.stores.len() > rules.kept {
-            spare.push(word.stores.remove(0));
+            let oldest = word.stores.remove(0);
+            if is_exact {
+                exact.removed(&oldest, &mut word.stores[0]);
+            }
+            spare.push(oldest);
         }
-        Done { old, new, in_memory }
+        if is_exact {
+            self.restart_if_full();
+        }
+        Done { old, new: written.unwrap_or(old), in_memory }
     }
 }

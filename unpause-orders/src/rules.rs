@@ -3,10 +3,23 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::machine::KEPT;
+use crate::seqcst::NODES;
 
 /// The maximum number of times that a thread reads the same old store. The limit ends loops that wait for a newer
 /// value.
 const REPEATS: u16 = 3;
+
+/// The order S of sequentially consistent operations in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OrderS {
+    /// The order of execution. Some allowed outcomes are lost.
+    #[default]
+    Execution,
+    /// Each order that C++20 allows, as long as stores may precede earlier executed stores in modification order.
+    ExactWithMoves,
+    /// Each order that C++20 allows.
+    Exact,
+}
 
 /// The freedom of a run in memory orders.
 #[derive(Clone, Copy, Debug)]
@@ -17,24 +30,35 @@ pub struct Rules {
     pub(crate) moves: bool,
     /// The maximum number of times that a thread reads the same old store.
     pub(crate) repeats: u16,
+    /// The order of sequentially consistent operations.
+    pub(crate) s: OrderS,
+    /// The maximum number of nodes in the exact order S.
+    pub(crate) nodes: usize,
     /// The rule that does not apply to the run, if any.
     pub(crate) left_out: Option<Rule>,
 }
 
 impl Rules {
     /// Loads read only the newest store. The clocks still follow the memory orders in the source.
-    pub const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
+    pub const NEWEST: Rules = Rules {
+        kept: 1,
+        moves: false,
+        repeats: 0,
+        s: OrderS::Execution,
+        nodes: NODES,
+        left_out: None,
+    };
 
     /// Returns `true` if a load may read a store other than the newest store.
     pub fn is_weak(&self) -> bool {
         self.kept > 1
     }
 
-    /// Returns rules that allow all stores that C++20 allows.
-    pub fn weak() -> Rules {
+    /// Returns the rules of C++20 with this order S.
+    pub fn weak(s: OrderS) -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
-        Rules { kept: KEPT, moves: true, repeats, left_out }
+        Rules { kept: KEPT, moves: true, repeats, s, nodes: NODES, left_out }
     }
 }
 

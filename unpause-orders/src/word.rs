@@ -31,6 +31,8 @@ pub(crate) struct Store {
     pub(crate) first: u32,
     /// `true` if a read-modify-write has read this store, so that no other store may directly follow it.
     pub(crate) is_taken: bool,
+    /// The number of the store's marks in the exact order S; 0 if it has none.
+    pub(crate) marks: u32,
 }
 
 impl Store {
@@ -45,13 +47,14 @@ impl Store {
             readers: Vec::new(),
             first: NOT_IN_S,
             is_taken: false,
+            marks: 0,
         }
     }
 
     /// Turns this value into another store, which keeps the message and has no readers.
     pub(crate) fn begin(&mut self, (thread, tick): (usize, u32), value: u64, step: u32) {
         (self.thread, self.tick, self.value, self.step) = (thread as u16, tick, value, step);
-        (self.first, self.is_taken) = (NOT_IN_S, false);
+        (self.first, self.is_taken, self.marks) = (NOT_IN_S, false, 0);
         self.readers.clear();
     }
 
@@ -87,6 +90,8 @@ pub(crate) struct Word {
     pub(crate) size: u8,
     /// `true` if instrumented code has written the memory by a plain access since the newest store.
     pub(crate) is_written: bool,
+    /// The number of the restart of the exact order S since which a store has marks; 0 if no store has had marks.
+    pub(crate) marked: u32,
     /// The stores in modification order, never empty. After the last operation, memory contained the value of the last
     /// store.
     pub(crate) stores: Vec<Store>,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::decisions::Decisions;
 use crate::observed::{Observed, Run, Step};
-use crate::order::{Order, number};
+use crate::order::{Ordered, number, sum};
 use crate::relation::{Effect, may_disable};
 
 /// A program with runs that are determined by decisions.
@@ -45,46 +45,24 @@ pub enum Gap {
     NoRun(usize, String),
     /// A run cannot be a part of a proof, for example because it fails.
     Unfit(usize, String),
-    /// In another order of steps that do not conflict, a step behaved differently.
-    Differs(usize, Box<Question>),
-    /// A run is missing.
-    Missing(usize, Box<Question>),
-}
-
-/// A change of a run: another step is moved before a step.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Question {
-    /// The index of the step in the run of the certificate, from 0.
-    pub step: usize,
-    /// The task of that step.
-    pub task: String,
-    /// The task that is moved before this step, or the same task with another drawn value.
-    pub first: String,
-    /// The value drawn instead, if the change is another value.
-    pub value: Option<u64>,
-    /// The decisions of the changed run.
-    pub decisions: Decisions,
-}
-
-/// An executed run of the certificate.
-struct Made {
-    /// The index of the run, from 0.
-    nth: usize,
-    run: Run,
-    order: Order,
+    /// In another order of steps that do not conflict, a step behaved differently. Contains the change of a certificate
+    /// run, in words, and the decisions of the changed run.
+    Differs(String, Decisions),
+    /// A run is missing. Contains the change of a certificate run, in words, and the decisions of the missing run.
+    Missing(String, Decisions),
 }
 
 /// A run to execute: the kept steps of a certificate run, followed by a step of a task.
 struct Asked {
-    of: Rc<Made>,
+    /// The number of the certificate run, from 1.
+    nth: usize,
+    of: Rc<Ordered>,
     /// The step of the run that is left out, and is the reason for this new run.
     at: usize,
     kept: Vec<usize>,
     task: usize,
     /// The values that the last step draws. If the difference is the last value, the task is certainly enabled.
     draws: Vec<u64>,
-    /// The sum of the hash numbers of the kept steps.
-    before: u128,
 }
 
 /// The maximum number of runs executed at a time.
@@ -121,22 +99,33 @@ pub fn verify(runs: &[Decisions], program: &mut dyn Program) -> Result<Verified,
         return Err(Gap::Empty);
     }
     let mut verifier = Verifier::default();
-    each_run(0, runs, program, &mut |Made { run, order, .. }| {
-        verifier.classes.insert(order.class(&run));
-    })?;
-    let [all, different] = [runs.len(), verifier.classes.len()].map(|count| count as u64);
-    verifier.verified = Verified { runs: all, classes: different, asked: 0, disabled: 0 };
-    for (begin, batch) in (0..).step_by(BATCH).zip(runs.chunks(BATCH)) {
-        each_run(begin, batch, program, &mut |made| verifier.ask_about(made))?;
-        let is_last = begin + BATCH >= runs.len();
-        while verifier.asked.len() >= BATCH || is_last && !verifier.asked.is_empty() {
+    let batches = || (1..).step_by(BATCH).zip(runs.chunks(BATCH));
+    for (first, batch) in batches() {
+        make(batch, program, &mut |at, observed| {
+            let run = certified(first + at, &batch[at], observed)?;
+            verifier.classes.insert(run.class());
+            Ok(())
+        })?;
+    }
+    let [runs, classes] = [runs.len(), verifier.classes.len()].map(|count| count as u64);
+    verifier.verified = Verified { runs, classes, asked: 0, disabled: 0 };
+    for (first, batch) in batches() {
+        make(batch, program, &mut |at, observed| {
+            let run = certified(first + at, &batch[at], observed)?;
+            verifier.ask_about(first + at, run);
+            Ok(())
+        })?;
+        while verifier.asked.len() >= BATCH {
             verifier.answer(program)?;
         }
+    }
+    while !verifier.asked.is_empty() {
+        verifier.answer(program)?;
     }
     Ok(verifier.verified)
 }
 
-/// Executes runs, and calls `judge` with each run and its number, until `judge` refuses a run.
+/// Executes runs, and calls `judge` with each run and its index, until `judge` refuses a run.
 fn make(
     runs: &[Decisions],
     program: &mut dyn Program,
@@ -156,32 +145,25 @@ fn make(
     verdict
 }
 
-/// Executes the runs of a certificate, and calls `look` with each run and its number. The first run has the number
-/// `first`.
-fn each_run(
-    first: usize,
-    runs: &[Decisions],
-    program: &mut dyn Program,
-    look: &mut dyn FnMut(Made),
-) -> Result<(), Gap> {
-    for (begin, batch) in (first..).step_by(BATCH).zip(runs.chunks(BATCH)) {
-        make(batch, program, &mut |nth, observed| {
-            let (own, nth) = (batch[nth].steps.len(), begin + nth);
-            let no_run = |why: String| Err(Gap::NoRun(nth + 1, why));
-            match observed {
-                Observed::Stopped(step) => no_run(format!("its task cannot take step {step}")),
-                Observed::Run(Run { unfit: Some(why), .. }) => Err(Gap::Unfit(nth + 1, why)),
-                Observed::Run(run) if run.steps.len() != own => {
-                    no_run(format!("it has {} steps instead of {own}", run.steps.len()))
-                }
-                Observed::Run(run) => {
-                    look(Made { nth, order: Order::of(&run), run });
-                    Ok(())
-                }
-            }
-        })?;
+/// Returns a run of the certificate with its order. `nth` is its number, from 1.
+fn certified(nth: usize, decisions: &Decisions, observed: Observed) -> Result<Ordered, Gap> {
+    let no_run = |why: String| Err(Gap::NoRun(nth, why));
+    let run = match observed {
+        Observed::Run(run) => ordered(nth, run)?,
+        Observed::Stopped(step) => return no_run(format!("its task cannot take step {step}")),
+    };
+    match (run.run.steps.len(), decisions.steps.len()) {
+        (own, steps) if own == steps => Ok(run),
+        (own, steps) => no_run(format!("it has {own} steps instead of {steps}")),
     }
-    Ok(())
+}
+
+/// Returns a run with its order, if it can be a part of a proof. `nth` is the number of the certificate run beside it.
+fn ordered(nth: usize, run: Run) -> Result<Ordered, Gap> {
+    match run.unfit {
+        Some(why) => Err(Gap::Unfit(nth, why)),
+        None => Ok(Ordered::of(run)),
+    }
 }
 
 /// The state of a verification.
@@ -196,22 +178,24 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// Adds the questions about a run.
-    fn ask_about(&mut self, made: Made) {
-        let of = Rc::new(made);
-        let Made { run, order, .. } = &*of;
-        for (at, step) in run.steps.iter().enumerate() {
-            let kept = (0..run.steps.len()).filter(|other| !order.is_from(at, *other));
+    /// Adds the questions about the run with this number.
+    fn ask_about(&mut self, nth: usize, run: Ordered) {
+        let of = Rc::new(run);
+        let Run { tasks, steps, .. } = &of.run;
+        for (at, step) in steps.iter().enumerate() {
+            let kept = (0..steps.len()).filter(|other| !of.is_from(at, *other));
             let kept: Vec<usize> = kept.collect();
-            for task in (0..run.tasks.len()).filter(|task| *task != step.task) {
-                if is_alive(run, &kept, task) {
-                    self.ask(&of, at, kept.clone(), task, Vec::new());
+            let changed =
+                |task, draws| Asked { nth, of: of.clone(), at, kept: kept.clone(), task, draws };
+            for task in (0..tasks.len()).filter(|task| *task != step.task) {
+                if is_alive(&of.run, &kept, task) {
+                    self.ask(changed(task, Vec::new()));
                 }
             }
             let mut draws = Vec::new();
             for [value, bound, is_given] in &step.draws {
                 for other in (0..*bound).filter(|other| *is_given == 0 && other != value) {
-                    self.ask(&of, at, kept.clone(), step.task, [&draws[..], &[other]].concat());
+                    self.ask(changed(step.task, [&draws[..], &[other]].concat()));
                 }
                 draws.push(*value);
             }
@@ -219,11 +203,10 @@ impl Verifier {
     }
 
     /// Adds a question, unless it was asked before.
-    fn ask(&mut self, of: &Rc<Made>, at: usize, kept: Vec<usize>, task: usize, draws: Vec<u64>) {
-        let numbers = kept.iter().map(|kept| of.order.numbers[*kept]);
-        let before = numbers.fold(0u128, u128::wrapping_add);
-        if self.known.insert(number((before, &of.run.tasks[task], &draws))) {
-            self.asked.push(Asked { of: of.clone(), at, kept, task, draws, before });
+    fn ask(&mut self, asked: Asked) {
+        let task = &asked.of.run.tasks[asked.task];
+        if self.known.insert(number((asked.before(), task, &asked.draws))) {
+            self.asked.push(asked);
         }
     }
 
@@ -231,30 +214,26 @@ impl Verifier {
     fn answer(&mut self, program: &mut dyn Program) -> Result<(), Gap> {
         let asked: Vec<Asked> = self.asked.drain(..self.asked.len().min(BATCH)).collect();
         let decisions: Vec<Decisions> = asked.iter().map(Asked::decisions).collect();
-        make(&decisions, program, &mut |nth, observed| {
-            let asked = &asked[nth];
-            let (nth, kept) = (asked.of.nth + 1, asked.kept.len());
+        make(&decisions, program, &mut |at, observed| {
+            let asked = &asked[at];
+            let (nth, kept) = (asked.nth, asked.kept.len());
             self.verified.asked += 1;
             let run = match observed {
+                Observed::Run(run) => ordered(nth, run)?,
                 Observed::Stopped(step) if step == kept && asked.draws.is_empty() => {
                     self.verified.disabled += 1;
                     self.ask_without_disablers(asked);
                     return Ok(());
                 }
-                Observed::Stopped(_) => return Err(Gap::Differs(nth, asked.question())),
-                Observed::Run(Run { unfit: Some(why), .. }) => return Err(Gap::Unfit(nth, why)),
-                Observed::Run(run) => run,
+                Observed::Stopped(_) => return asked.refused(Gap::Differs),
             };
-            let order = Order::of(&run);
             // A run without all kept steps is not the run that the decisions determine.
-            let own = order.numbers.get(..kept);
-            let own = own.map(|own| own.iter().copied().fold(0u128, u128::wrapping_add));
-            if own != Some(asked.before) {
-                return Err(Gap::Differs(nth, asked.question()));
+            if run.numbers.get(..kept).map(sum) != Some(asked.before()) {
+                return asked.refused(Gap::Differs);
             }
-            match self.classes.contains(&order.class(&run)) {
+            match self.classes.contains(&run.class()) {
                 true => Ok(()),
-                false => Err(Gap::Missing(nth, asked.question())),
+                false => asked.refused(Gap::Missing),
             }
         })
     }
@@ -262,24 +241,18 @@ impl Verifier {
     /// Handles a task that is not enabled after the kept steps. For each step that may have disabled the task, adds the
     /// question without that step.
     fn ask_without_disablers(&mut self, asked: &Asked) {
-        let Asked { of, at, kept, task, .. } = asked;
-        let Made { run, order, .. } = &**of;
-        let is_base = |at: &usize| {
-            let Step { task: own, effects, .. } = &run.steps[*at];
-            own == task || effects.contains(&Effect::Spawned(*task))
-        };
-        let base = kept.iter().copied().rev().find(is_base).unwrap_or_default();
-        let guards: Vec<&Effect> = run.steps[base]
-            .guards
-            .iter()
-            .filter(|(own, _)| own == task)
-            .map(|(_, on)| on)
-            .collect();
-        for step in kept.iter().filter(|step| !order.is_from(**step, base)) {
-            let effects = &run.steps[*step].effects;
-            if effects.iter().any(|one| guards.iter().any(|guard| may_disable(one, guard))) {
-                let others = kept.iter().copied().filter(|other| !order.is_from(*step, *other));
-                self.ask(of, *at, others.collect(), *task, Vec::new());
+        let Asked { of, kept, task, .. } = asked;
+        let steps = &of.run.steps;
+        let creates = |step: &Step| step.effects.contains(&Effect::Spawned(*task));
+        let is_base = |at: &&usize| steps[**at].task == *task || creates(&steps[**at]);
+        let base = kept.iter().rev().find(is_base).copied().unwrap_or_default();
+        let guards = steps[base].guards.iter().filter(|(own, _)| own == task);
+        let disables = |one: &Effect| guards.clone().any(|(_, guard)| may_disable(one, guard));
+        for step in kept.iter().copied().filter(|step| !of.is_from(*step, base)) {
+            if steps[step].effects.iter().any(disables) {
+                let others = kept.iter().copied().filter(|other| !of.is_from(step, *other));
+                let (of, kept) = (of.clone(), others.collect());
+                self.ask(Asked { of, kept, draws: Vec::new(), ..*asked });
             }
         }
     }
@@ -293,6 +266,11 @@ fn is_alive(run: &Run, steps: &[usize], task: usize) -> bool {
 }
 
 impl Asked {
+    /// Returns a hash of the kept steps.
+    fn before(&self) -> u128 {
+        sum(self.kept.iter().map(|kept| &self.of.numbers[*kept]))
+    }
+
     fn decisions(&self) -> Decisions {
         let Asked { of, kept, task, .. } = self;
         let mut draws = vec![Vec::new(); of.run.tasks.len()];
@@ -304,25 +282,16 @@ impl Asked {
         Decisions { tasks: of.run.tasks.clone(), steps, draws }
     }
 
-    fn question(&self) -> Box<Question> {
-        let Run { tasks, steps, .. } = &self.of.run;
-        Box::new(Question {
-            step: self.at,
-            task: tasks[steps[self.at].task].clone(),
-            first: tasks[self.task].clone(),
-            value: self.draws.last().copied(),
-            decisions: self.decisions(),
-        })
-    }
-}
-
-impl fmt::Display for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Question { step, task, first, value, .. } = self;
-        match value {
-            Some(value) => write!(f, "task {first} draws {value} in step {step}"),
-            None => write!(f, "task {first} steps before step {step} of task {task}"),
-        }
+    /// Returns the gap that the answer shows.
+    fn refused(&self, gap: fn(String, Decisions) -> Gap) -> Result<(), Gap> {
+        let Asked { nth, of, at, task, draws, .. } = self;
+        let Run { tasks, steps, .. } = &of.run;
+        let (first, own) = (&tasks[*task], &tasks[steps[*at].task]);
+        let change = match draws.last() {
+            Some(value) => format!("as run {nth}, but task {first} draws {value} in step {at}"),
+            None => format!("as run {nth}, but task {first} steps before step {at} of task {own}"),
+        };
+        Err(gap(change, self.decisions()))
     }
 }
 
@@ -334,8 +303,8 @@ impl fmt::Display for Gap {
             Gap::Program(why) => write!(f, "its runs cannot be made: {why}"),
             Gap::NoRun(nth, why) => write!(f, "run {nth} is no run of the program: {why}"),
             Gap::Unfit(nth, why) => write!(f, "run {nth}, or one beside it, proves nothing: {why}"),
-            Gap::Differs(nth, own) => write!(f, "run {nth} differs in an equal order: {own}"),
-            Gap::Missing(nth, own) => write!(f, "a run is missing: as run {nth}, but {own}"),
+            Gap::Differs(change, _) => write!(f, "a step differs in an equal order: {change}"),
+            Gap::Missing(change, _) => write!(f, "a run is missing: {change}"),
         }
     }
 }

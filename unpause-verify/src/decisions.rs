@@ -1,6 +1,6 @@
 //! The decisions of a run: a line of a certificate, or of a file with runs to execute.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Value as Json, from_value, json};
 
 /// The decisions that determine a run. Tasks are named by spawn paths, which have the same meaning in every run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -19,20 +19,16 @@ impl Decisions {
     /// # Errors
     /// If the line does not contain decisions.
     pub fn read(line: &str) -> Result<Decisions, String> {
-        let line = serde_json::from_str(line).ok();
-        let read = line.and_then(|line: Json| {
-            let tasks = line["tasks"].as_array()?.iter();
-            let tasks = tasks.map(|task| task.as_str().map(str::to_owned));
-            let steps = numbers(&line["steps"])?.into_iter().map(|task| task as usize);
-            let draws = line["draws"].as_array()?.iter().map(numbers);
-            Some(Decisions {
-                tasks: tasks.collect::<Option<_>>()?,
-                steps: steps.collect(),
-                draws: draws.collect::<Option<_>>()?,
-            })
-        });
-        let is_known = |run: &Decisions| run.steps.iter().all(|task| *task < run.tasks.len());
-        read.filter(is_known).ok_or_else(|| "not the decisions of a run".to_owned())
+        let decisions = serde_json::from_str(line).ok().and_then(Decisions::of);
+        decisions.ok_or_else(|| "not the decisions of a run".to_owned())
+    }
+
+    fn of(mut line: Json) -> Option<Decisions> {
+        let tasks: Vec<String> = from_value(line.get_mut("tasks")?.take()).ok()?;
+        let steps: Vec<usize> = from_value(line.get_mut("steps")?.take()).ok()?;
+        let draws = from_value(line.get_mut("draws")?.take()).ok()?;
+        let are_known = steps.iter().all(|task| *task < tasks.len());
+        are_known.then_some(Decisions { tasks, steps, draws })
     }
 
     /// Returns the line, without the line feed.
@@ -40,9 +36,4 @@ impl Decisions {
         let Decisions { tasks, steps, draws } = self;
         json!({ "tasks": tasks, "steps": steps, "draws": draws }).to_string()
     }
-}
-
-/// Returns a JSON list as numbers.
-pub(crate) fn numbers(list: &Json) -> Option<Vec<u64>> {
-    list.as_array()?.iter().map(Json::as_u64).collect()
 }

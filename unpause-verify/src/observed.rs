@@ -1,8 +1,7 @@
 //! The steps of a run, as reported by the program.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, from_value};
 
-use crate::decisions::numbers;
 use crate::relation::{Effect, Kind, Operation};
 
 /// A step of a run.
@@ -46,6 +45,9 @@ pub enum Observed {
     Stopped(usize),
 }
 
+/// A step in a line: task, flags, hash, draws, effects, and guards with their tasks.
+type StepInLine = (usize, u64, u64, Vec<[u64; 3]>, Vec<Vec<u64>>, Vec<(usize, Vec<u64>)>);
+
 /// Parses the output lines of a program.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -58,48 +60,38 @@ impl Reader {
     /// # Errors
     /// If the line is not an output line of a program.
     pub fn read(&mut self, line: &str) -> Result<Option<Observed>, String> {
-        let wrong = || "not an observed run".to_owned();
-        let line: Json = serde_json::from_str(line).map_err(|_| wrong())?;
-        if let Some(relation) = line.get("kind") {
-            let numbers = numbers(relation).and_then(|numbers| <[u64; 5]>::try_from(numbers).ok());
-            let [bit, conflicts, enables, disables, side] = numbers.ok_or_else(wrong)?;
+        let line = serde_json::from_str(line).ok().and_then(|line| self.line(line));
+        line.ok_or_else(|| "not an observed run".to_owned())
+    }
+
+    fn line(&mut self, mut line: Json) -> Option<Option<Observed>> {
+        if let Some(kind) = line.get_mut("kind") {
+            let [bit, conflicts, enables, disables, side] = from_value(kind.take()).ok()?;
             self.kinds.push(Kind { bit, conflicts, enables, disables, side });
-            return Ok(None);
+            return Some(None);
         }
         if let Some(step) = line.get("stopped") {
-            return Ok(Some(Observed::Stopped(step.as_u64().ok_or_else(wrong)? as usize)));
+            return Some(Some(Observed::Stopped(step.as_u64()? as usize)));
         }
-        self.run(&line).map(|run| Some(Observed::Run(run))).ok_or_else(wrong)
-    }
-
-    fn run(&self, line: &Json) -> Option<Run> {
-        let tasks = line["tasks"].as_array()?.iter().map(|task| Some(task.as_str()?.to_owned()));
-        let tasks: Vec<String> = tasks.collect::<Option<_>>()?;
-        let steps = line["steps"].as_array()?.iter().map(|step| self.step(step));
-        let steps: Vec<Step> = steps.collect::<Option<_>>()?;
-        let lives = numbers(&line["lives"])?;
+        let tasks: Vec<String> = from_value(line.get_mut("tasks")?.take()).ok()?;
+        let lives: Vec<u64> = from_value(line.get_mut("lives")?.take()).ok()?;
+        let steps: Vec<StepInLine> = from_value(line.get_mut("steps")?.take()).ok()?;
+        let steps: Vec<Step> = steps.iter().map(|step| self.step(step)).collect::<Option<_>>()?;
+        let unfit = line["unfit"].as_str().map(str::to_owned);
         let is_known =
             lives.len() == tasks.len() && steps.iter().all(|step| step.task < tasks.len());
-        let unfit = line["unfit"].as_str().map(str::to_owned);
-        is_known.then_some(Run { tasks, lives, steps, unfit })
+        is_known.then_some(Some(Observed::Run(Run { tasks, lives, steps, unfit })))
     }
 
-    fn step(&self, step: &Json) -> Option<Step> {
-        let [task, flags, did, draws, effects, guards] = &step.as_array()?[..] else { return None };
-        let flags = flags.as_u64()?;
-        let draws = draws.as_array()?.iter().map(|draw| numbers(draw)?.try_into().ok());
-        let effects = effects.as_array()?.iter().map(|effect| self.effect(&numbers(effect)?));
-        let guards = guards.as_array()?.iter().map(|guard| {
-            let [task, guard] = &guard.as_array()?[..] else { return None };
-            Some((task.as_u64()? as usize, self.effect(&numbers(guard)?)?))
-        });
+    fn step(&self, (task, flags, did, draws, effects, guards): &StepInLine) -> Option<Step> {
+        let guards = guards.iter().map(|(task, guard)| Some((*task, self.effect(guard)?)));
         Some(Step {
-            task: task.as_u64()? as usize,
+            task: *task,
             after_all: flags & 1 != 0,
             ends: flags & 2 != 0,
-            did: did.as_u64()?,
-            draws: draws.collect::<Option<_>>()?,
-            effects: effects.collect::<Option<_>>()?,
+            did: *did,
+            draws: draws.clone(),
+            effects: effects.iter().map(|effect| self.effect(effect)).collect::<Option<_>>()?,
             guards: guards.collect::<Option<_>>()?,
         })
     }

@@ -1,6 +1,5 @@
 //! The order of the steps of a run, and a number that identifies the class of a run.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::observed::{Run, Step};
@@ -16,6 +15,11 @@ pub(crate) fn number(value: impl Hash) -> u128 {
     half(0) << 64 | half(1)
 }
 
+/// Returns the sum of the hashes of steps, which does not depend on their order.
+pub(crate) fn sum<'a>(numbers: impl IntoIterator<Item = &'a u128>) -> u128 {
+    numbers.into_iter().fold(0, |sum, number| sum.wrapping_add(*number))
+}
+
 /// Returns `true` if two steps must keep their order, where `first` precedes `second`.
 fn depend(first: &Step, second: &Step) -> bool {
     let is_before = |one: &Effect| {
@@ -25,50 +29,20 @@ fn depend(first: &Step, second: &Step) -> bool {
     first.task == second.task || first.effects.iter().any(is_before)
 }
 
-/// The partial order of a run's steps that stays the same under swaps of adjacent steps without a conflict.
+/// A run with the partial order of its steps, which stays the same under swaps of adjacent steps without a conflict.
 #[derive(Debug)]
-pub(crate) struct Order {
-    /// For each step, the steps that precede it in every run of the class. Omitted steps have an empty list.
+pub(crate) struct Ordered {
+    pub(crate) run: Run,
+    /// For each step, the steps that precede it in every run of the class.
     before: Vec<Vec<bool>>,
     /// For each step, a hash of the step and of all steps that precede it.
     pub(crate) numbers: Vec<u128>,
 }
 
-impl Order {
-    /// Returns the order of all steps of a run.
-    pub(crate) fn of(run: &Run) -> Order {
-        Order::without(run, &vec![false; run.steps.len()])
-    }
-
-    /// Returns the order of the steps that are not `lost`.
-    fn without(run: &Run, lost: &[bool]) -> Order {
-        let count = run.steps.len();
-        let mut before: Vec<Vec<bool>> = Vec::with_capacity(count);
-        let (mut numbers, mut names, mut nths) = (vec![0; count], vec![0; count], HashMap::new());
-        let mut after_all = 0;
-        for (at, step) in run.steps.iter().enumerate() {
-            let mut own = vec![false; at];
-            if step.after_all {
-                after_all = at;
-            }
-            if !lost[at] {
-                for earlier in (0..at).rev().filter(|earlier| !lost[*earlier]) {
-                    let must = earlier < after_all || depend(&run.steps[earlier], step);
-                    if must && !own[earlier] {
-                        own[earlier] = true;
-                        own.iter_mut().zip(&before[earlier]).for_each(|(own, other)| *own |= other);
-                    }
-                }
-                let nth = nths.entry(step.task).or_insert(0u64);
-                names[at] = number((&run.tasks[step.task], *nth));
-                *nth += 1;
-                let earlier = (0..at).filter(|earlier| own[*earlier]);
-                let sum = earlier.fold(0u128, |sum, earlier| sum.wrapping_add(names[earlier]));
-                numbers[at] = number((names[at], step.did, sum));
-            }
-            before.push(own);
-        }
-        Order { before, numbers }
+impl Ordered {
+    pub(crate) fn of(run: Run) -> Ordered {
+        let (before, numbers) = order(&run, &vec![false; run.steps.len()]);
+        Ordered { run, before, numbers }
     }
 
     /// Returns `true` if step `at` is `first`, or follows it in every run of the class.
@@ -78,33 +52,58 @@ impl Order {
 
     /// Returns a hash of the run's class. Two runs of the same class differ only in the order of steps without a
     /// conflict, or in steps that a node death undoes.
-    pub(crate) fn class(&self, run: &Run) -> u128 {
-        let sum =
-            |order: &Order| order.numbers.iter().fold(0u128, |sum, own| sum.wrapping_add(*own));
-        match self.lost(run) {
-            Some(lost) => sum(&Order::without(run, &lost)),
-            None => sum(self),
-        }
+    pub(crate) fn class(&self) -> u128 {
+        let lost = self.lost();
+        if lost.contains(&true) { sum(&order(&self.run, &lost).1) } else { sum(&self.numbers) }
     }
 
     /// Returns, for each step, `true` if a node death undid it: its task died, and it precedes no step with effects
-    /// that outlive the node. Returns `None` if no node died.
-    fn lost(&self, run: &Run) -> Option<Vec<bool>> {
-        let mut lost = None;
-        for death in &run.steps {
+    /// that outlive the node.
+    fn lost(&self) -> Vec<bool> {
+        let Run { lives, steps, .. } = &self.run;
+        let mut lost = vec![false; steps.len()];
+        for death in steps {
             for effect in &death.effects {
                 let Effect::Life { life, ends: true } = *effect else { continue };
                 let outlives = Effect::Life { life, ends: false };
-                let has = |at: &usize| run.steps[*at].effects.contains(&outlives);
-                let needed: Vec<usize> = (0..run.steps.len()).filter(has).collect();
-                let lost = lost.get_or_insert_with(|| vec![false; run.steps.len()]);
-                for (at, step) in run.steps.iter().enumerate() {
-                    let has_died = run.lives[step.task] == life
+                let needed = (0..steps.len()).filter(|at| steps[*at].effects.contains(&outlives));
+                for (at, step) in steps.iter().enumerate() {
+                    let has_died = lives[step.task] == life
                         && death.effects.contains(&Effect::Killed(step.task));
-                    lost[at] |= has_died && !needed.iter().any(|needed| self.is_from(at, *needed));
+                    lost[at] |= has_died && !needed.clone().any(|needed| self.is_from(at, needed));
                 }
             }
         }
         lost
     }
+}
+
+/// Returns, for each step, the steps that precede it in every run of the class, and a hash of all of these steps. Steps
+/// that are `lost` precede no step, and have the hash 0.
+fn order(run: &Run, lost: &[bool]) -> (Vec<Vec<bool>>, Vec<u128>) {
+    let count = run.steps.len();
+    let mut before: Vec<Vec<bool>> = Vec::with_capacity(count);
+    let (mut numbers, mut names, mut after_all) = (vec![0; count], vec![0; count], 0);
+    for (at, step) in run.steps.iter().enumerate() {
+        let mut own = vec![false; at];
+        if step.after_all {
+            after_all = at;
+        }
+        if !lost[at] {
+            let mut nth = 0u64;
+            for earlier in (0..at).rev().filter(|earlier| !lost[*earlier]) {
+                nth += u64::from(run.steps[earlier].task == step.task);
+                let must = || earlier < after_all || depend(&run.steps[earlier], step);
+                if !own[earlier] && must() {
+                    own[earlier] = true;
+                    own.iter_mut().zip(&before[earlier]).for_each(|(own, other)| *own |= other);
+                }
+            }
+            names[at] = number((&run.tasks[step.task], nth));
+            let earlier = (0..at).filter(|earlier| own[*earlier]).map(|earlier| &names[earlier]);
+            numbers[at] = number((names[at], step.did, sum(earlier)));
+        }
+        before.push(own);
+    }
+    (before, numbers)
 }

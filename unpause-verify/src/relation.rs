@@ -34,6 +34,7 @@ pub struct Operation {
 
 /// One effect of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the variants describe their fields")]
 pub enum Effect {
     /// An operation on an object.
     Object(Operation),
@@ -43,35 +44,18 @@ pub enum Effect {
     Spawned(usize),
     /// The death of a task.
     Killed(usize),
-    /// A recorded call.
-    Call {
-        /// The number of its history.
-        history: u64,
-        /// 0 if the call began, 1 if it returned, 2 if the history was checked, 3 if the history was shown.
-        point: u64,
-        /// `true` if returns and begins of calls conflict.
-        strict: bool,
-    },
-    /// An effect that outlives the life of a node.
-    Life {
-        /// The number of the life.
-        life: u64,
-        /// `true` for the end of the life.
-        ends: bool,
-    },
-    /// The counts of messages that faults have affected.
-    Counted {
-        /// `true` if the counts were read, `false` if they may have been increased.
-        reads: bool,
-    },
+    /// A recorded call: the number of its history, and a point of the call. The point is 0 if the call began, 1 if it
+    /// returned, 2 if the history was checked, 3 if the history was shown. If `strict`, returns and begins of calls
+    /// conflict.
+    Call { history: u64, point: u64, strict: bool },
+    /// An effect that outlives the life with this number of a node, or the end of the life.
+    Life { life: u64, ends: bool },
+    /// The counts of messages that faults have affected. If not `reads`, the counts may have been increased.
+    Counted { reads: bool },
     /// An effect outside of the library's operations.
     Unseen,
     /// The end of the run.
     Over,
-}
-
-fn may_turn(one: &Operation, guarded: &Operation) -> bool {
-    (one.kind.enables | one.kind.disables) & guarded.kind.bit != 0
 }
 
 fn operations_conflict(one: &Operation, other: &Operation) -> bool {
@@ -85,8 +69,9 @@ fn operations_conflict(one: &Operation, other: &Operation) -> bool {
     };
     let are_related = match (one.done, other.done) {
         (true, true) => a.conflicts & b.bit != 0 || b.conflicts & a.bit != 0,
-        (true, false) => may_turn(one, other),
-        (false, true) => may_turn(other, one),
+        // An operation conflicts with a guard that it may turn.
+        (true, false) => (a.enables | a.disables) & b.bit != 0,
+        (false, true) => (b.enables | b.disables) & a.bit != 0,
         (false, false) => false,
     };
     one.on == other.on && are_related && !are_apart

@@ -1,6 +1,7 @@
 //! The structs of a report. docs/json.md describes them.
 
 use serde_json::Value;
+use sim::report::Pattern;
 use sim::run::Failure as Failures;
 
 use super::part::{self, Maybe, Part, Word, Wrong, objects};
@@ -63,6 +64,8 @@ objects! {
         proof: Option<Proof>,
         strengthening: Option<Strengthening>,
         why: Option<Why>,
+        pattern: Maybe<String> = Pattern::NAMES,
+        quoted: Maybe<Vec<QuotedLine>>,
         called_from: Option<String>,
         needs_runtime: Option<String>,
         trace_file: Option<String>,
@@ -74,6 +77,8 @@ objects! {
         record: Option<String>,
         run: Run,
     }
+    /// A source line that the screen quotes.
+    QuotedLine { place: PlaceIndex, text: String }
     /// The size of a run.
     Size { tasks: u64, steps: u64, switches: u64, preemptions: u64, draws: u64, commands: u64 }
     /// The result of shrinking.
@@ -95,13 +100,20 @@ objects! {
         passing: Maybe<Option<PassingRun>>,
     }
     /// A region of lines that other tasks interrupted.
-    Interruption { task: u64, region: Region, is_reached: bool, between: Vec<u64> }
+    Interruption {
+        task: u64,
+        region: Region,
+        is_reached: bool,
+        between: Vec<u64>,
+        decisive: Maybe<Vec<u64>>,
+    }
     /// Two operations of one task.
     Region { from_op: String, from: PlaceIndex, to_op: String, to: PlaceIndex }
-    /// Regions that make the failure impossible if each is one step. Some numbers depend on the kind.
+    /// Regions that make the failure impossible if each is one step, or an order. Some numbers depend on the kind.
     Remedy {
         regions: Vec<Region>,
         waits: bool,
+        order: Maybe<Option<Order>>,
         kind: String = words::REMEDIES,
         interleavings: Option<u64>,
         of: Option<u64>,
@@ -110,6 +122,8 @@ objects! {
         runs: Option<u64>,
         failed: Option<u64>,
     }
+    /// An order of two operations: the first takes effect so many times before the second.
+    Order { early_op: String, early: PlaceIndex, late_op: String, late: PlaceIndex, times: u64 }
     /// The chance of failure after the first steps.
     Chance { after: u64, share: f64, runs: u64 }
     /// A proof that every run with the same first steps fails.
@@ -413,6 +427,7 @@ objects! {
         early_moves: Maybe<Option<u64>>,
         share: Maybe<Option<Share>>,
         estimate: Maybe<Option<RunsEstimate>>,
+        excess: Maybe<Option<Excess>>,
         series: Maybe<Vec<ProgressPoint>>,
         audit: Option<Audit>,
         fallback: Option<Fallback>,
@@ -427,6 +442,10 @@ objects! {
     Bound { what: String, through: Option<u64> }
     /// The estimated number of all runs of a search. For a bounded search, of all runs within its next bound.
     RunsEstimate { runs: Word, low: Word, high: Word }
+    /// The statement that a search needs more runs than its limit allows.
+    Excess { limit: Word, fits: Option<FittingBound> }
+    /// A bounded search that is complete within the run limit of another search.
+    FittingBound { preemptions: u64, runs: Word }
     /// The progress of a search at one moment.
     ProgressPoint {
         runs: u64,

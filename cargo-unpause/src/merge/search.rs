@@ -32,6 +32,10 @@ pub(super) struct MergedSearch<'a> {
     /// The shares with a file, by number from 1.
     shares: BTreeMap<u64, Ledger>,
     failures: Vec<Failed>,
+    /// True if the test must be proved (`must_prove`).
+    must_prove: bool,
+    /// True if the shares explored different searches, so that all of them must run again.
+    must_run_again: bool,
     /// The reasons why the search is not a proof although it is complete, one sentence each.
     unproved: Vec<String>,
     /// The bound on early time moves, if the search left out runs beyond it.
@@ -86,6 +90,7 @@ impl<'a> MergedSearch<'a> {
             ));
         };
         let (mut failures, mut command, mut folders) = (Vec::new(), None, BTreeMap::new());
+        let must_prove = parts.iter().any(|part| part.results.header.must_prove);
         let mut lines: BTreeMap<u64, SearchLines> = BTreeMap::new();
         for part in parts {
             let folder = folder_of_results(&part);
@@ -113,6 +118,8 @@ impl<'a> MergedSearch<'a> {
             of,
             shares,
             failures,
+            must_prove,
+            must_run_again: false,
             unproved: Vec::new(),
             early_moves: None,
         };
@@ -165,7 +172,9 @@ impl<'a> MergedSearch<'a> {
         let ledgers: Vec<&Ledger> = self.shares.values().collect();
         let mut say = Vec::new();
         let names = |ledger: &&Ledger| ledger.apart().names().join(", ");
-        if let Some(other) = ledgers.iter().find(|ledger| ledger.apart() != ledgers[0].apart()) {
+        let other = ledgers.iter().find(|ledger| ledger.apart() != ledgers[0].apart());
+        let must_run_again = other.is_some();
+        if let Some(other) = other {
             say.push(format!(
                 "the shares distinguish runs by other differences ({:?} and {:?}): run all shares again with these \
                  files in their folder, so that each knows what the others have learnt",
@@ -208,6 +217,7 @@ impl<'a> MergedSearch<'a> {
             }
         }
         self.early_moves = early_moves;
+        self.must_run_again = must_run_again;
         self.unproved = say;
     }
 
@@ -223,11 +233,23 @@ impl<'a> MergedSearch<'a> {
         !self.failures.is_empty() && must_fail.is_wanted() && !self.failures.iter().any(refused)
     }
 
+    /// Returns the reason why a test that must be proved is not, if nothing of its search is left.
+    fn lacks_proof(&self) -> Option<String> {
+        let is_over = self.is_through() && self.failures.is_empty() && !self.must_run_again;
+        let bound = self.bound();
+        let is_proved = self.is_proof() && bound.is_none();
+        (self.must_prove && is_over && !is_proved).then(|| match bound {
+            Some(bound) => format!("the search explored only the runs with {bound}"),
+            None => "the search is no proof".to_owned(),
+        })
+    }
+
     pub(super) fn exit(&self) -> Exit {
         match () {
             () if self.failed_as_it_must() => Exit::Good,
             () if !self.failures.is_empty() => Exit::Bad,
             () if self.is_proof() && self.subject.must_fail.is_wanted() => Exit::Bad,
+            () if self.lacks_proof().is_some() => Exit::Bad,
             () if self.is_proof() => Exit::Good,
             () => Exit::Undecided,
         }
@@ -302,6 +324,9 @@ impl<'a> MergedSearch<'a> {
         if self.is_proof() && self.subject.must_fail.is_wanted() {
             let _ = writeln!(out, "  failed   the test must fail (must_fail), and no run did");
         }
+        if let Some(why) = self.lacks_proof() {
+            let _ = writeln!(out, "  failed   the test requires a proof (must_prove), and {why}");
+        }
         let wanted = if self.failed_as_it_must() { ", as it must (must_fail)" } else { "" };
         for Failed { kind, place, what, replay, .. } in &self.failures {
             let _ = writeln!(out, "  failed   {kind}  {place}{wanted}\n           {what}");
@@ -345,7 +370,7 @@ impl<'a> MergedSearch<'a> {
             "package": package, "target": target, "test": test, "strategy": self.subject.strategy(),
             "is_proof": self.is_proof() && self.bound().is_none(), "bound": self.bound(), "runs": runs, "blocked": blocked,
             "shares": self.of, "shares_left": count, "left": left.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>(),
-            "unproved": self.unproved,
+            "unproved": self.unproved, "must_prove": self.must_prove,
         })
     }
 }

@@ -92,9 +92,10 @@ pub(super) const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         summary: "runs tests under many schedules; each failure comes with its cause, a remedy and a file",
-        details: "Failing runs are shrunk. `failed` has for each: `failure`, `cause` (an interruption between two lines \
-                  that makes it fail), `remedy` (lines that pass in all tested runs if they are one step), `screen`, \
-                  `replay` (a command), and `file`, which other verbs take.",
+        details: "Failing runs are shrunk. `failed` has for each: `failure`, `pattern` (the name of a well-known fault), \
+                  `cause` (an interruption between two lines that makes it fail), `remedy` (lines that pass in all \
+                  tested runs if they are one step, or have an order), `screen`, `replay` (a command), and `file`, \
+                  which other verbs take.",
         arguments: &[TESTS],
         reads_only: false,
         run: running::test,

@@ -9,12 +9,15 @@
 //! breakpoint at each instruction. So a copy of the program still contains the list. A program without a list was not
 //! searched. The list also contains the Rust statics that have a name of C ([`statics`]).
 //!
+//! Shared libraries are not searched. Instead, the list contains the functions that the program imports from them
+//! ([`imports`]), and the runtime sets a breakpoint at each of these functions.
+//!
 //! # Limits
 //!
 //! Plain loads and stores, which on x86-64 can synchronise threads, are not found: they are ordinary instructions.
-//! Shared libraries are not searched.
 
 mod aarch64;
+mod imports;
 mod known;
 mod linked;
 mod statics;
@@ -31,7 +34,7 @@ use self::known::Known;
 pub(super) use self::linked::search_linked;
 
 /// The marker at the end of a program with a list. The 16 hexadecimal digits before it are the length of the list.
-pub(super) const END: &str = "unpause-unseen-2";
+pub(super) const END: &str = "unpause-unseen-3";
 
 /// An instruction that synchronises threads or calls the system.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,18 +86,22 @@ fn append(program: &Path, known: &Known, folders: &BTreeSet<PathBuf>) -> Result<
     let bytes = std::fs::read(program).map_err(|error| unreadable(&error))?;
     let file = File::parse(&*bytes).map_err(|error| unreadable(&error))?;
     let unseen = search(&file, known).map_err(|error| unreadable(&error))?;
-    let text = list(&unseen, &statics::find(&file, known, folders));
+    let imports = imports::find(&file).map_err(|error| unreadable(&error))?;
+    let text = list(&unseen, &statics::find(&file, known, folders), &imports);
     let written = std::fs::OpenOptions::new().append(true).open(program).and_then(|mut to| {
         std::io::Write::write_all(&mut to, format!("{text}{:016x}{END}", text.len()).as_bytes())
     });
     written.map_err(|error| format!("{} cannot be written: {error}", program.display()))
 }
 
-/// Returns the list as text: one line per static, and one line per instruction.
-fn list(unseen: &[Unseen], statics: &[u64]) -> String {
+/// Returns the list as text: one line for each static, for each imported function, and for each instruction.
+fn list(unseen: &[Unseen], statics: &[u64], imports: &BTreeSet<String>) -> String {
     let mut text = String::new();
     for address in statics {
         let _ = writeln!(text, "{address:x}\tstatic");
+    }
+    for name in imports {
+        let _ = writeln!(text, "{name}\timport");
     }
     for Unseen { address, watch, calls, instruction, function } in unseen {
         let watch = match watch {
@@ -322,6 +329,32 @@ mod tests {
         assert_eq!(Command::new(&program).status().unwrap().code(), Some(7));
     }
 
+    #[test]
+    fn functions_of_shared_libraries_are_in_the_list_and_those_of_libc_are_not() {
+        let folder = Folder::new();
+        let compile = |name: &str, text: &str, arguments: &[&str]| {
+            std::fs::write(folder.0.join(name), text).unwrap();
+            let mut command = Command::new("cc");
+            command.current_dir(&folder.0).arg(name).args(arguments);
+            assert!(command.status().unwrap().success());
+        };
+        let library =
+            "int theirs(void) { return 7; } int of_nobody(void) { return 8; } int number = 9;";
+        compile("library.c", library, &["-shared", "-fPIC", "-o", "libtheirs.so"]);
+        let program = "int theirs(void); extern int number; int puts(const char *);
+            int main(void) { return puts(\"\") + theirs() + number; }";
+        let linked = ["-fPIE", "-pie", "-o", "program", "-L.", "-ltheirs", "-lm"];
+        compile("program.c", program, &linked);
+        let bytes = std::fs::read(folder.0.join("program")).unwrap();
+        let found = imports::find(&File::parse(&*bytes).unwrap()).unwrap();
+        let theirs = BTreeSet::from(["theirs".to_owned()]);
+        assert_eq!(found, theirs);
+        assert_eq!(list(&[], &[], &theirs), "theirs\timport\n");
+        // A program without shared libraries.
+        let bytes = std::fs::read(folder.program("start: ret")).unwrap();
+        assert_eq!(imports::find(&File::parse(&*bytes).unwrap()).unwrap(), BTreeSet::new());
+    }
+
     /// Returns the assembly of a global variable.
     fn variable(name: &str) -> String {
         format!(".globl {name}\n.type {name},@object\n.size {name}, 8\n{name}: .quad 1\n")
@@ -358,6 +391,6 @@ mod tests {
         let mut wanted = ["placed", "plain"].map(address_of);
         wanted.sort_unstable();
         assert_eq!(found, wanted);
-        assert_eq!(list(&[], &[0xab]), "ab\tstatic\n");
+        assert_eq!(list(&[], &[0xab], &BTreeSet::new()), "ab\tstatic\n");
     }
 }

@@ -45,7 +45,7 @@ const PROPERTIES: &str = "<properties>
                 <property name=\"unpause.seed\" value=\"7\"/>
                 <property name=\"unpause.replay\" value=\"SIM_REPLAY='sim2:0 &amp; &quot;1&quot;' cargo test -p demo \
     --test queues lost_update -- --exact\"/>
-                <property name=\"unpause.cause\" value=\"between `load` (src/demo.rs:12:5) and `store` \
+                <property name=\"unpause.cause\" value=\"lost update: between `load` (src/demo.rs:12:5) and `store` \
     (src/demo.rs:13:5) of 0.0 came `store counter := 1` (src/demo.rs:13:5) of 0.1\"/>
                 <property name=\"unpause.report\" value=\"FOLDER/target/a/7.json\"/>
                 <property name=\"unpause.page\" value=\"FOLDER/target/a/7.html\"/>
@@ -72,6 +72,23 @@ fn failures_are_written_with_properties() {
     // It is written anew.
     fs::remove_dir_all(folder.join("target/b")).unwrap();
     assert!(written(&folder, &file).0.contains("tests=\"1\" failures=\"1\" errors=\"0\">\n"));
+}
+
+#[test]
+fn a_report_of_an_earlier_version_has_a_cause_without_decisive_events() {
+    let folder = folder("junit-earlier");
+    let mut report = reports::lost_update("counter");
+    let finding = report.json["finding"].as_object_mut().unwrap();
+    for name in ["pattern", "quoted"] {
+        assert!(finding.remove(name).is_some());
+    }
+    let cause = report.json["finding"]["why"]["cause"].as_object_mut().unwrap();
+    assert!(cause.remove("decisive").is_some());
+    fs::create_dir_all(folder.join("target/a")).unwrap();
+    fs::write(folder.join("target/a/7.json"), Report::json_of(report)).unwrap();
+    let (text, notes) = written(&folder, &folder.join("junit.xml"));
+    let cause = "\"between `load` (src/demo.rs:12:5) and `store` (src/demo.rs:13:5) of 0.0 came `store counter := 1`";
+    assert!(text.contains(cause) && notes.is_empty(), "{text}{notes}");
 }
 
 /// The layout of nextest.

@@ -149,7 +149,7 @@ pub(crate) fn lost_update(counter: &str) -> Report {
     report.json["finding"]["why"] = json!({
         "runs": 60,
         "cause": {"task": 1, "region": {"from": load, "from_op": "load", "to": store, "to_op": "store"}, "between": [4],
-            "is_reached": true},
+            "decisive": [4], "is_reached": true},
         "remedy": {"regions": [{"from": load, "from_op": "load", "to": store, "to_op": "store"}], "kind": "all",
             "interleavings": 6, "waits": false, "left_out": 0, "failed": null, "of": null, "preemptions": null,
             "runs": null},
@@ -157,6 +157,9 @@ pub(crate) fn lost_update(counter: &str) -> Report {
             {"after": 7, "share": 1.0, "runs": 0}],
         "marks": [6], "no_return": {"after": 7, "interleavings": 1},
     });
+    report.json["finding"]["pattern"] = json!("lost update");
+    report.json["finding"]["quoted"] =
+        json!([{"place": load, "text": "let value = counter.load(SeqCst).await;"}]);
     report
 }
 

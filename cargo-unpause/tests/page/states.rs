@@ -37,7 +37,25 @@ fn a_sampled_remedy_has_its_runs_and_those_without_it() {
     }
     in_browser(&report.json, "sampled", "", |browser, _| {
         let why = browser.text("#why");
-        assert!(why.contains(": 0 of 230 runs fail (now 10 of 60)"), "{why}");
+        assert!(why.contains(": 0 of 230 runs like this one fail (now 10 of 60)"), "{why}");
+    });
+}
+
+#[test]
+fn a_remedy_may_be_an_order_of_two_operations() {
+    let mut report = reports::lost_update("counter");
+    let why = &mut report.json["finding"]["why"];
+    why["cause"] = Json::Null;
+    let remedy = &mut why["remedy"];
+    let region = remedy["regions"][0].take();
+    remedy["regions"] = json!([]);
+    remedy["order"] = json!({"early": region["from"], "early_op": "load", "late": region["to"], "late_op": "store",
+        "times": 3});
+    in_browser(&report.json, "order", "", |browser, _| {
+        let why = browser.text("#why");
+        let early = why.find("`load` (").expect(&why);
+        let late = why.find(" 3 times before `store` (").expect(&why);
+        assert!(early < late && why.contains(": all 6 interleavings that keep it pass"), "{why}");
     });
 }
 

@@ -63,7 +63,7 @@ fn a_temporary_file_of_a_run_ends_with_it() {
     assert_eq!(after(add), 2);
 }
 
-/// The first number of a generator like fastrand's.
+/// The first number of a generator whose seed is the id of its thread.
 fn number_of_thread() -> u64 {
     let mut hasher = DefaultHasher::new();
     thread::current().id().hash(&mut hasher);

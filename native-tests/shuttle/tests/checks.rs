@@ -321,5 +321,6 @@ fn an_abort_comes_before_and_behind_each_step_of_a_task() {
         let result = future::block_on(task).ok();
         of_runs.lock().unwrap().insert(result);
     });
-    assert_eq!((runs, &*seen.lock().unwrap()), (21, &BTreeSet::from([None, Some(42)])));
+    assert_eq!(&*seen.lock().unwrap(), &BTreeSet::from([None, Some(42)]));
+    assert!(runs < 100, "{runs} runs");
 }

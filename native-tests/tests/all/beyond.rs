@@ -321,6 +321,59 @@ fn a_run_has_its_time_also_on_a_machine_with_other_work() {
     assert!(report.passed(), "{:?}", failure(&report));
 }
 
+/// The number of messages in the test below.
+const MESSAGES: u32 = 100_000;
+
+/// A queue with three slots, of one sender and one receiver. Both wait in loops.
+#[derive(Default)]
+struct ThreeSlots {
+    slots: [AtomicU32; 3],
+    sent: AtomicU32,
+    received: AtomicU32,
+}
+
+impl ThreeSlots {
+    /// Sends all numbers. Returns the number of rounds in which the queue was full.
+    fn send_all(&self) -> u32 {
+        let mut in_vain = 0;
+        for number in 0..MESSAGES {
+            while number - self.received.load(SeqCst) == 3 {
+                in_vain += 1;
+            }
+            self.slots[number as usize % 3].store(number, SeqCst);
+            self.sent.store(number + 1, SeqCst);
+        }
+        in_vain
+    }
+
+    /// Receives all numbers. Returns the number of rounds in which the queue was empty.
+    fn receive_all(&self) -> u32 {
+        let mut in_vain = 0;
+        for number in 0..MESSAGES {
+            while self.sent.load(SeqCst) == number {
+                in_vain += 1;
+            }
+            assert_eq!(self.slots[number as usize % 3].load(SeqCst), number);
+            self.received.store(number + 1, SeqCst);
+        }
+        in_vain
+    }
+}
+
+/// A thread that waits for another thread in a loop does not waste a whole turn of a thousand operations.
+#[test]
+fn a_full_or_empty_queue_ends_the_turn_of_a_thread() {
+    let report = runner().seeds(0..1).strategy("random").run_native(|| {
+        let queue = Arc::new(ThreeSlots::default());
+        let sender = queue.clone();
+        let thread = thread::spawn(move || sender.send_all());
+        let in_vain = queue.receive_all() + thread.join().unwrap();
+        // A thread that the strategy chooses again after its turn wastes another turn.
+        assert!(in_vain / MESSAGES < 200, "{in_vain} rounds in vain");
+    });
+    assert!(report.passed(), "{:?}", failure(&report));
+}
+
 /// A search ends at the limit, so it proves nothing about the rest.
 #[test]
 fn a_search_does_not_continue() {

@@ -171,3 +171,28 @@ fn threads_of_cut_runs_drop_captured_values() {
     assert!(report.passed(), "{report:?}");
     assert_eq!(Arc::strong_count(&value), 1);
 }
+
+/// The return of the body ends the run, at any step of threads that it has not joined.
+#[test]
+fn a_thread_that_is_not_joined_does_any_number_of_steps() {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    let report = search().run_native(move || {
+        let number = Arc::new(AtomicU32::new(0));
+        let stored = number.clone();
+        let of_thread = of_runs.clone();
+        thread::spawn(move || {
+            stored.store(1, SeqCst);
+            stored.store(2, SeqCst);
+        });
+        thread::spawn(move || {
+            let value = number.load(SeqCst);
+            of_thread.lock().unwrap().insert(value);
+        });
+    });
+    assert!(is_proof(&report), "{report:?}");
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1, 2]));
+    // A thread that is joined has no such step.
+    let joined = search().run_native(|| thread::spawn(|| ()).join().unwrap());
+    assert_eq!((joined.runs, is_proof(&joined)), (1, true));
+}

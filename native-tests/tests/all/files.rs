@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use planted::process::make_fifo;
 use sim::Runner;
 
 /// The folder with the files of the searched programs, and with the outcomes of their runs.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/files");
 
-/// An empty folder for a run of a program, of this process alone. The first thread creates it before it starts others. A
-/// search with `remove_dir_all` or `temp_dir` would be no proof, because these functions have locks of their own.
+/// An empty folder for a run of a program, of this process alone. The first thread creates it before it starts others.
+/// A search with `remove_dir_all` or `temp_dir` would be no proof, because these functions have locks of their own.
 fn folder(program: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(program).join(format!("{:010}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    for name in ["file", "from/file", "to/file"] {
+    for name in ["file", "other", "link", "from/file", "from/one", "from/two", "to/file"] {
         let _ = fs::remove_file(folder.join(name));
     }
     for name in ["from", "to"] {
@@ -188,6 +189,174 @@ programs! {
         other.join().unwrap();
         is_free
     }
+}
+
+programs! {
+    a_file_is_renamed_before_after_or_between_two_checks 3 |folder| {
+        let (old, new) = (folder.join("file"), folder.join("other"));
+        fs::write(&old, "text").unwrap();
+        let other = thread::spawn({
+            let (old, new) = (old.clone(), new.clone());
+            move || fs::rename(old, new).unwrap()
+        });
+        let found = (old.exists(), new.exists());
+        other.join().unwrap();
+        found
+    }
+    a_file_replaces_another_one_with_its_content 2 |folder| {
+        let (old, new) = (folder.join("file"), folder.join("other"));
+        fs::write(&old, "new").unwrap();
+        fs::write(&new, "old").unwrap();
+        let other = thread::spawn({
+            let (old, new) = (old.clone(), new.clone());
+            move || fs::rename(old, new).unwrap()
+        });
+        let found = fs::read_to_string(new).unwrap();
+        other.join().unwrap();
+        found
+    }
+    a_file_that_was_renamed_is_written_through_its_descriptor 2 |folder| {
+        let (old, new) = (folder.join("file"), folder.join("other"));
+        let mut file = File::create(&old).unwrap();
+        let other = thread::spawn({
+            let new = new.clone();
+            move || fs::rename(old, new).unwrap()
+        });
+        other.join().unwrap();
+        let writer = thread::spawn(move || file.write_all(b"text").unwrap());
+        let size = fs::metadata(new).unwrap().len();
+        writer.join().unwrap();
+        size
+    }
+    a_file_with_two_names_is_one_file 2 |folder| {
+        let (one, two) = (folder.join("file"), folder.join("other"));
+        fs::write(&one, "").unwrap();
+        fs::hard_link(&one, &two).unwrap();
+        let writer = thread::spawn(move || open(&one).write_all(b"text").unwrap());
+        let size = fs::metadata(two).unwrap().len();
+        writer.join().unwrap();
+        size
+    }
+    a_symbolic_link_leads_to_its_file 2 |folder| {
+        let (path, link) = (folder.join("file"), folder.join("link"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let writer = thread::spawn(move || drop(File::create(link).unwrap()));
+        let exists = path.exists();
+        writer.join().unwrap();
+        exists
+    }
+    a_folder_is_removed_or_gets_a_file 2 |folder| {
+        let path = folder.join("from");
+        fs::create_dir(&path).unwrap();
+        let creator = thread::spawn({
+            let path = path.join("file");
+            move || File::create(path).is_ok()
+        });
+        let is_removed = fs::remove_dir(path).is_ok();
+        (is_removed, creator.join().unwrap())
+    }
+    a_path_in_a_folder_that_is_created_meanwhile 2 |folder| {
+        let path = folder.join("from");
+        let creator = thread::spawn({
+            let path = path.clone();
+            move || fs::create_dir(path).unwrap()
+        });
+        let is_created = File::create(path.join("file")).is_ok();
+        creator.join().unwrap();
+        is_created
+    }
+    a_fifo_connects_two_threads 1 |folder| {
+        let path = folder.join("file");
+        assert!(make_fifo(&path));
+        let writer = thread::spawn({
+            let path = path.clone();
+            move || fs::write(path, "text").unwrap()
+        });
+        let text = fs::read_to_string(path).unwrap();
+        writer.join().unwrap();
+        text
+    }
+}
+
+#[test]
+fn a_fifo_without_another_end_is_a_deadlock() {
+    let report = Runner::new().hermetic().seeds(0..20).run_native(|| {
+        let path = folder("fifo").join("file");
+        assert!(make_fifo(&path));
+        let other = thread::spawn({
+            let path = path.clone();
+            move || drop(File::open(path))
+        });
+        drop(File::open(path));
+        other.join().unwrap();
+    });
+    let outcome = format!("{:?}", report.finding.expect("a deadlock").run.outcome);
+    assert!(outcome.contains("Deadlock"), "{outcome}");
+}
+
+/// The number of runs of a search over two threads that each write a file.
+fn runs_of_writers(names: [&'static str; 2], body: fn()) -> u64 {
+    let report = Runner::new().hermetic().strategy("exhaustive").seeds(0..MOST).run_native(body);
+    assert!(report.finding.is_none(), "{names:?}: {:?}", report.finding);
+    let searched = report.searched.unwrap();
+    assert!(searched.is_proof(), "{names:?}: {searched:?}");
+    report.runs
+}
+
+/// Two threads each create a file, write it in three parts, and rename it.
+fn write_and_rename(names: [&'static str; 2]) {
+    let folder = folder("writers");
+    let write = |path: PathBuf| {
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        (0..3).for_each(|_| file.write_all(b"part").unwrap());
+        // The other thread may have renamed the same file.
+        let _ = fs::rename(&path, path.with_extension("new"));
+    };
+    for name in names {
+        let _ = fs::remove_file(folder.join(name).with_extension("new"));
+        let _ = fs::remove_file(folder.join(name));
+    }
+    let [one, two] = names.map(|name| folder.join(name));
+    let other = thread::spawn(move || write(two));
+    write(one);
+    other.join().unwrap();
+}
+
+#[test]
+fn calls_on_different_files_commute() {
+    let different = ["one", "two"];
+    let runs = runs_of_writers(different, || write_and_rename(["one", "two"]));
+    assert_eq!(runs, 1);
+    let same = ["one", "one"];
+    let runs = runs_of_writers(same, || write_and_rename(["one", "one"]));
+    assert!(runs > 10, "{runs}");
+}
+
+/// Searches a program that lists a folder while another thread creates files. Returns the numbers of names that were
+/// found. std's functions for lists have a lock of their own, so the search is not a proof.
+#[test]
+fn a_list_has_the_names_so_far() {
+    let path = format!("{FOLDER}/lists.outcomes");
+    fs::create_dir_all(FOLDER).unwrap();
+    let _ = fs::remove_file(&path);
+    let search = Runner::new().hermetic().strategy("exhaustive").seeds(0..MOST);
+    let report = search.run_native(|| {
+        let folder = folder("lists").join("from");
+        fs::create_dir(&folder).unwrap();
+        let creator = thread::spawn({
+            let folder = folder.clone();
+            move || ["one", "two"].map(|name| drop(File::create(folder.join(name)).unwrap()))
+        });
+        let count = fs::read_dir(&folder).unwrap().count();
+        creator.join().unwrap();
+        for name in ["one", "two"] {
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+        record("lists", count);
+    });
+    assert!(report.finding.is_none(), "{:?}", report.finding);
+    let found: BTreeSet<_> = fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(found, ["0", "1", "2"].map(str::to_owned).into());
 }
 
 /// A search claims a proof for these programs. It needs one run if all calls only read.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::parent_id;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
@@ -147,11 +147,16 @@ fn a_test_goes_on_without_helpers_that_are_killed() {
     }
 }
 
-/// The positions of a file of results, and the steps of their runs.
-fn counted(results: &Path) -> (u64, u64) {
+/// The file of results of the only test in this folder.
+fn file_of(results: &Path) -> PathBuf {
     let tests = fs::read_dir(results.join("native-tests")).unwrap();
     let file = tests.flat_map(|test| fs::read_dir(test.unwrap().path()).unwrap()).next().unwrap();
-    let file = ResultsFile::read(&fs::read(file.unwrap().path()).unwrap()).unwrap();
+    file.unwrap().path()
+}
+
+/// The positions of a file of results, and the steps of their runs.
+fn counted(results: &Path) -> (u64, u64) {
+    let file = ResultsFile::read(&fs::read(file_of(results)).unwrap()).unwrap();
     let segments = chain(file.segments);
     (segments.last().unwrap().to, segments.iter().map(|segment| segment.tally.steps).sum())
 }
@@ -167,6 +172,61 @@ fn helpers_run_each_seed_once() {
     });
     assert_eq!(counts[0], counts[1]);
     assert_eq!(counts[0].0, 20_000);
+}
+
+/// The lines of all slices in a file of results. Processes may write them in any order.
+fn slices(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("{\"slice\""));
+    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn a_search_with_helpers_leaves_the_same_results_and_continues_from_them() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("helpers of a search");
+    let search = |jobs: &str| {
+        let results = folder.join(jobs).display().to_string();
+        let mut most = 0;
+        let said = made("many_orders", ("SIM_RESULTS", &results), jobs, &mut |process| {
+            most = most.max(children(process).len());
+        });
+        assert!(said.contains("11550"), "{said}");
+        (said, most, file_of(Path::new(&results)))
+    };
+    let _ = fs::remove_dir_all(&folder);
+    let (_, _, alone) = search("1");
+    let (said, most, helped) = search("3");
+    assert_eq!(most, 2, "{said}");
+    let all = slices(&alone);
+    assert!(all.len() > 100, "{}", all.len());
+    assert!(slices(&helped) == all, "the slices of helpers differ");
+
+    // The next process has lines of a part of the search, as after a kill.
+    let text = fs::read_to_string(&helped).unwrap();
+    let kept = text.lines().count() * 2 / 3;
+    let part: String = text.lines().take(kept).map(|line| format!("{line}\n")).collect();
+    fs::write(&helped, part).unwrap();
+    let (said, _, helped) = search("3");
+    assert!(said.contains(" runs were not made"), "{said}");
+    assert!(slices(&helped) == all, "the slices of a continued search differ");
+}
+
+#[test]
+fn an_unfinished_search_with_helpers_has_the_same_estimate() {
+    let limit = ("SIM_SEEDS", "11000");
+    let alone = made("many_orders", limit, "1", &mut |_| {});
+    let words = alone.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The estimate has an interval.
+    assert!(words.contains(" runs in all, "), "{alone}");
+    let mut most = 0;
+    let helped = made("many_orders", limit, "3", &mut |process| {
+        most = most.max(children(process).len());
+    });
+    assert_eq!(helped, alone);
+    // The processes continue after an estimate.
+    assert_eq!(most, 2, "{helped}");
 }
 
 #[test]

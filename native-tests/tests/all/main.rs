@@ -26,6 +26,7 @@ mod screens;
 mod searches;
 mod settings;
 mod shares;
+mod shrinking;
 mod std_search;
 mod table;
 mod widths;

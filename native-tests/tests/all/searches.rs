@@ -100,3 +100,49 @@ fn a_search_of_plain_threads_continues_and_is_divided() {
         assert_eq!(runs, all, "{test}");
     }
 }
+
+/// Two tests that run at the same time.
+mod beside {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
+    fn plain_threads() {
+        let word = Arc::new(AtomicU32::new(0));
+        let threads = [(); 3].map(|()| {
+            let word = word.clone();
+            thread::spawn(move || (0..2).for_each(|_| _ = word.fetch_add(1, Relaxed)))
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(word.load(Relaxed), 6);
+    }
+
+    #[test]
+    fn tasks() {
+        for _ in 0..300 {
+            let search = sim::Runner::new().hermetic().strategy("exhaustive");
+            let report = search.run(async || {
+                let word = Arc::new(sim::Atomic::new(0));
+                let other = word.clone();
+                let task = sim::spawn(async move { other.fetch_add(1, SeqCst).await });
+                word.fetch_add(1, SeqCst).await;
+                task.await.unwrap();
+            });
+            let assumption = report.searched.unwrap().assumption();
+            assert_eq!(assumption, Some("tasks share memory through sim only"));
+        }
+    }
+}
+
+#[test]
+fn a_search_of_tasks_and_a_search_of_plain_threads_do_not_affect_each_other() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["searches::beside", "--nocapture", "--test-threads", "2"]);
+    let ended = child.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stdout));
+    assert!(said.contains("SeqCst"), "{said}");
+}

@@ -4,6 +4,7 @@
 mod crates;
 mod errors;
 mod frames;
+mod hints;
 mod limits;
 mod primitives;
 mod races;

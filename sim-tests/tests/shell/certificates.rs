@@ -109,17 +109,105 @@ fn a_certificate_contains_each_order_of_branches_that_share_memory() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn certificates_of_all_shares_are_one_proof_and_a_missing_share_is_named() {
+    let shares = folder("certificates of shares");
+    for number in 1..=3 {
+        let share = searched("proves", &shares).env("SIM_SHARD", format!("{number}/3"));
+        share.passes().says(&["certificate in ", "explored share"]);
+    }
+    let name = |number: u32| format!("test-shell.fixture.proves-{number}-of-3.certificate");
+    let files = [1, 2, 3].map(|number| shares.join(name(number)));
+    assert_eq!(crate::child::files(&shares), [1, 2, 3].map(name));
+    let of_all = |files: &[PathBuf]| {
+        let others: String =
+            files[1..].iter().map(|file| format!("\n{}", file.display())).collect();
+        verify(&files[0], &others)
+    };
+    let (code, said) = of_all(&files);
+    assert_eq!(code, "0", "{said}");
+    assert!(said.contains("  runs     6 in 3 shares, of 6 classes: each passes again"), "{said}");
+    // The order of the files makes no difference, and no share may be missing, even one without runs.
+    let [one, two, three] = files.clone();
+    assert_eq!(of_all(&[three.clone(), one.clone(), two.clone()]).0, "0");
+    for (left, number) in [([&two, &three], 1), ([&one, &three], 2), ([&one, &two], 3)] {
+        let (code, said) = of_all(&left.map(PathBuf::clone));
+        let missing = format!("because  share {number} of 3 is missing: SIM_SHARD={number}/3 ");
+        assert!(code == "1" && said.contains(&missing), "{code}: {said}");
+    }
+    let (code, said) = of_all(std::slice::from_ref(&two));
+    assert!(code == "1" && said.contains("shares 1, 3 of 3 are missing"), "{code}: {said}");
+
+    // A share without one of its runs.
+    let with_runs = files.iter().position(|file| {
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().count() > 1
+    });
+    let at = with_runs.unwrap();
+    let (mut shorter, count) = (files.clone(), fs::read_to_string(&files[at]).unwrap());
+    let count = count.lines().count() - 1;
+    shorter[at] = with(&files[at], "shorter", |lines| {
+        drop(lines.pop());
+        lines[0] =
+            lines[0].replace(&format!("\"runs\":{count}"), &format!("\"runs\":{}", count - 1));
+    });
+    let (code, said) = of_all(&shorter);
+    assert!(code == "1" && said.contains("because  a run is missing: as run "), "{code}: {said}");
+
+    // Files that are not the shares of one search.
+    let whole = folder("certificate beside shares").join("proves.certificate");
+    searched("proves", &whole).passes();
+    let other = with(&two, "other test", |lines| {
+        lines[0] = lines[0].replace("fixture::proves", "fixture::attempts");
+    });
+    let divided = with(&two, "other number", |lines| {
+        lines[0] = lines[0].replace("\"share\":[2,3]", "\"share\":[2,4]");
+    });
+    let apart = with(&two, "other differences", |lines| {
+        lines[0] = lines[0].replace("\"apart\":[", "\"apart\":[\"steps\",").replace(",]", "]");
+    });
+    let beyond = with(&two, "no share", |lines| {
+        lines[0] = lines[0].replace("\"share\":[2,3]", "\"share\":[4,3]");
+    });
+    for (files, says) in [
+        ([whole.clone(), one.clone()], "is of a whole search, so verify it alone"),
+        ([one.clone(), whole], "is not of the same search as"),
+        ([one.clone(), other], "is not of the same search as"),
+        ([one.clone(), divided], "is not of the same search as"),
+        ([one.clone(), apart], "distinguish runs by different criteria"),
+        ([one, beyond], "line 1: `share` is not a number and a larger number"),
+    ] {
+        let (code, said) = of_all(&files);
+        assert!(code == "2" && said.contains(says), "{says:?}, {code}: {said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_test_without_a_proof_has_no_certificate_and_says_why() {
     let file = folder("no certificate").join("none.certificate");
-    for (name, variable, says) in [
-        ("attempts", ("SIM_STRATEGY", "random"), "this test samples runs"),
-        ("attempts", ("SIM_STRATEGY", "preemptions:0"), "the search is no proof"),
-        ("many_runs::takes_many_runs", ("SIM_SEEDS", "40"), "the search is no proof"),
+    let none = "no certificate was written, because ";
+    let many = "many_runs::takes_many_runs";
+    let unfinished = "part of the search was done";
+    for (name, variables, says) in [
+        ("attempts", &[("SIM_STRATEGY", "random")][..], "this test samples runs"),
+        (
+            "attempts",
+            &[("SIM_STRATEGY", "preemptions:0")],
+            "runs with more preemptions were not tried",
+        ),
+        (many, &[("SIM_SEEDS", "40")], "the search was given up, and another search continued"),
+        (many, &[("SIM_SEEDS", "40"), ("SIM_SHARD", "1/2")], unfinished),
     ] {
-        let ended = searched(name, &file).env(variable.0, variable.1).passes();
-        ended.says(&["no certificate was written, because ", says]);
+        let child = variables
+            .iter()
+            .fold(searched(name, &file), |child, (variable, value)| child.env(variable, value));
+        child.passes().says(&[none, says]);
     }
-    assert!(!file.exists());
+    // A search that an earlier process made in part.
+    let results = folder("no certificate of a continued search");
+    let continued = || searched(many, &file).env("SIM_RESULTS", &results);
+    continued().env("SIM_SEEDS", "40").passes().says(&[none, unfinished]);
+    continued().passes().says(&[none, "an earlier process made a part of the search"]);
+    assert!(!file.exists() && !file.with_file_name("none-1-of-2.certificate").exists());
     let certificates = folder("certificates");
     searched("attempts", &certificates).passes();
     searched("proves", &certificates).passes();

@@ -21,10 +21,6 @@ fn runner(memory: &str, seeds: u64) -> Runner {
     Runner::new().hermetic().memory(memory).seeds(0..seeds)
 }
 
-fn run(memory: &str, seeds: u64, program: fn() -> Run) -> Report {
-    runner(memory, seeds).run(program)
-}
-
 fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
@@ -314,7 +310,7 @@ const ORDERED: &[Program] = &[
 #[cfg_attr(feature = "sim", test)]
 fn what_orders_two_tasks_is_seen() {
     for (name, program) in ORDERED {
-        let report = run("c11", 150, *program);
+        let report = runner("c11", 150).run(*program);
         assert!(report.passed(), "{name}: {}", screen(&report));
     }
 }
@@ -397,7 +393,7 @@ async fn last_owner(order: Ordering) {
 }
 
 /// A program that fails with `c11` within this number of seeds, and passes with `sc`. The screen has the reason, and
-/// the orders that mend it, if no `SeqCst` is among them.
+/// the orders and fences that mend it.
 struct Weak(&'static str, u64, &'static str, &'static [&'static str], fn() -> Run);
 
 const WEAK: &[Weak] = &[
@@ -422,12 +418,20 @@ const WEAK: &[Weak] = &[
         &["Acquire for the load"],
         || Box::pin(message_passing(Release, Relaxed)),
     ),
-    Weak("Peterson, release and acquire", 100, "no operation orders the two", &[], || {
-        Box::pin(peterson((Release, Acquire), Turn::Stores))
-    }),
-    Weak("Peterson, with a fence", 300, "no operation orders the two", &[], || {
-        Box::pin(peterson((Release, Acquire), Turn::StoresBeforeFence))
-    }),
+    Weak(
+        "Peterson, release and acquire",
+        100,
+        "no operation orders the two",
+        &["SeqCst for the fence before the load", "SeqCst for the fence before the store"],
+        || Box::pin(peterson((Release, Acquire), Turn::Stores)),
+    ),
+    Weak(
+        "Peterson, with a fence",
+        300,
+        "no operation orders the two",
+        &["SeqCst for the fence before the store"],
+        || Box::pin(peterson((Release, Acquire), Turn::StoresBeforeFence)),
+    ),
     Weak(
         "owners, relaxed",
         100,
@@ -455,9 +459,9 @@ const MENDED: &[Program] = &[
 #[cfg_attr(feature = "sim", test)]
 fn weak_orders_are_found_and_the_mended_programs_are_silent() {
     for Weak(name, seeds, why, mends, program) in WEAK {
-        let report = run("sc", 100, *program);
+        let report = runner("sc", 100).run(*program);
         assert!(report.passed(), "{name}: {}", screen(&report));
-        let report = run("c11", *seeds, *program);
+        let report = runner("c11", *seeds).run(*program);
         assert!(!report.passed(), "{name} is not found");
         let screen = screen(&report);
         let words: Vec<&str> = screen.split_whitespace().filter(|word| *word != "│").collect();
@@ -466,11 +470,14 @@ fn weak_orders_are_found_and_the_mended_programs_are_silent() {
         let strengthening = report.finding.and_then(|finding| finding.strengthening);
         let links = strengthening.map_or_else(Vec::new, |hint| hint.operations);
         let links = links.iter().map(|link| format!("{:?} for the {}", link.order, link.op));
-        assert_eq!(links.collect::<Vec<_>>(), *mends, "{name}: {screen}");
-        assert_eq!(words.contains("it did not come again"), !mends.is_empty(), "{name}: {screen}");
+        let mut links: Vec<String> = links.collect();
+        // The order of two changes depends on the failing run.
+        links.sort_unstable_by_key(|link| mends.iter().position(|mend| mend == link));
+        assert_eq!(links, *mends, "{name}: {screen}");
+        assert_eq!(words.contains("not found again in"), !mends.is_empty(), "{name}: {screen}");
     }
     for (name, program) in MENDED {
-        let report = run("c11", 300, *program);
+        let report = runner("c11", 300).run(*program);
         assert!(report.passed(), "{name}: {}", screen(&report));
     }
 }
@@ -489,5 +496,5 @@ fn a_proof_says_which_orders_it_has_taken_for_another() {
     let strong = search("sc", || Box::pin(peterson((SeqCst, SeqCst), Turn::Stores)));
     assert!(!strong.contains(assumes), "{strong}");
     let weak = search("c11", || Box::pin(message_passing(Release, Acquire)));
-    assert!(weak.contains("NOT A PROOF: orders of SeqCst operations"), "{weak}");
+    assert!(weak.contains("NOT A PROOF: older stores are tried within limits"), "{weak}");
 }

@@ -63,7 +63,7 @@ fn a_search_without_time_makes_a_run() {
         let passed = runner.run(async || drop(sim::spawn(async {}).await));
         assert!(passed.passed() && passed.runs > 0);
         let screen = text(&passed, &Style::default());
-        assert!(!screen.contains("100.00 %") && !screen.contains("estimated 0"), "{screen}");
+        assert!(!screen.contains("% of the") && !screen.contains("an estimated"), "{screen}");
     }
 }
 
@@ -122,7 +122,7 @@ fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
     let Outcome::Failed(Failure::Unproven { why }) = &short.finding.unwrap().run.outcome else {
         unreachable!()
     };
-    assert!(why.ends_with("% of the search was done"), "{why}");
+    assert!(why.ends_with("part of the search was done"), "{why}");
     // A failure outranks a missing proof.
     let found =
         must.clone().seeds(0..4).out(folder("found")).run(async || -> () { panic!("always") });

@@ -294,11 +294,12 @@ fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
     };
     let own = waits.iter().find(|wait| wait.op.is_none()).expect("one waits for a channel");
     assert_eq!((own.place.file(), own.place.line()), (file, looked));
-    says(&report, &format!("0.0 waits, last access at {file}:{looked}:"));
+    let waits = "0.0 waits for a future outside sim";
+    says(&report, &format!("{waits}, last access at {file}:{looked}:"));
     let report = runner("at_once").seeds(0..1).run(async || {
         spawn(std::future::pending()).await.unwrap();
     });
-    says(&report, &format!("0.0 waits, spawned at {file}:{spawned}:"));
+    says(&report, &format!("{waits}, spawned at {file}:{spawned}:"));
 }
 
 #[cfg_attr(feature = "sim", test)]

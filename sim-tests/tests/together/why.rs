@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use expect_test::expect_file;
-use sim::report::{Finding, NoReturn, Region, Style, Tested, Why, text};
+use sim::report::{Change, Finding, NoReturn, Order, Pattern, Region, Style, Tested, Why, text};
 use sim::run::Outcome;
 use sim::run::ids::{Seed, TaskId};
 use sim::strategy::{Draw, Mismatch, Status, Strategy, View};
@@ -21,13 +21,13 @@ fn runner(name: &str) -> Runner {
     Runner::new().hermetic().jobs(1).out(out).name(name)
 }
 
-fn finding(program: &Program) -> Box<Finding> {
+pub(crate) fn finding(program: &Program) -> Box<Finding> {
     let runner = runner(program.name).seeds(0..program.seeds);
     let report = runner.run(|| (program.buggy)(Spawning::Together));
     report.finding.expect("the corpus holds programs to it")
 }
 
-fn named(name: &str) -> &'static Program {
+pub(crate) fn named(name: &str) -> &'static Program {
     all().find(|program| program.name == name).expect("a program of the corpus")
 }
 
@@ -267,8 +267,14 @@ fn row(program: &Program, finding: &Finding) -> String {
             }
         }
     };
-    let remedy = why.remedy.as_ref().map_or("-".to_owned(), |remedy| {
-        remedy.regions.iter().map(region).collect::<Vec<_>>().join(" and ")
+    let remedy = why.remedy.as_ref().map_or("-".to_owned(), |remedy| match &remedy.change {
+        Change::Regions { regions, .. } => {
+            regions.iter().map(region).collect::<Vec<_>>().join(" and ")
+        }
+        Change::Order(Order { early, late, times }) => {
+            let span = region(&Region { from: *early, to: *late }).replace("..", " < ");
+            if *times == 1 { span } else { format!("{span} ({times} times)") }
+        }
     });
     let tested = match why.remedy.as_ref().map(|remedy| remedy.tested) {
         Some(Tested::All { interleavings, of: Some(of), .. }) => format!("{interleavings} of {of}"),
@@ -289,18 +295,22 @@ fn row(program: &Program, finding: &Finding) -> String {
         0 => "every run".to_owned(),
         after => (after - 1).to_string(),
     });
-    format!("| {} | {remedy} | {tested} | {marks} | {back} |\n", program.name)
+    let name = Pattern::of_finding(finding).map_or("-", Pattern::name);
+    format!("| {} | {name} | {remedy} | {tested} | {marks} | {back} |\n", program.name)
 }
 
 #[cfg_attr(feature = "sim", test)]
 fn the_table_of_the_corpus_is_that_of_the_manual_and_no_run_contradicts_it() {
     let mut rows = String::new();
     let (mut remedies, mut proved, mut causes, mut marked, mut no_return) = (0, 0, 0, 0, 0);
+    let mut orders = 0;
     for program in all() {
         let finding = finding(program);
         let why = finding.why.as_ref().expect("it is explained");
         assert!(why.runs <= RUNS, "{}", program.name);
         let tested = why.remedy.as_ref().map(|remedy| remedy.tested);
+        let change = why.remedy.as_ref().map(|remedy| &remedy.change);
+        orders += u32::from(matches!(change, Some(Change::Order(_))));
         remedies += u32::from(tested.is_some());
         proved += u32::from(matches!(tested, Some(Tested::All { .. })));
         no_return += u32::from(why.no_return.is_some());
@@ -311,12 +321,57 @@ fn the_table_of_the_corpus_is_that_of_the_manual_and_no_run_contradicts_it() {
         is_not_contradicted(program, &finding);
         rows += &row(program, &finding);
     }
-    assert!(remedies >= 46 && proved >= 39, "{remedies} remedies, {proved} proved");
+    let text = format!("{remedies} remedies, {proved} proved, {orders} orders");
+    assert!(remedies >= 55 && proved - orders >= 40 && orders >= 5, "{text}");
     assert!(no_return >= 56, "{no_return} without return");
     assert!(causes - marked <= 2, "{marked} of {causes} marked");
     let head = include_str!("../../../docs/why-corpus.md");
     let end = head.find("|---|").map_or(head.len(), |at| at + head[at..].find('\n').unwrap() + 1);
     expect_file!["../../../docs/why-corpus.md"].assert_eq(&format!("{}{rows}", &head[..end]));
+}
+
+/// The lines that a cause needs are quoted from the source, below the cause and only there.
+#[cfg_attr(feature = "sim", test)]
+fn the_lines_of_a_cause_are_those_of_the_source() {
+    let source = include_str!("../../src/corpus/programs/bluetooth.rs");
+    let program = named("bluetooth");
+    let report =
+        runner("quoted").seeds(0..program.seeds).run(|| (program.buggy)(Spawning::Together));
+    let finding = report.finding.as_ref().unwrap();
+    let cause = finding.why.as_ref().unwrap().cause.as_ref().expect("a region");
+    let events = cause.decisive.iter().map(|at| finding.run.events[*at].place.line());
+    let ends = [cause.region.from, cause.region.to].map(|site| site.place.line());
+    let lines: Vec<u32> = ends.into_iter().chain(events).collect();
+    assert_eq!((lines.len(), finding.quoted.len()), (4, 4), "{:?}", finding.quoted);
+    let screen = text(&report, &Style::default());
+    for line in lines {
+        let text = source.lines().nth(line as usize - 1).unwrap().trim();
+        assert!(finding.quoted.iter().any(|quoted| quoted.text == text), "{line}: {text}");
+        assert_eq!(screen.matches(&format!(":{line} | {text}")).count(), 1, "{screen}");
+    }
+    // The same lines are in the document for programs.
+    let document = sim::report::json(&report, &Style::default());
+    assert!(document.contains(r#""pattern":"check then act""#), "{document}");
+    assert!(document.contains(r#""quoted":[{"place":"#), "{document}");
+}
+
+/// Names of patterns that must be right, and programs whose faults have no such name.
+#[cfg_attr(feature = "sim", test)]
+fn programs_of_the_corpus_have_the_names_of_their_faults() {
+    for (program, expected) in [
+        ("bluetooth", Some(Pattern::CheckThenAct)),
+        ("once_cell", Some(Pattern::LostUpdate)),
+        ("treiber_aba", Some(Pattern::Aba)),
+        ("snapshot", Some(Pattern::TornRead)),
+        ("deadlock01", Some(Pattern::LockOrder)),
+        ("dining_3", Some(Pattern::LockOrder)),
+        ("writer_starves", None),
+        ("message_lost", None),
+        ("map_length", None),
+        ("striped_counter", None),
+    ] {
+        assert_eq!(Pattern::of_finding(&finding(named(program))), expected, "{program}");
+    }
 }
 
 #[cfg_attr(feature = "sim", test)]

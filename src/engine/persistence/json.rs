@@ -1,20 +1,15 @@
-//! JSON reports: their paths, and the source lines that they quote.
+//! JSON reports and pages: their paths.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
 
+use super::sources::Sources;
 use super::{folder, folder_name, shorter, where_user_is, write_in};
 use crate::engine::config::{Config, JsonFiles};
 use crate::engine::runner::{Site, style};
 use crate::report::{Finding, Report, json_with_sources, page};
-
-/// The maximum size in bytes of a source file that is read.
-const SOURCE_MAX: u64 = 4 << 20;
-/// The maximum length of a source line in characters. Longer lines are cut.
-const LINE_MAX: usize = 400;
 
 /// The number of reports that this process has written to each path. A test may have several reports, for example one
 /// for each run of a `Runner` in a loop.
@@ -116,7 +111,7 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     if file.is_none() && page_name.is_none() {
         return;
     }
-    let mut sources = Sources { site, of_threads: config.is_native(), files: Map::new() };
+    let mut sources = Sources::new(site, config);
     let document = json_with_sources(report, &style(), &mut |file, line| sources.line(file, line));
     let lost = |what: &str, error: io::Error| {
         format!("{}: the {what} could not be written: {error}", report.test)
@@ -150,37 +145,9 @@ fn named_file(path: &Path, ending: &str) -> Option<(PathBuf, String)> {
     Some((path.parent()?.to_owned(), name.to_string_lossy().into_owned()))
 }
 
-/// A cache of the source files that a report quotes.
-struct Sources<'a> {
-    site: &'a Site,
-    /// True if the places are of plain threads.
-    of_threads: bool,
-    files: Map<String, Option<String>>,
-}
-
-impl Sources<'_> {
-    /// Returns the source line with this number, counted from 1, without its indentation.
-    fn line(&mut self, file: &str, line: u32) -> Option<String> {
-        if !self.files.contains_key(file) {
-            self.files.insert(file.to_owned(), self.read(file).ok());
-        }
-        let text = self.files.get(file)?.as_deref()?;
-        let line = text.lines().nth(line.checked_sub(1)? as usize)?;
-        Some(line.trim().chars().take(LINE_MAX).collect())
-    }
-
-    /// Reads a source file, if it is not too large.
-    fn read(&self, file: &str) -> io::Result<String> {
-        let path = self.site.source(file, self.of_threads).ok_or(io::ErrorKind::NotFound)?;
-        match fs::metadata(&path)?.len() <= SOURCE_MAX {
-            true => fs::read_to_string(path),
-            false => Err(io::ErrorKind::FileTooLarge.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::panic::Location;
     use unpause_ordered::Set;
 

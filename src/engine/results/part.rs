@@ -10,7 +10,7 @@ use crate::strategy::STRATEGIES;
 use unpause_ordered::{Map, sort_by_key};
 
 /// The version of the file format.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// The first bytes of a result file of any version.
 const BEGINNING: &[u8] = b"{\"sim\":";
@@ -55,6 +55,8 @@ pub struct ResultsHeader {
     pub of: u64,
     /// The command that continues the search. `None` for seeds, and for a test that no variable reaches.
     pub search: Option<SearchCommand>,
+    /// True if the search must be a proof.
+    pub must_prove: bool,
 }
 
 /// The command that continues a search.
@@ -197,10 +199,11 @@ impl ResultsHeader {
         self.count.checked_sub(self.shard).map_or(0, |left| left / self.of + 1)
     }
 
-    /// Returns `true` if both headers belong to the same shard of the same exploration. The limits of two processes may
-    /// differ, so the commands are not compared.
+    /// Returns `true` if both headers belong to the same shard of the same exploration. The limits and the requirements
+    /// of two processes may differ, because they do not affect the runs.
     fn is_of_same_shard(&self, other: ResultsHeader) -> bool {
-        ResultsHeader { search: self.search.clone(), ..other } == *self
+        let (search, must_prove) = (self.search.clone(), self.must_prove);
+        ResultsHeader { search, must_prove, ..other } == *self
     }
 
     /// Returns `true` if the seed belongs to the shard.
@@ -211,13 +214,14 @@ impl ResultsHeader {
 
     /// Returns the line without its line feed.
     pub(super) fn line(&self) -> String {
-        let ResultsHeader { subject, first, count, shard, of, search } = self;
+        let ResultsHeader { subject, first, count, shard, of, search, must_prove } = self;
         format!(
             "{{\"sim\":{VERSION},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
-             \"of\":{of},{}{}}}",
+             \"of\":{of},{}{}{}}}",
             must_fail_text(&subject.must_fail),
             subject.entries(),
             search.as_ref().map_or_else(String::new, SearchCommand::entry),
+            if *must_prove { ",\"must_prove\":true" } else { "" },
         )
     }
 
@@ -238,7 +242,9 @@ impl ResultsHeader {
         };
         let subject = Subject { must_fail, ..Subject::read(line)? };
         let search = SearchCommand::read(line)?;
-        Ok(ResultsHeader { subject, first, count, shard, of, search })
+        let has_requirement = line.get("must_prove").is_some();
+        let must_prove = has_requirement && line.flag("must_prove")?;
+        Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove })
     }
 
     /// Returns a text for each field that differs; empty if the headers are equal.

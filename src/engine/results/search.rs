@@ -80,17 +80,22 @@ impl SearchLines {
     pub(super) fn add(&mut self, line: Line) -> Result<(), String> {
         let is_same = match line {
             Line::Slice(line) => {
-                let text = line.text.clone();
-                // The first line stays, so an equal line changes nothing.
-                self.slices.entry(line.key).or_insert(*line).text == text
+                let same = |known: &SliceLine| known.text == line.text;
+                let is_same = self.slices.get(&line.key).is_none_or(same);
+                // An equal line changes nothing.
+                self.slices.insert(line.key, *line);
+                is_same
             }
             Line::Top(line) => {
-                let text = line.text.clone();
-                self.tops.entry(line.generation).or_insert(line).text == text
+                let same = |known: &TopLine| known.text == line.text;
+                let is_same = self.tops.get(&line.generation).is_none_or(same);
+                self.tops.insert(line.generation, line);
+                is_same
             }
             Line::Audit(line) => {
-                let own = line.clone();
-                *self.audits.entry(line.generation).or_insert(line) == own
+                let is_same = self.audits.get(&line.generation).is_none_or(|known| *known == line);
+                self.audits.insert(line.generation, line);
+                is_same
             }
             Line::Estimate(runs) => {
                 self.estimate = Some(runs);
@@ -165,7 +170,7 @@ impl SearchLog {
     /// Adds notes for the user: the number of runs read from the file, and whether the search must be continued.
     pub(super) fn end(&self, report: &mut Report) {
         let failed = report.finding.as_deref().and_then(|finding| failed(finding, &self.header));
-        if let Some(failed) = failed {
+        if let Some(failed) = &failed {
             self.write(&failed.line());
         }
         let searched = report.searched.as_ref();
@@ -174,8 +179,8 @@ impl SearchLog {
         if let Some(estimate) = whole.and_then(|searched| searched.estimate) {
             self.write(&format!("{{\"estimate\":{}}}\n", estimate.runs));
         }
-        let is_left =
-            report.finding.is_none() && searched.is_some_and(|searched| !searched.complete);
+        // A search without the required proof is a failure of the test, but the search may be continued.
+        let is_left = failed.is_none() && searched.is_some_and(|searched| !searched.complete);
         let test = report.test.clone();
         let notes = self.notes(is_left);
         report.notes.extend(notes.into_iter().map(|note| format!("{test}: {note}")));

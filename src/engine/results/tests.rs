@@ -5,6 +5,7 @@ use crate::run::Condition;
 use crate::run::ids::Spot;
 use crate::run::program::Omitted;
 use crate::run::statistics::Statistics;
+use crate::strategy::divided::Slice;
 
 fn header() -> ResultsHeader {
     let subject = Subject {
@@ -20,7 +21,15 @@ fn header() -> ResultsHeader {
         binary: "0123456789abcdef".to_owned(),
         command: "cargo test".to_owned(),
     };
-    ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1, search: None }
+    ResultsHeader {
+        subject,
+        first: 0,
+        count: 100,
+        shard: 1,
+        of: 1,
+        search: None,
+        must_prove: false,
+    }
 }
 
 /// A file with this content, in a folder of the process.
@@ -112,7 +121,7 @@ fn what_contradicts_its_header_is_not_believed() {
             "it is of another run (seeds: 20 from 0 on there, 100 from 0 on here)",
         ),
         ("program", own.replace("abcdef", "000000"), "results of another program do not apply"),
-        ("version", own.replace("\"sim\":3", "\"sim\":1"), "another version of unpause"),
+        ("version", own.replace("\"sim\":4", "\"sim\":1"), "another version of unpause"),
         ("history", "{\"type\":\"invoke\"}".to_owned(), "is not a file of results"),
         ("bytes", "\u{1}\u{2}".to_owned(), "is not a file of results"),
         ("beyond", format!("{own}\n{}", segment(0..101).line()), "line 2: seeds 0 to 101 cannot"),
@@ -180,10 +189,61 @@ fn two_processes_may_begin_and_write_one_file() {
 fn two_processes_with_other_limits_may_begin_one_search() {
     let with = |runs| {
         let command = "SIM_CANCEL='a \"b\"*' cargo test --release".to_owned();
-        ResultsHeader { search: Some(SearchCommand { command, runs }), ..header() }
+        let search = Some(SearchCommand { command, runs });
+        ResultsHeader { search, must_prove: runs > 10, ..header() }
     };
-    let text = format!("{}\n{}\n", with(10).line(), with(20).line());
-    assert_eq!(ResultsFile::read(text.as_bytes()).unwrap().header, with(10));
+    for [first, second] in [[10, 20], [20, 10]] {
+        let text = format!("{}\n{}\n", with(first).line(), with(second).line());
+        assert_eq!(ResultsFile::read(text.as_bytes()).unwrap().header, with(first));
+    }
+}
+
+#[test]
+fn the_classes_of_a_slice_are_one_text_with_16_digits_for_each() {
+    let line = |classes: &[u64]| {
+        let slice = Slice { runs: 9, classes: classes.to_vec(), ..Slice::default() };
+        let tally = Tally::default();
+        let (untried, warnings, notes) = Default::default();
+        let seen = SeenBySlice { tally: &tally, untried, warnings, notes, stuck: None };
+        SliceLine::write((0, 3, 7), &slice, u64::MAX, &seen)
+    };
+    let classes = [0, 0xfedc_ba98_7654_3210, 17, u64::MAX - 1];
+    let whole = line(&classes);
+    assert_eq!(read_back(&whole).unwrap().classes, classes);
+    assert!(read_back(&line(&[])).unwrap().classes.is_empty());
+    assert_eq!(whole.len(), line(&[]).len() + 16 * classes.len());
+    for (digits, wrong) in [("fedc", "fed"), ("fedc", "fedx"), ("fedc", "+edc"), ("0011", "1é1")] {
+        let read = read_back(&whole.replace(digits, wrong));
+        assert!(read.as_ref().is_err_and(|why| why.contains("`classes`")), "{wrong}: {read:?}");
+    }
+    let audit =
+        AuditLine { generation: 2, classes: classes.to_vec(), agrees: true, begins_again: false };
+    let text = format!("{}\n{}", header().line(), audit.write());
+    let read = ResultsFile::read(text.as_bytes()).unwrap();
+    assert_eq!(read.search.audits.into_values().collect::<Vec<_>>(), [audit]);
+}
+
+#[test]
+fn a_part_of_a_search_may_have_two_lines_if_they_are_equal() {
+    let line = |runs: u64| {
+        let slice =
+            format!("{{\"slice\":[0,0,0],\"runs\":[{runs},0,0],\"rest\":null,\"steps\":4}}\n");
+        let audit =
+            AuditLine { generation: 0, classes: vec![runs], agrees: true, begins_again: false };
+        [slice, audit.write()]
+    };
+    let file = |lines: [String; 2]| {
+        ResultsFile::read(format!("{}\n{}", header().line(), lines.concat()).as_bytes())
+    };
+    let [[slice, audit], others] = [line(4), line(5)];
+    assert_eq!(file([slice.clone(), slice.clone()]).unwrap().search.slices.len(), 1);
+    assert_eq!(file([audit.clone(), audit.clone()]).unwrap().search.audits.len(), 1);
+    for (one, other) in [slice, audit].into_iter().zip(others) {
+        let read = file([one, other]);
+        let is_refused =
+            matches!(&read, Err(Unread::Line(3, why)) if why.contains("not a function"));
+        assert!(is_refused, "{read:?}");
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Certificates of searches. A certificate contains one run of each class, for a checker that shares no code with the
 //! search.
 //!
-//! A search that proves a test writes the decisions of its runs ([`keep`]). `cargo unpause verify` then lets the test
-//! execute runs ([`observe`]): all runs of the certificate, and other runs that must belong to the same classes.
-//! `unpause-verify` judges the observations.
+//! A search that proves a test writes the decisions of its runs ([`keep`]). A finished share of a divided search does
+//! the same, and the certificates of all shares together are the certificate of the search. `cargo unpause verify` then
+//! lets the test execute runs ([`observe`]): all runs of the certificate, and other runs that must belong to the same
+//! classes. `unpause-verify` judges the observations.
 
 mod decisions;
 mod observer;
@@ -21,11 +22,11 @@ use super::job::WorkerJob;
 use super::reorder;
 use super::session::Session;
 use crate::engine::assignment::Account;
+use crate::engine::config::Shard;
 use crate::engine::persistence;
 use crate::engine::results::{Json, Subject, list, quoted, subject};
 use crate::engine::seeds::Explored;
-use crate::native;
-use crate::report::{Finding, Origin, one_line};
+use crate::report::{Finding, Origin, Searched, one_line};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::untried::Untried;
@@ -49,6 +50,7 @@ pub(super) fn keep(session: &Session<'_>, explored: &mut Explored) {
     let note = match certificate(session, explored) {
         Ok(text) => {
             let (folder, name) = persistence::requested(path, session.site, ENDING);
+            let name = name_of_share(name, session.config.shard);
             match persistence::write_in(&text, &folder, &name) {
                 Ok(_) => {
                     let file = persistence::shorter(folder.join(name), session.site);
@@ -70,11 +72,10 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
     let Some(searched) = &explored.searched else {
         return Err("this test samples runs (SIM_STRATEGY=exhaustive searches)".to_owned());
     };
-    let decided = &explored.decided;
-    let is_whole = searched.is_proof() && searched.fallback.is_none();
-    if explored.found.is_some() || !is_whole {
-        return Err("the search is no proof".to_owned());
+    if let Some(why) = shortfall(explored, searched) {
+        return Err(why);
     }
+    let decided = &explored.decided;
     if decided.lines.len() as u64 != explored.tally.runs {
         return Err("an earlier process made a part of the search (SIM_RESULTS)".to_owned());
     }
@@ -86,6 +87,30 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
     Ok(text)
 }
 
+/// Returns the reason why the runs of a search are no certificate, if any. A finished share of a proof has a
+/// certificate.
+fn shortfall(explored: &Explored, searched: &Searched) -> Option<String> {
+    if explored.found.is_some() {
+        return Some("a run failed".to_owned());
+    }
+    if searched.fallback.is_some() {
+        return Some("the search was given up, and another search continued".to_owned());
+    }
+    // A share within a bound leaves out the runs beyond the bound, and not only the other shares.
+    let is_share = searched.share.is_some() && searched.bound.is_none();
+    let why = if is_share { searched.fell_short() } else { searched.shortfall() };
+    why.map(|why| format!("the search is no proof: {why}"))
+}
+
+/// Returns the file name for the certificate of a share, so that shares may write to the same folder.
+fn name_of_share(name: String, shard: Shard) -> String {
+    let Shard { number, of } = shard;
+    match name.rsplit_once('.') {
+        Some((name, ending)) if of > 1 => format!("{name}-{number}-of-{of}.{ending}"),
+        _ => name,
+    }
+}
+
 /// Returns the first line of a certificate.
 ///
 /// # Errors
@@ -95,8 +120,10 @@ fn header(session: &Session<'_>, apart: Apart, runs: usize) -> Result<String, St
     // The header contains the complete command for this test.
     let own = Subject { command: session.site.search_command(), ..own };
     let apart = list(apart.names().into_iter().map(quoted));
+    let Shard { number, of } = session.config.shard;
+    let share = if of > 1 { format!(",\"share\":[{number},{of}]") } else { String::new() };
     Ok(format!(
-        "{{\"certificate\":{VERSION},{},\"apart\":{apart},\"runs\":{runs}}}\n",
+        "{{\"certificate\":{VERSION},{},\"apart\":{apart}{share},\"runs\":{runs}}}\n",
         own.entries()
     ))
 }
@@ -121,7 +148,7 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     let apart = of_this_program(session, first)?;
-    native::step_instructions(apart.locks);
+    session.step_instructions(apart.locks);
     let mut observer = RunObserver::new(apart);
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let job = WorkerJob::Follow(Arc::default());

@@ -10,13 +10,14 @@ use super::watchdog::Unwatch;
 use super::{hook, prove, seek, why};
 use crate::engine::assignment::Account;
 use crate::engine::seeds::Found;
+use crate::native;
 use crate::report::{Finding, Origin, Proof, Shrinking, Size};
 use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
 use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
 use crate::run::{Failure, Outcome, Run, Signature};
-use crate::shrink::{Budget, Replayer, Sought, shrink};
+use crate::shrink::{Budget, Replayer, Shrunk, Sought, shrink};
 use crate::testing::generate::memo::Memo;
 use unpause_check::verdict::Verdict;
 
@@ -268,6 +269,36 @@ fn shrunk(
     preemptions_max: Option<u32>,
 ) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
+    let (mut result, left_out) = replayed(session, &run, &wanted, preemptions_max, true);
+    let mut small = followed(session, &run, &wanted, &result);
+    if left_out && (small.is_none() || !result.reproduced) {
+        // A loop ends only after the rounds that the replays left out.
+        let first = result.replays;
+        (result, _) = replayed(session, &run, &wanted, preemptions_max, false);
+        small = followed(session, &run, &wanted, &result);
+        result.replays += first;
+    }
+    let Some(small) = small else { return (run, None) };
+    let small = pinned(session, &small).unwrap_or(small);
+    let small = Run { strategy: run.strategy, ..small };
+    let size = Size::of(&small);
+    let shrinking = Shrinking {
+        replays: u32::try_from(result.replays).unwrap_or(u32::MAX),
+        size,
+        complete: result.complete,
+    };
+    (small, Some(shrinking))
+}
+
+/// Shrinks the schedule of a run that fails as `wanted`. If `shortens` is set, the replays
+/// [shorten](native::shorten_loops) loops. Also returns `true` if they left out rounds of a loop.
+fn replayed(
+    session: &Session<'_>,
+    run: &Run,
+    wanted: &Signature,
+    preemptions_max: Option<u32>,
+    shortens: bool,
+) -> (Shrunk, bool) {
     let steps_max = if session.config.is_native() { STEPS_NATIVE } else { STEPS };
     let by_steps = steps_max / (run.steps.len() as u64).max(1);
     let (replays, sought) = match wanted.kind {
@@ -287,9 +318,10 @@ fn shrunk(
         limits.steps_max = limits.steps_max.min(steps);
     }
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
-    let wants = wanted.clone();
+    let (wants, left_out) = (wanted.clone(), false);
     let (steps, _memo) = (0, Memo::begin());
     let steps_max = 2 * steps_max;
+    native::take_rounds();
     let mut lenient = ShrinkReplayer {
         session,
         worker,
@@ -297,35 +329,29 @@ fn shrunk(
         limits,
         wants,
         preemptions_max,
+        shortens,
+        left_out,
         steps,
         steps_max,
         _memo,
     };
-    let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
-    drop(lenient);
+    let result = shrink(Schedule::of(run), &mut lenient, &Budget { replays, sought });
+    (result, lenient.left_out)
+}
+
+/// Returns the run that follows the schedule found by shrinking. `None` if the run does not fail as `wanted`, or is not
+/// the same again.
+fn followed(session: &Session<'_>, run: &Run, wanted: &Signature, result: &Shrunk) -> Option<Run> {
     let is_smaller = result.passes.iter().any(|pass| pass.accepted > 0);
-    // If nothing could be removed, the run was already repeated before.
-    let small = if is_smaller || !result.reproduced {
-        let job = WorkerJob::Follow(Arc::new(result.schedule));
-        let small = session.run_with(job.strategy(), "follow", run.seed, job);
-        // The decisions alone must lead to the same failure, twice.
-        let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
-        if !fails {
-            return (run, None);
-        }
-        small
-    } else {
-        run.clone()
-    };
-    let small = pinned(session, &small).unwrap_or(small);
-    let small = Run { strategy: run.strategy, ..small };
-    let size = Size::of(&small);
-    let shrinking = Shrinking {
-        replays: u32::try_from(result.replays).unwrap_or(u32::MAX),
-        size,
-        complete: result.complete,
-    };
-    (small, Some(shrinking))
+    if !is_smaller && result.reproduced {
+        // If nothing could be removed, the run was already repeated before.
+        return Some(run.clone());
+    }
+    let job = WorkerJob::Follow(Arc::new(result.schedule.clone()));
+    let small = session.run_with(job.strategy(), "follow", run.seed, job);
+    // The decisions alone must lead to the same failure, twice.
+    let fails = signature(&small).as_ref() == Some(wanted) && same_again(session, &small).is_ok();
+    fails.then_some(small)
 }
 
 /// Returns the run with its guided victims pinned to the same nodes, if it fails in the same way and has no more steps.
@@ -353,7 +379,11 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     limits: RunLimits,
     wants: Signature,
     preemptions_max: u64,
-    /// The number of steps so far, including the steps that generated programs.
+    /// True if the replays shorten loops.
+    shortens: bool,
+    /// True if a replay left out rounds of a loop.
+    left_out: bool,
+    /// The number of steps so far, including the steps that generated programs, and the reads of loops without points.
     steps: u64,
     /// The number of steps after which no further replay is tried.
     steps_max: u64,
@@ -365,8 +395,11 @@ impl ShrinkReplayer<'_, '_> {
     /// Executes one run.
     pub(super) fn once(&mut self) -> Option<Failure> {
         let seed = crate::run::ids::Seed(0);
+        let _shortened = self.shortens.then(native::shorten_loops);
         let failure = self.session.once_more(&mut self.worker, seed, &self.limits);
-        self.steps += self.worker.steps() + PLANNED * self.worker.planned();
+        let rounds = native::take_rounds();
+        self.left_out |= rounds.left_out;
+        self.steps += self.worker.steps() + PLANNED * self.worker.planned() + rounds.reads;
         failure
     }
 

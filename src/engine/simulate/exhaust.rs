@@ -21,10 +21,7 @@ use self::series::Series;
 use super::session::Session;
 use crate::engine::results::{AuditLine, Tally};
 use crate::engine::seeds::Explored;
-use crate::native;
-use crate::report::{
-    Bound, Cause, Clash, Fallback, OrdersTaken, ProgressPoint, RunsEstimate, Searched, Share,
-};
+use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
 use crate::run::clock::ClockMode;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
@@ -110,13 +107,13 @@ impl WholeSearch<'_, '_> {
             tree.begin_again(all);
         }
         // Clears the value that an earlier search left.
-        let _ = native::take_strengthened();
+        let _ = self.session.take_strengthened();
         // A search that executes every run has no classes, and does not depend on an assumption.
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
         self.explored.decided.apart = tree.apart();
-        let mut searched = how_far(tree.progress(), ended, self.series.take());
+        let mut searched = how_far(tree.progress(), ended, &mut self.series);
         searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
         if searched.by_step {
@@ -139,7 +136,7 @@ impl WholeSearch<'_, '_> {
         }
         bound_early_moves(config.clock, &mut searched, &mut self.explored);
         let takes_less = self.explored.untried.contains(&Untried::Orders);
-        searched.orders = match (config.memory, native::take_strengthened() || takes_less) {
+        searched.orders = match (config.memory, self.session.take_strengthened() || takes_less) {
             (MemoryModel::C11, _) => OrdersTaken::InPart,
             (MemoryModel::Sc, true) => OrdersTaken::AsSeqCst,
             (MemoryModel::Sc, false) => OrdersTaken::AsAsked,
@@ -183,14 +180,16 @@ impl WholeSearch<'_, '_> {
                 return Audited { ended, next, sampled: None, clash };
             }
             tree.sort_classes();
-            native::step_instructions(tree.apart().locks);
+            self.session.step_instructions(tree.apart().locks);
             let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
             let SearchProgress { by_step, blind, .. } = tree.progress();
             let begins_again = sampled.shares_unseen() && !by_step && !blind;
             if let Some(log) = self.session.assignment.results.search() {
                 let (generation, agrees) = (tree.generation(), sampled.audit.agrees());
-                let classes = sampled.classes.iter().copied().collect();
+                // Without the other classes, the line of an audit with very many runs stays short.
+                let kept = sampled.classes.iter().copied().filter(|class| tree.keeps_class(*class));
+                let classes = kept.collect();
                 log.write(&AuditLine { generation, classes, agrees, begins_again }.write());
             }
             if !begins_again {
@@ -211,12 +210,12 @@ impl WholeSearch<'_, '_> {
         let fallback = self.fallback.clone()?;
         // The fallback uses the lock mode of the search before it, whichever process executed the last slice of that
         // search.
-        native::step_instructions(self.explored.decided.apart.locks);
+        self.session.step_instructions(self.explored.decided.apart.locks);
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
         let mut tree = fallback.tree();
         let (ended, _) = self.explore(&fallback, &mut tree, within);
         let runs = self.explored.tally.runs - before;
-        let searched = how_far(tree.progress(), ended, self.series.take());
+        let searched = how_far(tree.progress(), ended, &mut self.series);
         Some(Box::new(Fallback { runs, searched }))
     }
 
@@ -246,7 +245,7 @@ struct SearchLimits {
     deadline: Option<Instant>,
     /// The run numbers of the search. Runs that do not count have numbers, too, so that each number identifies one run.
     numbers: Range<u64>,
-    /// The number of runs at which the search is given up if less than half of it is done.
+    /// The number of runs at which the search is given up if less than half of it seems to be done.
     give_up_at: Option<u64>,
 }
 
@@ -267,8 +266,9 @@ fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut E
 }
 
 /// Returns the progress of a search, for the report.
-fn how_far(progress: SearchProgress, ended: SearchEnd, series: Vec<ProgressPoint>) -> Searched {
+fn how_far(progress: SearchProgress, ended: SearchEnd, series: &mut Series) -> Searched {
     let complete = ended == SearchEnd::Complete;
+    let excess = series.excess.filter(|_| !complete);
     let bound =
         |within: SearchBound| Bound { what: within.what.to_owned(), through: within.through };
     Searched {
@@ -276,7 +276,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd, series: Vec<ProgressPoint
         repeated: progress.repeated,
         complete,
         // The estimate is capped, so that an incomplete search never reports that it is done.
-        part: if complete { 1.0 } else { progress.part.min(0.9999) },
+        part: if complete { Some(1.0) } else { progress.part.map(|part| part.min(0.9999)) },
         blind: progress.blind,
         by_step: progress.by_step,
         cause: None,
@@ -294,7 +294,8 @@ fn how_far(progress: SearchProgress, ended: SearchEnd, series: Vec<ProgressPoint
                 .map(|number| (number as u64).max(progress.runs + 1));
             RunsEstimate { runs, low, high }
         }),
-        series,
+        excess,
+        series: series.take(),
         audit: None,
         fallback: None,
     }

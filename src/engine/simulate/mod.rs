@@ -33,7 +33,6 @@ use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::seeds::{Explored, Found};
 use crate::engine::underway::Mark;
-use crate::native;
 use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
@@ -151,14 +150,14 @@ fn search(session: &Session<'_>) -> Account {
     }
     let replays::Told { mut warnings, notes } = told;
     let begun = Instant::now();
-    native::set_deadline(session.config.time.map(|time| begun + time));
+    session.set_deadline(session.config.time.map(|time| begun + time));
     let mut explored = match session.config.strategy.search() {
         Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session),
     };
     look_for_unseen(session, &mut explored);
     certify::keep(session, &mut explored);
-    native::set_deadline(None);
+    session.set_deadline(None);
     let overtime = overtime(session, begun.elapsed());
     warnings.append(&mut explored.warnings);
     let mut account = match explored.found.take() {

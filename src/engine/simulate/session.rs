@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use super::job::WorkerJob;
 use super::watchdog::{Watchdog, WatchedWorker};
@@ -95,6 +96,28 @@ impl<'a> Session<'a> {
     /// steps.
     pub(super) fn limits_of_rehearsal(&self) -> RunLimits {
         RunLimits { beyond: 0, ..self.limits() }
+    }
+
+    // A test without plain threads leaves the state of plain threads alone: at the same time, another test of the
+    // process may use it.
+
+    /// Returns `true` if, since the last call, a run of plain threads treated a memory order as `SeqCst`.
+    pub(super) fn take_strengthened(&self) -> bool {
+        self.config.is_native() && native::take_strengthened()
+    }
+
+    /// Makes future runs of plain threads step the instructions of locks if `wanted`, else whole calls.
+    pub(super) fn step_instructions(&self, wanted: bool) {
+        if self.config.is_native() {
+            native::step_instructions(wanted);
+        }
+    }
+
+    /// Sets the time at which runs of plain threads beyond their step limit end.
+    pub(super) fn set_deadline(&self, deadline: Option<Instant>) {
+        if self.config.is_native() {
+            native::set_deadline(deadline);
+        }
     }
 
     /// Runs the body once on `worker`.

@@ -1,30 +1,42 @@
 //! The smallest strengthening of memory orderings that prevents a failure.
 //!
-//! The cause of a stale read is a link that does not release or acquire (`unordered.rs` of the report). First, the
-//! links of the failing run are strengthened, and the seeds that found the failure run again. If a seed still fails,
-//! the links of its run are added. Then each link is removed again if the failure does not occur without it. Therefore
-//! each reported strengthening has been tried.
+//! The cause of a stale read is often a link that does not release or acquire (`unordered.rs` of the report). A data
+//! race names such links, too. First, the links of the failing run are strengthened, and the seeds that found the
+//! failure run again. If a seed still fails, the links of its run are added. Then each link is removed again if the
+//! failure does not occur without it.
 //!
-//! If the stale reads of a failure have another cause, no hint is given. `SeqCst` orderings are not judged exactly,
-//! because this model uses the execution order as their order.
+//! If release and acquire do not suffice, the operations around the stale reads are made `SeqCst`, with a fence before
+//! each of them. If this prevents the failure, the smallest part that also prevents it is sought: one change, two
+//! changes, then what remains if changes are removed one by one. Finally, each change is made as weak as possible.
+//!
+//! Each reported strengthening has been tried. The runs that judge it have the exact order S of `SeqCst` operations.
 
 use super::confirm::signature;
 use super::explore::SeedRunner;
 use super::session::Session;
-use crate::report::{Strengthening, WeakLink, weak_links};
+use crate::report::{Candidate, Strengthening, candidates, weak_links};
 use crate::run::Run;
 use crate::run::ids::Seed;
 use crate::run::isolation::Isolation;
-use crate::run::memory_model::{MemoryModel, Raise};
+use crate::run::memory_model::{MemoryModel, Raise, WeakLink};
 
-/// The maximum number of rounds that add links.
+/// The maximum number of rounds that add links or candidates.
 const ROUNDS: usize = 4;
 /// The maximum number of links.
 const LINKS: usize = 6;
+/// The maximum number of operations that are made `SeqCst`.
+const CANDIDATES: usize = 8;
+/// The maximum number of changes with `SeqCst` or fences in a hint.
+const SHOWN: usize = 4;
+/// The maximum number of seeds that are tried before all others, because a weaker strengthening failed with them.
+const FAILED: usize = 8;
 /// The minimum and the maximum number of seeds that judge a strengthening.
 const SEEDS: (u64, u64) = (300, 3_000);
 /// The number of judging seeds per run that was needed to find the failure.
 const TIMES: u64 = 20;
+/// The factor for these seeds if many strengthenings are tried. A change that makes a failure rarer prevents it in few
+/// seeds by chance.
+const TIMES_OF_MANY: u64 = 3;
 /// The maximum number of steps for the whole search. They take less than a second.
 const STEPS: u64 = 2_000_000;
 /// The maximum number of steps for plain threads, whose steps are slower.
@@ -38,7 +50,9 @@ const BEGIN_APART: u64 = 500;
 /// to find the failure.
 pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Option<Strengthening> {
     let config = session.config;
-    if config.memory != MemoryModel::C11 || config.strategy.is_search() || !config.shrink {
+    // The clocks of the race detector follow the memory orders in the source also with `sc`.
+    let depends_on_orders = config.memory == MemoryModel::C11 || !weak_links(run).is_empty();
+    if !depends_on_orders || config.strategy.is_search() || !config.shrink {
         return None;
     }
     let seeds = (TIMES * runs).clamp(SEEDS.0, SEEDS.1);
@@ -48,37 +62,24 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
         Isolation::Run => (STEPS_NATIVE, BEGIN_NATIVE),
     };
     let runner = SeedRunner::new(session);
-    let mut judge = Judge { runner, run, seeds, begin, steps: 0, steps_max };
-    let mut links = weak_links(run);
-    for _ in 0..ROUNDS {
-        if links.is_empty() || links.len() > LINKS {
-            return None;
-        }
-        match judge.fails_with(&links)? {
-            None => return judge.smallest(links),
-            Some(other) => {
-                let more = weak_links(&other);
-                let before = links.len();
-                for link in more {
-                    if !links.iter().any(|known| known.raise == link.raise) {
-                        links.push(link);
-                    }
-                }
-                if links.len() == before {
-                    return None;
-                }
-            }
-        }
+    let failed = Vec::new();
+    let mut judge = Judge { runner, run, seeds, failed, begin, steps: 0, steps_max };
+    match judge.by_links()? {
+        Some(strengthening) => Some(strengthening),
+        None => judge.by_seq_cst(),
     }
-    None
 }
 
 /// The state of the search for a strengthening: judges links by runs of seeds.
+///
+/// Its functions return `None` if all runs together took too many steps.
 struct Judge<'a, 'b> {
     runner: SeedRunner<'a, 'b>,
     /// The failing run.
     run: &'a Run,
     seeds: u64,
+    /// The seeds that failed last, the newest first.
+    failed: Vec<u64>,
     /// The cost of starting and ending a run, in steps.
     begin: u64,
     /// The number of steps so far.
@@ -87,21 +88,25 @@ struct Judge<'a, 'b> {
 }
 
 impl Judge<'_, '_> {
-    /// Executes runs with these orderings. Returns the first run with the same failure, if any. `None` if all runs
-    /// together took too many steps.
+    /// Executes runs with these orderings. Returns the first run with the same failure, if any.
     fn fails_with(&mut self, links: &[WeakLink]) -> Option<Option<Run>> {
         let raises: Vec<Raise> = links.iter().map(|link| link.raise).collect();
         self.runner.worker.raise(raises);
         let wanted = signature(self.run);
-        for seed in 0..self.seeds {
+        let failed = self.failed.clone();
+        let others = (0..self.seeds).filter(|seed| !failed.contains(seed));
+        for number in failed.iter().copied().chain(others) {
             // The seeds of the test are not used, because the test may have only one.
-            let seed = Seed(self.run.seed.0.wrapping_add(seed));
+            let seed = Seed(self.run.seed.0.wrapping_add(number));
             let failure = self.runner.make(seed);
             let fails = failure.map(|failure| failure.signature()) == wanted;
             let failing = fails.then(|| self.runner.extract(seed));
             self.steps += self.runner.worker.steps() + self.begin;
             self.runner.worker.forget_histories();
             if failing.is_some() {
+                self.failed.retain(|known| *known != number);
+                self.failed.insert(0, number);
+                self.failed.truncate(FAILED);
                 return Some(failing);
             }
             if self.steps > self.steps_max {
@@ -111,8 +116,33 @@ impl Judge<'_, '_> {
         Some(None)
     }
 
-    /// Removes each link without which the failure still does not occur.
-    fn smallest(&mut self, mut links: Vec<WeakLink>) -> Option<Strengthening> {
+    /// Strengthens the links that do not release or acquire. The inner value is `None` if this does not suffice.
+    fn by_links(&mut self) -> Option<Option<Strengthening>> {
+        let mut links = weak_links(self.run);
+        for _ in 0..ROUNDS {
+            if links.is_empty() || links.len() > LINKS {
+                return Some(None);
+            }
+            let Some(other) = self.fails_with(&links)? else {
+                return self
+                    .smallest(links)
+                    .map(|links| Some(Strengthening::by(&links, self.seeds)));
+            };
+            let before = links.len();
+            for link in weak_links(&other) {
+                if !links.iter().any(|known| known.raise == link.raise) {
+                    links.push(link);
+                }
+            }
+            if links.len() == before {
+                return Some(None);
+            }
+        }
+        Some(None)
+    }
+
+    /// Removes each link without which the failure still does not occur, in their order.
+    fn smallest(&mut self, mut links: Vec<WeakLink>) -> Option<Vec<WeakLink>> {
         let mut at = 0;
         while links.len() > 1 && at < links.len() {
             let mut fewer = links.clone();
@@ -122,6 +152,80 @@ impl Judge<'_, '_> {
                 Some(_) => at += 1,
             }
         }
-        Some(Strengthening::by(&links, self.seeds))
+        Some(links)
     }
+
+    /// Makes the operations around the stale reads `SeqCst`, with fences before them.
+    fn by_seq_cst(&mut self) -> Option<Strengthening> {
+        self.seeds = (TIMES_OF_MANY * self.seeds).min(SEEDS.1);
+        let (mut known, mut all) = (candidates(self.run, false), false);
+        for _ in 0..ROUNDS {
+            if known.is_empty() || known.len() > CANDIDATES {
+                return None;
+            }
+            let Some(other) = self.fails_with(&strongest(&known))? else {
+                return self.least(&known);
+            };
+            let mut is_new = add(&mut known, candidates(&other, all));
+            if !is_new && !all {
+                all = true;
+                is_new = add(&mut known, candidates(&other, true));
+            }
+            if !is_new {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the smallest part of these changes that also prevents the failure.
+    fn least(&mut self, known: &[Candidate]) -> Option<Strengthening> {
+        let changes = strongest(known);
+        let count = changes.len();
+        let single = (0..count).map(|at| vec![at]);
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| vec![one, other]));
+        for part in single.chain(pairs) {
+            let part: Vec<WeakLink> = part.iter().map(|at| changes[*at]).collect();
+            if self.fails_with(&part)?.is_none() {
+                return self.weakest(known, part);
+            }
+        }
+        // Fences are removed first: a program has fewer of them.
+        let part = self.smallest(changes.into_iter().rev().collect())?;
+        if part.len() > SHOWN { None } else { self.weakest(known, part) }
+    }
+
+    /// Makes each of these changes as weak as possible.
+    fn weakest(&mut self, known: &[Candidate], part: Vec<WeakLink>) -> Option<Strengthening> {
+        let mut changes: Vec<Vec<WeakLink>> = part.into_iter().map(|link| vec![link]).collect();
+        for at in 0..changes.len() {
+            let raise = changes[at][0].raise;
+            let candidate = known.iter().find(|candidate| candidate.place == raise.place)?;
+            for weaker in candidate.weaker(raise.by) {
+                let strong = std::mem::replace(&mut changes[at], weaker);
+                if self.fails_with(&changes.concat())?.is_none() {
+                    break;
+                }
+                changes[at] = strong;
+            }
+        }
+        Some(Strengthening::by(&changes.concat(), self.seeds))
+    }
+}
+
+/// Returns the strongest changes at these operations: first their orders, then the fences.
+fn strongest(known: &[Candidate]) -> Vec<WeakLink> {
+    let orders = known.iter().filter_map(Candidate::strongest);
+    orders.chain(known.iter().filter_map(Candidate::fence)).collect()
+}
+
+/// Adds candidates. Returns `true` if any of them is new.
+fn add(known: &mut Vec<Candidate>, others: Vec<Candidate>) -> bool {
+    let before = known.len();
+    for candidate in others {
+        if !known.iter().any(|known| known.place == candidate.place) {
+            known.push(candidate);
+        }
+    }
+    known.len() > before
 }

@@ -12,6 +12,9 @@
 pub(crate) mod weak;
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use unpause_orders::OrderS;
 
 use self::weak::{Asked, Weak};
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -71,8 +74,8 @@ pub(crate) struct Memory {
     far: Vec<u64>,
     /// The older stores; `None` if no run of this thread has used weak memory.
     weak: Option<Box<Weak>>,
-    /// The orders that are strengthened in all runs.
-    pub(super) raised: Vec<Raise>,
+    /// The orders that are strengthened in all runs. `Some` in runs that judge a strengthening.
+    pub(super) raised: Option<Vec<Raise>>,
     /// The effect of weaker orders in the last run.
     weaker: Weaker,
 }
@@ -99,7 +102,9 @@ impl Memory {
         WEAKER.set(weaker);
         self.weaker = weaker;
         if weaker == Weaker::Choose {
-            self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin(seed);
+            // Without the exact order S, a strengthening to `SeqCst` seems to prevent failures that it allows.
+            let s = if self.raised.is_some() { OrderS::Exact } else { OrderS::ExactWithMoves };
+            self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin(seed, s);
         }
     }
 
@@ -111,15 +116,17 @@ impl Memory {
 
     /// Makes operations at some places have stronger orders in future runs.
     pub(super) fn raise(&mut self, raised: Vec<Raise>) {
-        self.raised = raised;
+        self.raised = Some(raised);
     }
 
-    /// Returns the orders of an operation at this place.
-    pub(super) fn with_raised(&self, mut asked: Asked, place: Place) -> Asked {
-        for raise in self.raised.iter().filter(|raise| raise.place == place) {
+    /// Returns the orders of an operation at this place, and the order of the fence before it, if any.
+    pub(super) fn with_raised(&self, mut asked: Asked, place: Place) -> (Asked, Option<Ordering>) {
+        let mut fence = None;
+        for raise in self.raised.iter().flatten().filter(|raise| raise.place == place) {
             asked = asked.raised(*raise);
+            fence = raise.fence().or(fence);
         }
-        asked
+        (asked, fence)
     }
 
     /// Returns `true` if each operation on an atomic may choose a store.

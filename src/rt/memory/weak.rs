@@ -12,13 +12,13 @@
 
 use std::sync::atomic::Ordering;
 
-use unpause_orders::{Done, Operation, Orders, Rules, SEQ_CST};
+use unpause_orders::{Done, Operation, OrderS, Orders, Rules, SEQ_CST};
 
 use crate::rt::object::Objects;
 use crate::run::board::{Board, TimeMove};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::memory_model::Raise;
+use crate::run::memory_model::{Raise, Stronger};
 use crate::run::op::{Access, Op, clock};
 use crate::run::store_choice::StoreChoices;
 
@@ -66,12 +66,11 @@ impl Asked {
     /// Returns the strengthened orders.
     pub(super) fn raised(self, raise: Raise) -> Asked {
         let Asked { writes, reads } = self;
-        match (raise.releases, reads) {
-            (true, _) => Asked { writes: raise.of(writes), reads },
-            (false, _) => {
-                Asked { writes: raise.of(writes), reads: reads.map(|order| raise.of(order)) }
-            }
-        }
+        let reads = match raise.by {
+            Stronger::Release => reads,
+            _ => reads.map(|order| raise.of(order)),
+        };
+        Asked { writes: raise.of(writes), reads }
     }
 
     /// Returns the order of an operation that writes, or of an operation that does not.
@@ -136,6 +135,8 @@ impl Operation for WordOp<'_> {
 #[derive(Debug)]
 pub(crate) struct Weak {
     orders: Orders,
+    /// The order S of the run.
+    s: OrderS,
     pub(crate) choices: StoreChoices,
     /// True after the first operation with a weaker order.
     pub(crate) is_on: bool,
@@ -162,6 +163,7 @@ impl Weak {
     pub(super) fn new() -> Weak {
         Weak {
             orders: Orders::default(),
+            s: OrderS::default(),
             choices: StoreChoices::new(None),
             is_on: false,
             words: Vec::new(),
@@ -173,7 +175,8 @@ impl Weak {
     }
 
     /// Removes the content of the last run and keeps the allocations.
-    pub(super) fn begin(&mut self, seed: Option<u64>) {
+    pub(super) fn begin(&mut self, seed: Option<u64>, s: OrderS) {
+        self.s = s;
         let Weak { choices, is_on, words, seen, time_moves, tasks, contacts, .. } = self;
         *choices = StoreChoices::new(seed);
         *is_on = false;
@@ -209,6 +212,12 @@ impl Weak {
         self.orders.perform(task.index(), op, word, nth)
     }
 
+    /// Performs a fence of a task.
+    pub(crate) fn fence(&mut self, task: TaskId, asked: Asked) {
+        let fence = WordOp { object: None, access: Access::Yield, asked, change: &|_| None };
+        self.perform(task, &fence, 0, 0);
+    }
+
     /// Makes each store take effect after the stores that were executed before it.
     pub(crate) fn forbid_moves(&mut self) {
         self.orders.forbid_moves();
@@ -219,7 +228,7 @@ impl Weak {
         let begins = !self.is_on;
         if begins {
             self.is_on = true;
-            self.orders.reset(Rules::weak());
+            self.orders.reset(Rules::weak(self.s));
         }
         let mut contacts = std::mem::take(&mut self.contacts);
         let mut left = contacts.drain(..).peekable();

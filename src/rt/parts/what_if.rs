@@ -126,11 +126,5 @@ fn enter(what_if: &WhatIf, inside: &mut Vec<Option<usize>>, task: TaskId, site: 
         inside.resize(task.index() + 1, None);
     }
     let own = &mut inside[task.index()];
-    if own.is_some_and(|at| what_if.sections[at].to == site) {
-        *own = None;
-    }
-    // The end of a loop round may be the beginning of the next round.
-    if let Some(at) = what_if.sections.iter().position(|section| section.from == site) {
-        *own = Some(at);
-    }
+    *own = what_if.after(*own, site);
 }

@@ -178,21 +178,47 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const DETAILS: u64 = 4;
 
-/// Returns three values for a run of plain threads. The first is the number of the detail in which locks are stepped.
-/// The second is true if `Arc` counts are points (`arc`, if it is set). The third is true if two consecutive reads of a
-/// clock differ. The values are not explored, but the trace contains them.
-///
-/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the detail `searched`,
-/// no counts unless `arc` is set, and equal clock reads, because it does not explore the order of clock reads.
+/// The number of possible starts of the monotonic clock, in a program whose random numbers depend on this clock.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool, bool) {
+const STARTS: u64 = 1 << 24;
+
+/// The properties of a run of plain threads that are not explored. The trace contains them.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) struct DrawnPoints {
+    /// The number of the detail in which locks are stepped: 0 is calls, 1 is instructions, 2 is the detail of searches,
+    /// 3 is queues.
+    pub(crate) detail: u64,
+    /// True if `Arc` counts are points.
+    pub(crate) counts: bool,
+    /// True if two consecutive reads of a clock differ.
+    pub(crate) readings_differ: bool,
+    /// The start of the monotonic clock, in seconds.
+    pub(crate) start: u64,
+}
+
+/// Draws the properties of a run of plain threads. `Arc` counts are points according to `arc`, if it is set. The
+/// monotonic clock starts at another time in each run, if `starts_differ`.
+///
+/// A search has the detail `searched`, no counts unless `arc` is set, and the same start of the clock in each run. Its
+/// clock reads are equal, because it does not explore their order.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool) -> DrawnPoints {
     let detail = seed().map_or(searched, detail_of_seed);
     let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
+    let starts = if starts_differ { STARTS } else { 1 };
+    let start = seed().map_or(0, start_of_seed) % starts;
     // This is a single decision, because older traces contain no other. Their decision has a smaller bound.
-    let value = detail + DETAILS * (u64::from(counts) + 2 * u64::from(seed().is_some()));
-    let drawn = given(4 * DETAILS, value, "the detail of locks, the counts of Arc, the clock");
+    let flags = u64::from(counts) + 2 * u64::from(seed().is_some());
+    let (value, bound) = (detail + DETAILS * (flags + 4 * start), 4 * DETAILS * starts);
+    let drawn = given(bound, value, "the detail of locks, the counts of Arc, the clock");
     let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
-    (detail, rest % 2 == 1, rest / 2 == 1)
+    let (counts, readings_differ, start) = (rest % 2 == 1, rest / 2 % 2 == 1, rest / 4);
+    DrawnPoints { detail, counts, readings_differ, start }
+}
+
+/// Returns the start of the monotonic clock for a seed, in seconds. Consecutive seeds have different starts.
+fn start_of_seed(seed: u64) -> u64 {
+    seed.wrapping_add(1).wrapping_mul(0xA24B_AED4_963E_E407) >> 40
 }
 
 /// Returns a number below 4 derived from a seed, with different results for different odd factors. The lower bits of

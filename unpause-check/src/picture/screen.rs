@@ -365,9 +365,10 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     loop {
         let whole = fitting(rest, room);
         let at = match rest[whole..].chars().next() {
-            None | Some(' ') => whole,
+            None => whole,
+            Some(' ') => outside_of_code(rest, whole),
             Some(next) => match rest[..whole].rfind(' ') {
-                Some(blank) if blank > 0 => blank,
+                Some(blank) if blank > 0 => outside_of_code(rest, blank),
                 // A character wider than the room becomes a separate piece.
                 _ if whole == 0 => next.len_utf8(),
                 _ => whole,
@@ -381,9 +382,26 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
 }
 
+/// Returns the last blank before the code in backticks that contains this blank. Returns the blank itself if it is not
+/// in code, or if the line would become empty.
+fn outside_of_code(text: &str, blank: usize) -> usize {
+    let before = &text[..blank];
+    let is_code = before.matches('`').count() % 2 == 1 && text[blank..].contains('`');
+    let open = before.rfind('`').filter(|_| is_code);
+    open.and_then(|open| text[..open].rfind(' ')).filter(|outer| *outer > 0).unwrap_or(blank)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_in_backticks_is_broken_only_if_it_begins_the_line() {
+        assert_eq!(wrap("came `store a := 1` of b", 16), ["came", "`store a := 1`", "of b"]);
+        assert_eq!(wrap("came `store a` := 1", 14), ["came `store a`", ":= 1"]);
+        assert_eq!(wrap("`one two three` four", 9), ["`one two", "three`", "four"]);
+        assert_eq!(wrap("a ` b c d", 5), ["a ` b", "c d"]);
+    }
 
     #[test]
     fn a_text_is_broken_at_blanks_and_else_anywhere() {

@@ -1,6 +1,7 @@
 //! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the
 //! bug.
 
+pub mod c11;
 pub mod c_locks;
 pub mod futexes;
 pub mod orders;

@@ -191,3 +191,13 @@ pub fn processor_time() -> std::time::Duration {
     });
     std::time::Duration::from_micros(times[0] + times[1])
 }
+
+/// Creates a FIFO. Returns false if this fails.
+pub fn make_fifo(path: &std::path::Path) -> bool {
+    unsafe extern "C" {
+        fn mkfifo(path: *const std::ffi::c_char, mode: u32) -> i32;
+    }
+    let path = std::ffi::CString::new(path.to_str().unwrap_or_default()).unwrap_or_default();
+    // SAFETY: a string.
+    unsafe { mkfifo(path.as_ptr(), 0o600) == 0 }
+}

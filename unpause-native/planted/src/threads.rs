@@ -34,6 +34,8 @@ unsafe extern "C" {
     fn pthread_cancel(thread: usize) -> c_int;
     fn pthread_sigmask(how: c_int, set: *const u64, before: *mut u64) -> c_int;
     fn sigpending(set: *mut u64) -> c_int;
+    fn sigsuspend(set: *const u64) -> c_int;
+    fn ppoll(polled: *mut c_void, count: u64, time: *const c_void, set: *const u64) -> c_int;
     fn vfork() -> c_int;
     fn _Fork() -> c_int;
     fn gettid() -> c_int;
@@ -176,12 +178,21 @@ fn has(signals: &Signals, signal: i32) -> bool {
     signals[0] >> (signal - 1) & 1 == 1
 }
 
-/// Blocks a signal, and returns true if it was blocked before.
+/// Blocks a signal in this thread, and returns true if it was blocked before.
 pub fn block(signal: i32) -> bool {
+    change_mask(0, signal)
+}
+
+/// Unblocks a signal in this thread, and returns true if it was blocked before.
+pub fn unblock(signal: i32) -> bool {
+    change_mask(1, signal)
+}
+
+fn change_mask(how: c_int, signal: i32) -> bool {
     let (mut set, mut before): (Signals, Signals) = ([0; 16], [0; 16]);
     set[0] = 1 << (signal - 1);
     // SAFETY: room for two sets.
-    unsafe { pthread_sigmask(0, set.as_ptr(), before.as_mut_ptr()) };
+    unsafe { pthread_sigmask(how, set.as_ptr(), before.as_mut_ptr()) };
     has(&before, signal)
 }
 
@@ -191,6 +202,20 @@ pub fn is_pending(signal: i32) -> bool {
     // SAFETY: room for a set.
     unsafe { sigpending(set.as_mut_ptr()) };
     has(&set, signal)
+}
+
+/// Waits for a signal that the call unblocks, like all signals.
+pub fn wait_for_signal() -> bool {
+    let none: Signals = [0; 16];
+    // SAFETY: the set is valid.
+    unsafe { sigsuspend(none.as_ptr()) == -1 }
+}
+
+/// Polls no file, without a limit of time, until a signal arrives that the call unblocks, like all signals.
+pub fn poll_for_signal() -> bool {
+    let none: Signals = [0; 16];
+    // SAFETY: the set is valid, and there are no files.
+    unsafe { ppoll(std::ptr::null_mut(), 0, std::ptr::null(), none.as_ptr()) == -1 }
 }
 
 /// The exit code of a process that is created by `vfork`.

@@ -2,6 +2,7 @@
 //! `here: name` identify the lines that a report must name.
 
 use std::arch::{asm, global_asm};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::AtomicU32;
 
 unsafe extern "C" {
@@ -9,6 +10,9 @@ unsafe extern "C" {
     fn planted_swap(word: *mut u32, really: i32) -> u32;
     fn planted_assembly(word: *mut u32);
     fn planted_with_data(word: *mut u32);
+    fn planted_shared_add(word: *mut u32) -> u32;
+    fn planted_shared_seven() -> u32;
+    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
 }
 
 // Without a kind and a size, as in much assembly; and a function that jumps over data.
@@ -98,4 +102,24 @@ pub fn add_in_a_file_of_assembly(word: &AtomicU32) {
 pub fn subtract_beside_data(word: &AtomicU32) {
     // SAFETY: an atomic operation on the word.
     unsafe { planted_with_data(word.as_ptr()) };
+}
+
+/// Adds 1 in a shared library.
+pub fn add_in_a_shared_library(word: &AtomicU32) -> u32 {
+    // SAFETY: an atomic operation on the word.
+    unsafe { planted_shared_add(word.as_ptr()) }
+}
+
+/// Returns 7, in a shared library.
+pub fn seven_in_a_shared_library() -> u32 {
+    // SAFETY: it has no arguments.
+    unsafe { planted_shared_seven() }
+}
+
+/// Loads a shared library. Returns false if this fails.
+pub fn load_a_shared_library() -> bool {
+    /// `RTLD_NOW`.
+    const NOW: c_int = 2;
+    // SAFETY: a library without functions that run when it is loaded.
+    unsafe { !dlopen(c"libm.so.6".as_ptr(), NOW).is_null() }
 }

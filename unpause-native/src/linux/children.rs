@@ -120,10 +120,11 @@ spawns! {
     posix_spawnp c"posix_spawnp"
 }
 
-/// Records that the pipes of the child are created.
+/// Records that the pipes of the child are created, and that the run has another process.
 fn started() {
     if let Some(thread) = current() {
         thread.starts_child = 0;
+        thread.run().net.has_processes = true;
     }
 }
 

@@ -5,12 +5,19 @@
 //! this, the run counts its readings and adds them to its time, but they are not a part of the time. The end of a wait
 //! does not depend on the number of earlier readings, so equal waits end at the same time and in any order. A search
 //! does not try the orders of readings, so in a search, two readings at the same time are equal.
+//!
+//! The clocks since the boot of the system may start at another time in each run. Some generators of random numbers
+//! derive their seeds from these clocks, so their numbers would otherwise be the same in all runs.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+use object::{Object, ObjectSymbol};
 
 use super::heap;
 use super::local::{BEGIN, Run};
+use super::program::program;
 use super::real::real;
 use super::request::Request;
 use super::switch::frame_pointer;
@@ -109,11 +116,20 @@ impl Run {
         let readings = self.readings.unwrap_or(0) * READING;
         match clock {
             libc::CLOCK_REALTIME | libc::CLOCK_TAI => DATE - BEGIN + readings,
-            // This clock is the kernel's time of the last tick.
+            libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_BOOTTIME => {
+                self.uptime + readings
+            }
+            // A coarse clock is the kernel's time of the last tick.
             libc::CLOCK_REALTIME_COARSE => DATE - BEGIN,
-            libc::CLOCK_MONOTONIC_COARSE => 0,
+            libc::CLOCK_MONOTONIC_COARSE => self.uptime,
             _ => readings,
         }
+    }
+
+    /// Makes the clocks since the boot of the system start this number of seconds later. Must be called before the
+    /// first reading.
+    pub(crate) fn set_uptime(&mut self, seconds: u64) {
+        self.uptime = seconds.saturating_mul(SECOND);
     }
 
     /// Returns the virtual time at which a wait of `time` nanoseconds ends.
@@ -148,6 +164,16 @@ impl Run {
             None => deadline.saturating_add(1),
         }
     }
+}
+
+/// Returns `true` if the program contains the crate fastrand. The seeds of its generators are hashes of the monotonic
+/// clock and of thread ids, which are both equal in all runs.
+pub fn has_seeds_of_clock() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        let is_it = |symbol: &str| symbol.contains("8fastrand");
+        program().is_ok_and(|program| program.symbols().any(|s| s.name().is_ok_and(is_it)))
+    })
 }
 
 /// Returns a time in nanoseconds. `None` if the result is 2^64 or more, or the time is invalid.

@@ -2,7 +2,7 @@
 //! records the entries of functions without replacements.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -62,6 +62,26 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
 /// Records that a simulated thread has called a libc function with effects that searches do not see.
 pub(crate) fn note_entered(function: &'static str) {
     outside(|| ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(function));
+}
+
+type Load = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+
+/// Calls `load`, which is libc's `dlopen`. A library that a run loads stays loaded, so its memory does not belong to
+/// the run. The code of the library is not searched for instructions that synchronise threads.
+///
+/// # Safety
+/// The requirements are the same as for `dlopen`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unpause_std_load(
+    load: Load,
+    path: *const c_char,
+    flags: c_int,
+) -> *mut c_void {
+    if current().is_some() {
+        note_entered("dlopen, of a library whose code is not searched");
+    }
+    // SAFETY: the caller guarantees the arguments.
+    outside(|| unsafe { load(path, flags) })
 }
 
 /// Returns the mark of the running simulated thread, for its role as the holder of a libc lock. The kernel gives no

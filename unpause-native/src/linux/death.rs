@@ -9,7 +9,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::apart::ProcessEnd;
+use super::compiled::note_entered;
 use super::handlers;
+use super::masks;
 use super::polled;
 use super::real::real;
 use super::refused::refuse;
@@ -259,11 +261,14 @@ fn is_deadly(signal: c_int) -> bool {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn raise(signal: c_int) -> c_int {
-    if let Some(thread) = current()
-        && is_deadly(signal)
-    {
-        thread.die(Death::Signal { signal, address: None, raised: true });
+pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
+    if let Some(thread) = current() {
+        if is_deadly(signal) {
+            thread.die(Death::Signal { signal, address: None, raised: true });
+        }
+        if masks::waits(thread.number, signal) {
+            return 0;
+        }
     }
     // The libc function of older versions would find the thread by its thread-local block.
     // SAFETY: the system call has no arguments.
@@ -285,8 +290,9 @@ unsafe extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
     unsafe { real!(c"kill", unsafe extern "C" fn(libc::pid_t, c_int) -> c_int)(process, signal) }
 }
 
-/// A signal to the calling thread is raised: libc would send it to the worker of the thread. For a signal to another
-/// thread, a handler would have to interrupt that thread, which a run does not support.
+/// A signal to the calling thread is raised: libc would send it to the worker of the thread. A signal that another
+/// thread blocks waits for that thread. Otherwise a handler would have to interrupt the other thread, which a run does
+/// not support.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
     if let Some(caller) = current()
@@ -306,6 +312,11 @@ unsafe extern "C" fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_i
                 0 => 0,
                 _ => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL),
             },
+            // The order of the signal and of the thread's other steps is not tried.
+            signal if masks::waits(number, signal) => {
+                note_entered("pthread_kill, of another thread");
+                0
+            }
             signal if is_deadly(signal) => {
                 caller.die(Death::Signal { signal, address: None, raised: true })
             }

@@ -191,14 +191,14 @@ unsafe extern "C" fn clearenv() -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
-    disk::announce_if_seen(frame_pointer(), "chdir", disk::Access::Changes);
+    disk::announce_change_if_seen(frame_pointer(), "chdir");
     // SAFETY: the caller guarantees the argument.
     moving(|| unsafe { real!(c"chdir", Unset)(path) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fchdir(directory: c_int) -> c_int {
-    disk::announce_if_seen(frame_pointer(), "chdir", disk::Access::Changes);
+    disk::announce_change_if_seen(frame_pointer(), "chdir");
     // SAFETY: the argument is a number.
     moving(|| unsafe { real!(c"fchdir", unsafe extern "C" fn(c_int) -> c_int)(directory) })
 }

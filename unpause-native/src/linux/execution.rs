@@ -298,6 +298,13 @@ impl Execution {
         }
     }
 
+    /// Makes the clocks since the boot of the system start this number of seconds later. Called at the start of a run.
+    pub fn set_uptime(&mut self, seconds: u64) {
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.run.set_uptime(seconds);
+        }
+    }
+
     /// Returns a hash of the innermost eight return addresses at the last request of `thread`. The hash is the same for
     /// all requests of one source line that was called from the same lines.
     #[inline]
@@ -327,7 +334,8 @@ impl Execution {
     }
 
     /// Makes threads perform all operations directly from now on, 1,000 in a turn, except operations on these
-    /// addresses. The first operation after a turn is a request. Used for a run beyond its step limit.
+    /// addresses. A turn ends sooner if its operations change nothing. The first operation after a turn is a request.
+    /// Used for a run beyond its step limit.
     pub fn run_on(&mut self, watched: &[usize]) {
         passing::run_on(watched);
     }

@@ -8,7 +8,7 @@
 //! code, whose statics keep their values.
 //!
 //! The destructors run at the end of a thread, except the destructor of std, which drops the thread's handle. The
-//! functions of C11 (`tss_set`) are not replaced.
+//! functions of C11 (`tss_set`) are linked with the replacements of std's functions, and call the functions below.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -51,12 +51,23 @@ fn of_run(run: &mut Run, key: pthread_key_t) -> Option<&mut Key> {
     run.keys.get_mut(key.wrapping_sub(FIRST) as usize)
 }
 
-/// Returns `true` if a Rust function outside of std has called a function with this frame pointer.
+/// The folder of the functions of C11, in debug information.
+const REPLACEMENTS: &str = "/rustc/unpause/replaced/";
+
+/// Returns `true` if a Rust function outside of std has called a function with this frame pointer, directly or through
+/// a function of C11.
 fn is_called_by_rust(thread: &Thread, frame: usize) -> bool {
-    let Some(caller) = thread.frames_from(frame).next() else { return false };
+    let mut callers = thread.frames_from(frame);
+    let callers = [callers.next(), callers.next()];
     on_carrier(move || {
-        let frames = places::frames(caller);
-        frames.first().is_some_and(|inner| inner.file.ends_with(".rs") && !inner.is_of_std())
+        let is_of_c11 = |frame: &Frame| frame.file.starts_with(REPLACEMENTS);
+        let mut callers = callers
+            .into_iter()
+            .flatten()
+            .map(places::frames)
+            .skip_while(|frames| frames.first().is_some_and(is_of_c11));
+        let inner = callers.next().and_then(|frames| frames.into_iter().next());
+        inner.is_some_and(|inner| inner.file.ends_with(".rs") && !inner.is_of_std())
     })
 }
 

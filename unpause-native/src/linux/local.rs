@@ -92,6 +92,8 @@ pub(crate) struct Run {
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
+    /// The nanoseconds by which the clocks since the boot of the system are ahead of the virtual time.
+    pub(crate) uptime: u64,
     /// The number of clock readings; `None` if two readings at the same time are equal.
     pub(crate) readings: Option<u64>,
     /// The number of readings for the allocations of the run: see [`Readings`](super::clock::Readings).
@@ -219,6 +221,7 @@ impl Local {
             body,
             random,
             now,
+            uptime: 0,
             readings: None,
             readings_for_many: 0,
             fault,

@@ -3,8 +3,8 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use unpause_orders::Rule;
 pub(crate) use unpause_orders::{Clock, Done, Orders, Rules, SEQ_CST, acquires, releases};
+pub use unpause_orders::{OrderS, Rule};
 
 use super::race::races;
 use super::thread::outside;
@@ -46,12 +46,13 @@ pub(crate) fn begin() {
     }
 }
 
-/// Enables weak memory for the run that is about to begin. Called by the carrier before it resumes the first thread.
-pub(crate) fn weaken() {
+/// Enables weak memory with this order S for the run that is about to begin. The carrier calls it before it resumes the
+/// first thread.
+pub(crate) fn weaken(s: OrderS) {
     IS_ON.store(true, Ordering::Relaxed);
     IS_FENCED.store(false, Ordering::Relaxed);
     if let Some(orders) = allocated(true) {
-        orders.reset(Rules::weak());
+        orders.reset(Rules::weak(s));
     }
 }
 

@@ -22,10 +22,15 @@ const PLACES: usize = 1 << 12;
 /// The number of bits for addresses; a power of two.
 const BITS: usize = 1 << 12;
 
-/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another
-/// thread in a loop wastes a whole turn, so the number must be small. But the end of a turn costs as much as some dozen
-/// operations.
+/// The number of operations in a turn of a thread beyond the step limit of a run. The end of a turn costs as much as
+/// some dozen operations.
 const TURN: u32 = 1_000;
+/// The number of consecutive operations without a change after which a turn ends. A thread that waits for another
+/// thread in a loop wastes only these operations.
+const IN_VAIN: u32 = 64;
+/// The number of consecutive turns that may end because they change nothing. After them, turns have their whole length
+/// until something changes. So a program that only reads has few turns.
+const SHORT_TURNS: u32 = 64;
 
 struct Passing {
     /// Hashes of places, and of the prefixes of places. The index of a hash is given by its bits, or is the adjacent
@@ -43,6 +48,10 @@ struct Passing {
     left: u32,
     /// True if an operation has changed memory since the end of the last turn.
     has_changed: bool,
+    /// The number of consecutive operations that changed nothing, in this turn.
+    in_vain: u32,
+    /// The number of further turns that may end because they change nothing.
+    short_turns: u32,
 }
 
 struct Shared(UnsafeCell<Passing>);
@@ -59,6 +68,8 @@ static PASSING: Shared = Shared(UnsafeCell::new(Passing {
     runs_on: false,
     left: 0,
     has_changed: false,
+    in_vain: 0,
+    short_turns: 0,
 }));
 
 fn passing() -> &'static mut Passing {
@@ -124,6 +135,7 @@ pub(crate) fn run_on(watched: &[usize]) {
     passing.forget_watched();
     watched.iter().for_each(|address| passing.watch(*address));
     (passing.runs_on, passing.left, passing.has_changed) = (true, TURN, false);
+    (passing.in_vain, passing.short_turns) = (0, SHORT_TURNS);
 }
 
 /// Makes all operations requests until the next call of [`run_on`].
@@ -131,24 +143,39 @@ pub(crate) fn stop_all() {
     (passing().left, passing().has_changed) = (0, false);
 }
 
-/// Returns `true` if a thread has changed memory by an atomic operation since the last call.
+/// Returns `true` if a thread has changed memory by an atomic operation since the last call. Called at the end of a
+/// turn, also if the thread has given up the rest of its turn.
 pub(crate) fn take_changed() -> bool {
-    std::mem::take(&mut passing().has_changed)
+    let passing = passing();
+    passing.in_vain = 0;
+    std::mem::take(&mut passing.has_changed)
 }
 
 /// Begins another turn if this turn is over. Returns `false` if it is not.
 pub(crate) fn next_turn() -> bool {
-    let is_over = passing().left == 0;
+    let passing = passing();
+    let is_over = passing.left == 0;
     if is_over {
-        passing().left = TURN;
+        let was_in_vain = passing.in_vain >= IN_VAIN;
+        passing.short_turns = passing.short_turns.saturating_sub(u32::from(was_in_vain));
+        (passing.left, passing.in_vain) = (TURN, 0);
     }
     is_over
 }
 
-/// Records that an operation has found and left these values.
+/// Records that an operation has found and left these values. Ends the turn if too many operations changed nothing.
 #[inline(always)]
 pub(crate) fn note_values(old: u64, new: u64) {
-    passing().has_changed |= old != new;
+    let passing = passing();
+    if old != new {
+        passing.has_changed = true;
+        (passing.in_vain, passing.short_turns) = (0, SHORT_TURNS);
+        return;
+    }
+    passing.in_vain = passing.in_vain.saturating_add(1);
+    if passing.in_vain == IN_VAIN && passing.short_turns > 0 {
+        passing.left = 0;
+    }
 }
 
 /// Makes threads perform operations at a place in passing. The place is given by its return addresses, innermost first.
@@ -246,5 +273,45 @@ mod tests {
         assert_eq!(entry(&[inner, outer]), None);
         begin(7);
         assert_eq!(entry(&[inner, outer]), Some(true));
+    }
+
+    /// Returns the number of operations in the next turn, if each of them finds `old` and leaves 0.
+    fn turn(old: u64) -> u32 {
+        let mut operations = 0;
+        while has_turn() {
+            note_values(old, 0);
+            operations += 1;
+        }
+        assert!(next_turn());
+        operations
+    }
+
+    #[test]
+    fn turns_without_a_change_are_short_while_other_turns_change_something() {
+        let _only = crate::linux::local::Workers::take();
+        run_on(&[]);
+        assert_eq!(turn(1), TURN);
+        for _ in 0..SHORT_TURNS {
+            assert_eq!((turn(0), turn(0), turn(1)), (IN_VAIN, IN_VAIN, TURN));
+        }
+        assert!((0..SHORT_TURNS).all(|_| turn(0) == IN_VAIN));
+        // Nothing changes, so no thread waits for a turn that changes something.
+        assert_eq!((turn(0), turn(0)), (TURN, TURN));
+        assert_eq!((turn(1), turn(0)), (TURN, IN_VAIN));
+        begin(7);
+    }
+
+    #[test]
+    fn a_turn_counts_only_its_own_operations_without_a_change() {
+        let _only = crate::linux::local::Workers::take();
+        run_on(&[]);
+        for _ in 0..IN_VAIN - 1 {
+            assert!(has_turn());
+            note_values(0, 0);
+        }
+        // The thread yields.
+        assert!(!take_changed());
+        assert_eq!(turn(0), IN_VAIN);
+        begin(7);
     }
 }

@@ -16,6 +16,7 @@ use super::fault::Fault;
 use super::image::image;
 use super::keys::Ending;
 use super::local::{FRAMES, Run};
+use super::masks;
 use super::request::{Call, Request};
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
@@ -242,6 +243,7 @@ impl Thread {
         // SAFETY: the thread is suspended: `begin` has prepared it, or it has stopped with a request. Only the carrier
         // of its run uses it.
         unsafe {
+            masks::enter((*thread).number);
             let carrier = &raw mut (*(*thread).run).carrier;
             (*carrier).thread_pointer = switch::thread_pointer();
             switch(carrier, &raw const (*thread).context);

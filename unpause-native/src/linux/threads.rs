@@ -5,6 +5,7 @@ use std::ptr::{NonNull, null_mut};
 
 use super::compiled::note_entered;
 use super::local::Run;
+use super::masks;
 use super::orders;
 use super::polled;
 use super::real::real;
@@ -120,6 +121,7 @@ unsafe extern "C" fn pthread_create(
     if let Some(orders) = orders::orders() {
         outside(|| orders.spawned(parent.number, number));
     }
+    masks::inherit(number);
     parent.stop(Request::Spawn { thread: number }, (0, frame_pointer()));
     0
 }

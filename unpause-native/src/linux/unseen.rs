@@ -2,15 +2,16 @@
 //! this crate. They are assembly, C, and code that the compiler generates after the instrumentation.
 //!
 //! `cargo unpause test` searches each program that it has linked, and appends the list of instructions to the file
-//! (`cargo-unpause/src/test/scan.rs`). The list also contains [statics]. A run sets a breakpoint at each instruction,
-//! so that its first execution is recorded. The handler removes the breakpoint, and the next run sets it again. A run
-//! that executes no such instruction pays nothing.
+//! (`cargo-unpause/src/test/scan.rs`). The list also contains [statics], and the functions that the program imports
+//! from shared libraries. A run sets a breakpoint at each instruction and at each imported function, so that its first
+//! execution is recorded. The handler removes the breakpoint, and the next run sets it again. A run that executes no
+//! such code pays nothing.
 //!
 //! # Limits
 //!
-//! An execution by a thread outside of the run counts, too, if it happens during the run. A debugger would mistake the
-//! breakpoints for its own. So no breakpoints are set in a traced program, and each run then counts as if it had
-//! executed all instructions.
+//! The code of a shared library is unknown, so the entry of any imported function counts. An execution by a thread
+//! outside of the run counts, too, if it happens during the run. A debugger would mistake the breakpoints for its own.
+//! So no breakpoints are set in a traced program, and each run then counts as if it had executed all instructions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::c_void;
@@ -20,10 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::image::load_address;
 use super::places::{self, Frame, shortened};
-use super::{arch, compiled, orders, program, signals};
+use super::{arch, compiled, imports, orders, program, signals};
 
 /// The end of a program with a list. Before it is the length of the list, in 16 hexadecimal digits.
-const END: &[u8] = b"unpause-unseen-2";
+const END: &[u8] = b"unpause-unseen-3";
 
 /// The number of these digits.
 const DIGITS: usize = 16;
@@ -35,11 +36,13 @@ const VARIABLE: &str = "UNPAUSE_UNSEEN";
 const NOT_SEARCHED: &str = "code in assembly and in C, because the program was not searched for it: \
     `cargo unpause test` searches the programs that it links, and not documentation tests";
 
-/// An instruction in the list.
+/// An instruction in the list, or the first instruction of an imported function.
 struct Site {
     address: usize,
     /// The description of the function that contains the instruction.
     function: &'static str,
+    /// True for an imported function.
+    is_imported: bool,
     /// The code of the instruction, if a breakpoint can be set there.
     code: Option<arch::Code>,
     /// True if the instruction was executed since the start of the last run.
@@ -55,6 +58,14 @@ struct List {
     is_searched: bool,
 }
 
+impl List {
+    /// Returns the functions with instructions of the list. The command reports them. Imported functions are not among
+    /// them, because a library may have hundreds of functions that do not synchronise threads.
+    fn searched(&self) -> impl Iterator<Item = &'static str> {
+        self.sites.iter().filter(|site| !site.is_imported).map(|site| site.function)
+    }
+}
+
 static LIST: OnceLock<List> = OnceLock::new();
 
 /// True if breakpoints were removed since the start of the last run.
@@ -64,7 +75,7 @@ static REMOVED: AtomicBool = AtomicBool::new(true);
 pub(crate) fn begin() {
     let list = LIST.get_or_init(|| {
         let list = load();
-        tell(list.sites.iter().map(|site| site.function), "");
+        tell(list.searched(), "");
         list
     });
     if list.sites.is_empty() || !REMOVED.swap(false, Ordering::Acquire) {
@@ -74,16 +85,17 @@ pub(crate) fn begin() {
     for site in &list.sites {
         site.hit.store(false, Ordering::Relaxed);
         if site.code.is_some() {
-            // SAFETY: this is an instruction of the program, in memory that `load` has made writable.
+            // SAFETY: this is an instruction in memory that `load` has made writable.
             unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
         }
     }
 }
 
-/// Sets the breakpoints again that were removed since the start of the run.
+/// Sets the breakpoints of instructions again that were removed since the start of the run.
 pub(crate) fn watch_again() {
     for site in LIST.get().map_or(&[][..], |list| &list.sites) {
-        if site.code.is_some() && site.hit.load(Ordering::Relaxed) {
+        let is_instruction = site.code.is_some() && !site.is_imported;
+        if is_instruction && site.hit.load(Ordering::Relaxed) {
             // SAFETY: like in `begin`.
             unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
         }
@@ -108,7 +120,9 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
     }
     sites[at].hit.store(true, Ordering::Relaxed);
     REMOVED.store(true, Ordering::Release);
-    orders::note_instruction();
+    if !sites[at].is_imported {
+        orders::note_instruction();
+    }
     true
 }
 
@@ -124,14 +138,13 @@ pub(crate) fn entered() -> BTreeSet<&'static str> {
 
 /// Reports each function of the list that a run has entered to the command, once.
 pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
-    let sites = LIST.get().map_or(&[][..], |list| &list.sites);
-    if sites.is_empty() || signals::is_child() {
+    let Some(list) = LIST.get() else { return };
+    if list.sites.is_empty() || signals::is_child() {
         return;
     }
     static TOLD: std::sync::Mutex<BTreeSet<&'static str>> = std::sync::Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let functions = sites.iter().map(|site| site.function);
-    tell(functions.filter(|name| names.contains(name) && told.insert(name)), "entered ");
+    tell(list.searched().filter(|name| names.contains(name) && told.insert(name)), "entered ");
 }
 
 /// Appends lines to the file of the command, if the command has set one.
@@ -146,23 +159,31 @@ fn tell(functions: impl Iterator<Item = &'static str>, mark: &str) {
     let _ = opened.and_then(|mut file| std::io::Write::write_all(&mut file, lines.as_bytes()));
 }
 
-/// Reads the list at the end of the program, and makes its instructions writable.
+/// Reads the list at the end of the program, and makes its instructions and its imported functions writable.
 fn load() -> List {
     let Some(text) = program::bytes().and_then(text) else { return List::default() };
     let is_traced = !text.is_empty() && is_traced();
+    let site = |address: usize, function: &'static str, is_imported: bool, may_watch: bool| {
+        let is_set = may_watch && !is_traced && make_writable(address);
+        // SAFETY: this is code of the program, or of a library.
+        let code = is_set.then(|| unsafe { (address as *const arch::Code).read_unaligned() });
+        Site { address, function, is_imported, code, hit: AtomicBool::new(false) }
+    };
     let mut functions = BTreeMap::new();
     let mut sites: Vec<Site> = text
         .lines()
         .filter_map(|line| {
+            if let Some(name) = line.strip_suffix("\timport") {
+                let (address, library) = imports::find(name)?;
+                let shown = format!("{name} ({library}, a shared library)");
+                return Some(site(address, shown.leak(), true, true));
+            }
             let [address, watch, _, instruction, function] =
                 <[&str; 5]>::try_from(line.split('\t').collect::<Vec<_>>()).ok()?;
             let address = load_address() + usize::from_str_radix(address, 16).ok()?;
             let (key, shown) = named(address, function, instruction);
             let function = *functions.entry(key).or_insert_with(|| &*shown.leak());
-            let is_set = watch != "n" && !is_traced && make_writable(address);
-            // SAFETY: this is code of the program.
-            let code = is_set.then(|| unsafe { (address as *const arch::Code).read_unaligned() });
-            Some(Site { address, function, code, hit: AtomicBool::new(false) })
+            Some(site(address, function, false, watch != "n"))
         })
         .collect();
     sites.sort_by_key(|site| site.address);
@@ -210,7 +231,7 @@ fn make_writable(address: usize) -> bool {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let (from, to) = (address & !(page - 1), address + size_of::<arch::Code>());
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    // SAFETY: this is code of the program, which stays unchanged.
+    // SAFETY: this is code of the program or of a library, and it stays unchanged.
     unsafe { libc::mprotect(from as *mut c_void, to - from, protection) == 0 }
 }
 
@@ -227,10 +248,10 @@ mod tests {
 
     #[test]
     fn the_list_stands_at_the_end_of_a_program() {
-        assert_eq!(text(b"ELF...12\tab0000000000000005unpause-unseen-2"), Some("12\tab"));
-        assert_eq!(text(b"ELF0000000000000000unpause-unseen-2"), Some(""));
-        assert_eq!(text(b"ELF00000000000000ffunpause-unseen-2"), None);
-        assert_eq!(text(b"unpause-unseen-2"), None);
+        assert_eq!(text(b"ELF...12\tab0000000000000005unpause-unseen-3"), Some("12\tab"));
+        assert_eq!(text(b"ELF0000000000000000unpause-unseen-3"), Some(""));
+        assert_eq!(text(b"ELF00000000000000ffunpause-unseen-3"), None);
+        assert_eq!(text(b"unpause-unseen-3"), None);
         assert_eq!(text(b"ELF"), None);
     }
 }

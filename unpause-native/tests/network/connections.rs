@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-use super::{Results, called, in_run, poll_now};
+use super::{Results, called, in_run, poll_now, tcp_pair};
 
 /// Returns an address of the loopback.
 fn loopback(port: u16) -> libc::sockaddr_in {
@@ -186,6 +186,91 @@ fn dissolved() -> Results {
 #[test]
 fn connections_are_dissolved_as_by_the_kernel() {
     assert_eq!(in_run(dissolved), dissolved());
+}
+
+/// The kernel's loopback needs time.
+fn pause() {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+fn shut_down(file: c_int) {
+    // SAFETY: the call accesses no memory.
+    assert_eq!(unsafe { libc::shutdown(file, libc::SHUT_WR) }, 0);
+}
+
+/// Dissolves TCP connections in different states, and calls functions on both ends then.
+fn dissolved_streams() -> Results {
+    let mut results = Vec::new();
+    for (case, takes_error) in (0..7).flat_map(|case| [(case, false), (case, true)]) {
+        let [own, other] = tcp_pair();
+        match case {
+            1 => results.push(("send", send(own))),
+            2 => results.push(("send by the other", send(other))),
+            3 => shut_down(own),
+            4 => shut_down(other),
+            5 => [own, other].into_iter().for_each(shut_down),
+            6 => close(other),
+            _ => {}
+        }
+        pause();
+        results.push(("dissolve", dissolve(own)));
+        pause();
+        poll_now(own, &mut results);
+        results.push(("address", name_of(own).0));
+        if takes_error {
+            results.push(("error", take_error(own)));
+            poll_now(own, &mut results);
+        }
+        results.extend([("receive", receive(own)), ("receive again", receive(own))]);
+        results.extend([("send", send(own)), ("dissolve again", dissolve(own))]);
+        results.push(("bind", with(libc::bind, own, loopback(0))));
+        if case != 6 {
+            poll_now(other, &mut results);
+            results.push(("receive by the other", receive(other)));
+            results.push(("receive by the other again", receive(other)));
+            results.push(("send by the other", send(other)));
+            close(other);
+        }
+        close(own);
+    }
+    results
+}
+
+#[test]
+fn a_tcp_connection_is_dissolved_as_by_the_kernel() {
+    let real = dissolved_streams();
+    assert!(real.contains(&("receive", -i64::from(libc::ECONNRESET))));
+    assert_eq!(in_run(dissolved_streams), real);
+}
+
+/// Connects a socket that was connected before, and sends a byte.
+fn connected_again() -> Results {
+    let mut results = Vec::new();
+    let listener = socket(libc::AF_INET, libc::SOCK_STREAM);
+    assert_eq!((with(libc::bind, listener, loopback(0)), listen(listener)), (0, 0));
+    let (_, port) = name_of(listener);
+    for is_bound in [false, true] {
+        let file = socket(libc::AF_INET, libc::SOCK_STREAM);
+        if is_bound {
+            assert_eq!(with(libc::bind, file, loopback(free_port(libc::SOCK_STREAM))), 0);
+        }
+        for _ in 0..2 {
+            results.push(("connect", connect(file, port)));
+            let other = accept(listener) as c_int;
+            results.extend([("error", take_error(file)), ("send", send(file))]);
+            pause();
+            results.extend([("receive", receive(other)), ("dissolve", dissolve(file))]);
+            close(other);
+        }
+        close(file);
+    }
+    close(listener);
+    results
+}
+
+#[test]
+fn a_dissolved_socket_is_connected_again() {
+    assert_eq!(in_run(connected_again), connected_again());
 }
 
 /// Calls functions for sockets on a pipe and an event, and functions for other sockets.

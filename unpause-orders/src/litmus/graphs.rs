@@ -13,6 +13,10 @@ pub struct Outcomes {
     pub by_cpp20: BTreeSet<Outcome>,
     /// The outcomes that RC11 allows: a superset of the C++20 outcomes.
     pub by_rc11: BTreeSet<Outcome>,
+    /// The number of execution graphs that C++20 allows.
+    pub graphs_by_cpp20: usize,
+    /// The number of execution graphs that RC11 allows.
+    pub graphs_by_rc11: usize,
 }
 
 /// Returns the outcomes of a program that each model allows.
@@ -89,6 +93,8 @@ impl Guess {
                 return;
             }
             if let Some(outcome) = self.values(&graph) {
+                found.graphs_by_cpp20 += usize::from(allowed.by_cpp20);
+                found.graphs_by_rc11 += usize::from(allowed.by_rc11);
                 if allowed.by_rc11 {
                     found.by_rc11.insert(outcome.clone());
                 }

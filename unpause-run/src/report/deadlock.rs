@@ -1,9 +1,14 @@
 //! Deadlocks on the screen: the waiting tasks, the objects they wait for, the holders, and the reasons why no task ends
 //! the waits.
 
+#[cfg(test)]
+mod tests;
+
 use super::failure::place;
 use super::names::DisplayNames;
+use super::quoted::WaitLines;
 use super::waiting::{self, Awaits};
+use super::{Finding, NoReturn};
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
 use crate::run::op::of_tokio::{permits, tellings};
@@ -17,16 +22,22 @@ const RUNS_FUTURE: &str = "waits for its future";
 
 /// The maximum number of waiting tasks in the list.
 const WAITS_MAX: usize = 12;
+/// The maximum number of waiting tasks that a sentence names.
+const NAMED_MAX: usize = 3;
 
 /// Writes the waiting tasks, with the holder of each object.
-pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &DisplayNames<'_>) {
-    let waits = &waiting::with_holders(run, waits)[..];
-    let circle = circle_of(waits);
+pub(super) fn draw(
+    screen: &mut Screen,
+    finding: &Finding,
+    waits: &[Wait],
+    names: &DisplayNames<'_>,
+) {
+    let run = &finding.run;
+    let all = &waiting::with_holders(run, waits)[..];
+    let circle = circle_of(all);
     screen.heading("deadlock", &names_of_circle(&circle, names));
-    let all = waits;
-    let mut waits: Vec<&Wait> = waits.iter().collect();
-    // The cycle comes first, in its order, because all other tasks wait only because of it.
-    sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
+    let waits = in_order(run, waits);
+    let mut quoted = WaitLines::of(finding);
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
     let Awaits { of_threads, polled, of_tasks } = waiting::awaits(run);
@@ -48,6 +59,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
                 line.put(left, Paint::Plain, &names.wait(wait));
                 place(screen, line, &wait.place.to_string());
                 callers(screen, left, &waiting::called_from(run, wait));
+                quoted.draw(screen, left, &waiting::line(run, wait));
             }
         }
         if let Some(at) = polled.get(&wait.task) {
@@ -56,6 +68,9 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         for (text, at, called) in reasons(run, all, wait, names) {
             below(screen, left, &text, &at);
             callers(screen, left, &called);
+        }
+        if let Some(line) = waiting::holder_line(run, wait) {
+            quoted.draw(screen, left, &line);
         }
     }
     if waits.len() > WAITS_MAX {
@@ -83,29 +98,65 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} of tokio more …")));
     }
     if circle.is_empty() {
-        // A task that waits for something outside this library may be woken from outside the run. The same is possible
-        // for a task that waits for a message or a notification, unless the run explains why it never arrives. For
-        // example, a sender may have moved to a thread.
-        let foreign = waits.iter().any(|wait| wait.op.is_none());
-        let unexplained = |wait: &Wait| {
-            let comes = wait.op.is_some_and(|op| matches!(op.access, Access::Act | Access::Wait));
-            comes && wait.target.is_none() && reasons(run, all, wait, names).is_empty()
-        };
-        let text = match () {
-            () if foreign => format!("{NOBODY_IS_LEFT} {ONLY_WAITS} {OUTSIDE}"),
-            () if all.iter().any(unexplained) => format!("{NOBODY_IS_LEFT} {OUTSIDE}"),
-            () => NOBODY_IS_LEFT.to_owned(),
-        };
         screen.blank();
+        let text = wakers(finding, all, names);
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &text));
     }
     stalled(screen, run, names);
 }
 
+/// Returns the waits, completed with the holders of locks. A cycle comes first, in its order, because all other tasks
+/// wait only because of it.
+pub(super) fn in_order(run: &Run, waits: &[Wait]) -> Vec<Wait> {
+    let mut waits = waiting::with_holders(run, waits);
+    let circle = circle_of(&waits);
+    sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
+    waits
+}
+
 /// Writes the tasks that wait for each other, in a run that ended although other tasks could step.
-pub(super) fn draw_circle(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
-    if !run.circle.is_empty() {
-        draw(screen, run, &run.circle, names);
+pub(super) fn draw_circle(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
+    if !finding.run.circle.is_empty() {
+        draw(screen, finding, &finding.run.circle, names);
+    }
+}
+
+/// Returns a text about the possible wakers of the waiting tasks, which are in no cycle.
+fn wakers(finding: &Finding, waits: &[Wait], names: &DisplayNames<'_>) -> String {
+    // A task that waits for something outside this library may be woken from outside the run. The same is possible
+    // for a task that waits for a message or a notification, unless the run explains why it never arrives. For
+    // example, a sender may have moved to a thread.
+    let is_foreign = |wait: &&Wait| wait.op.is_none();
+    let is_unexplained = |wait: &Wait| {
+        let comes = wait.op.is_some_and(|op| matches!(op.access, Access::Act | Access::Wait));
+        comes && wait.target.is_none() && reasons(&finding.run, waits, wait, names).is_empty()
+    };
+    let foreign: Vec<String> =
+        waits.iter().filter(is_foreign).map(|wait| names.task(wait.task)).collect();
+    if foreign.is_empty() && !waits.iter().any(is_unexplained) {
+        return NOBODY_IS_LEFT.to_owned();
+    }
+    let why = finding.why.as_ref();
+    let passes = why.is_some_and(|why| why.passing.is_some() || why.remedy.is_some());
+    let never_passes =
+        why.is_some_and(|why| matches!(why.no_return, Some(NoReturn { after: 0, .. })));
+    let wakers = match &foreign[..] {
+        [one] => format!("the waker of {one}"),
+        [first @ .., last] if first.len() < NAMED_MAX => {
+            format!("the wakers of {} and {last}", first.join(", "))
+        }
+        all => format!("the wakers of {} tasks", all.len()),
+    };
+    match () {
+        // Other runs pass without help from outside.
+        () if passes && foreign.is_empty() => NOBODY_IS_LEFT.to_owned(),
+        // The same tasks may wait at the end of a run that passes, because no task joins them.
+        () if passes => format!(
+            "{NOBODY_IS_LEFT} Other runs of this program pass: here {wakers} may have been called too early, or not at \
+             all."
+        ),
+        () if never_passes => format!("{NOBODY_IS_LEFT} {OUTSIDE}"),
+        () => format!("{NOBODY_IS_LEFT} {TOO_EARLY} {OUTSIDE}"),
     }
 }
 
@@ -150,11 +201,7 @@ fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> 
             () => "",
         };
         let text = format!("held by {who} since step {}{fate}", holder.step);
-        let detailed = waiting::holders(run, wait);
-        let took = run.events.iter().enumerate().position(|(at, event)| {
-            let of_step = event.step == holder.step && event.place == holder.place;
-            of_step && (event.object == wait.object || detailed.contains(&at))
-        });
+        let took = waiting::acquisition(run, wait);
         let called = took.map_or(Vec::new(), |took| waiting::callers(run, took));
         reasons.push((text, holder.place.to_string(), called));
         return reasons;
@@ -245,8 +292,7 @@ fn stalled(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
 
 const NOBODY_IS_LEFT: &str = "No task is left that could wake them.";
 
-const ONLY_WAITS: &str =
-    "A task that only `waits` waits for something that is not of this library.";
+const TOO_EARLY: &str = "A task of the run may have woken them too early, or not at all.";
 
 const OUTSIDE: &str = "If a thread or a timer outside of the run should have woken it: a run cannot wait for those. Use \
     sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O out of the test.";

@@ -220,6 +220,27 @@ fn the_nearest_passing_run_is_read_as_it_was_written() {
 }
 
 #[test]
+fn the_pattern_and_the_quoted_lines_are_read_as_they_were_written() {
+    let hostile = "\u{1b}[2J</script>\u{202e}\"";
+    let mut report = deadlock();
+    report.finding.as_mut().unwrap().quote(&mut |_, _| Some(hostile.to_owned()));
+    let document = round_trips(&report, &Style::default(), &Document::schema()).unwrap();
+    let finding = document.finding.as_ref().unwrap();
+    assert_eq!(finding.pattern.0.as_deref(), Some("lock order"));
+    let quoted = finding.quoted.0.as_ref().unwrap();
+    assert_eq!((quoted.len(), &quoted[0].text[..]), (3, hostile));
+    let place = document.place(quoted[0].place).unwrap();
+    assert!(place.file.ends_with("sample.rs"), "{place:?}");
+    // Reports of earlier versions do not have these fields.
+    let mut earlier = document.value();
+    let finding = earlier["finding"].as_object_mut().unwrap();
+    for name in ["pattern", "quoted"] {
+        assert!(finding.remove(name).is_some());
+    }
+    assert_eq!(Document::read(&earlier.to_string()).unwrap().value(), earlier);
+}
+
+#[test]
 fn the_steps_are_as_the_run_has_them() {
     let report = lost_update();
     let document = round_trips(&report, &Style::default(), &Document::schema()).unwrap();

@@ -216,9 +216,9 @@ pub(super) fn details(
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
-    deadlock::draw_circle(screen, &finding.run, names);
+    deadlock::draw_circle(screen, finding, names);
     match failure {
-        Failure::Deadlock { waits } => deadlock::draw(screen, &finding.run, waits, names),
+        Failure::Deadlock { waits } => deadlock::draw(screen, finding, waits, names),
         Failure::History { history, verdict, .. } => {
             if let Some(history) = finding.run.histories.get(*history) {
                 draw(screen, history, Some(verdict));

@@ -132,7 +132,7 @@ pub(super) fn unfinished_search() -> Searched {
         blocked: 0,
         repeated: 0,
         complete: false,
-        part: 0.25,
+        part: Some(0.25),
         blind: false,
         by_step: false,
         cause: None,
@@ -146,6 +146,7 @@ pub(super) fn unfinished_search() -> Searched {
         series: Vec::new(),
         share: None,
         estimate: Some(RunsEstimate { runs: 4_000, low: 3_000, high: 5_000 }),
+        excess: None,
         audit: None,
         fallback: None,
     }

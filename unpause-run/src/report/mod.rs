@@ -21,10 +21,13 @@ mod nodes;
 mod one_line;
 mod page;
 mod passing;
+mod pattern;
 mod places;
 mod program;
 mod progress;
 mod proven;
+mod quoted;
+mod remedy;
 #[doc(hidden)]
 pub mod runtimes;
 mod schedule;
@@ -63,16 +66,19 @@ pub use one_line::one_line;
 pub use page::history_page;
 pub use page::page;
 pub use passing::{PassingOperation, PassingRun, PassingStep};
-pub use progress::ProgressPoint;
+pub use pattern::Pattern;
+pub use progress::{Excess, FittingBound, ProgressPoint, RunsEstimate};
 #[doc(hidden)]
 pub use proven::ORDERS_UNTRIED;
+pub use quoted::QuotedLine;
+pub use remedy::{Change, Order, Remedy, Tested};
 pub use source::rust;
-pub use strengthened::{Strengthened, Strengthening};
 #[doc(hidden)]
-pub use strengthened::{WeakLink, weak_links};
+pub use strengthened::{Candidate, candidates, weak_links};
+pub use strengthened::{Strengthened, Strengthening};
 pub use text::text;
 pub use unpause_check::picture::{Style, history_text};
-pub use why::{Chance, Interruption, NoReturn, Region, Remedy, Tested, Why};
+pub use why::{Chance, Interruption, NoReturn, Region, Why};
 
 /// The result of running one test.
 #[derive(Clone, Debug, Default)]
@@ -175,9 +181,9 @@ pub struct Searched {
     pub repeated: u64,
     /// True if every run was explored, or every run within `bound`, if there is a bound.
     pub complete: bool,
-    /// The completed part of the search, from 0 to 1: an estimate that assumes equal sizes for sibling branches. If
-    /// there is a `bound`, the completed part of the runs at the next higher bound.
-    pub part: f64,
+    /// The completed part of the search, from 0 to 1, according to `estimate`. `None` if it is unknown. If there is a
+    /// `bound`, the completed part of the runs at the next higher bound.
+    pub part: Option<f64>,
     /// True if timeouts that are invisible to the search ended waits. Then not all orders were tried, and the search is
     /// not a proof. Only runs of plain threads have such timeouts.
     pub blind: bool,
@@ -212,6 +218,8 @@ pub struct Searched {
     pub share: Option<Share>,
     /// The estimated total number of runs, if the search is incomplete and an estimate was possible.
     pub estimate: Option<RunsEstimate>,
+    /// `Some` if, by its estimate, the search needs more runs than its limit allows.
+    pub excess: Option<Excess>,
     /// The progress over time, at most 200 points. Empty for a search without a complete round.
     pub series: Vec<ProgressPoint>,
     /// The audit with sampled runs after a complete search; `None` if the search is incomplete or found a failure.
@@ -219,18 +227,6 @@ pub struct Searched {
     /// The search that received the second half of the runs. It exists if, by the estimate after the first half, the
     /// remaining runs would not have sufficed for the original search. The other fields describe the original search.
     pub fallback: Option<Box<Fallback>>,
-}
-
-/// The estimated number of all runs of a search. For a bounded search, the number of all runs within its next bound.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RunsEstimate {
-    /// The estimated number of runs. The estimate is unbiased.
-    pub runs: u64,
-    /// The lower end of an interval that contains the true number with a probability of about 95 %. For one program in
-    /// ten, the interval is too narrow.
-    pub low: u64,
-    /// The upper end of the interval.
-    pub high: u64,
 }
 
 /// A share of a search that is divided among processes.
@@ -327,6 +323,8 @@ pub struct Finding {
     pub strengthening: Option<Strengthening>,
     /// The explanation of the failure by other runs; `None` if it was not tried or found nothing.
     pub why: Option<Why>,
+    /// The source lines that the screen quotes, at most six.
+    pub quoted: Vec<QuotedLine>,
     /// The first place outside the standard library that led to the panic, as `file:line`. Set only if the run panicked
     /// inside the standard library and the place could be determined.
     pub called_from: Option<String>,
@@ -363,6 +361,7 @@ impl Finding {
             proof: None,
             strengthening: None,
             why: None,
+            quoted: Vec::new(),
             called_from: None,
             needs_runtime: None,
             trace_file: None,

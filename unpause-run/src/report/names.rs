@@ -156,7 +156,7 @@ impl<'a> DisplayNames<'a> {
                 let spawned = self.run.tasks.get(wait.task.index()).map(|task| task.place);
                 let known =
                     if spawned == Some(wait.place) { "spawned at" } else { "last access at" };
-                format!("waits, {known}")
+                format!("waits for a future outside sim, {known}")
             }
         }
     }

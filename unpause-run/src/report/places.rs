@@ -60,11 +60,72 @@ fn without_version(name: &str) -> &str {
     }
 }
 
+/// Returns the file, the line and the column of a place.
+pub(super) fn parts(place: &str) -> (&str, Option<u32>, Option<u32>) {
+    let cut = |text: &str| -> Option<(usize, u32)> {
+        let (before, number) = text.rsplit_once(':')?;
+        Some((before.len(), number.parse().ok()?))
+    };
+    match cut(place) {
+        None => (place, None, None),
+        Some((end, last)) => match cut(&place[..end]) {
+            // Some places from debug information have no column.
+            None => (&place[..end], Some(last).filter(|line| *line > 0), None),
+            Some((file, line)) => {
+                let known = |number: u32| Some(number).filter(|number| *number > 0);
+                (&place[..file], known(line), known(last))
+            }
+        },
+    }
+}
+
+/// A writer of short places, such as `queue.rs:41`. It omits the file name if the previous place was in the same file.
+#[derive(Default)]
+pub(super) struct ShortPlaces {
+    last: String,
+}
+
+impl ShortPlaces {
+    /// Returns a place as its file name and its line.
+    pub(super) fn short(&mut self, place: &str) -> String {
+        let (path, line, _) = parts(place);
+        let path = clean(path);
+        let file = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let is_same = self.last == path;
+        self.last = path;
+        match line {
+            Some(line) if is_same => format!(":{line}"),
+            Some(line) => format!("{file}:{line}"),
+            None => file,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const REGISTRY: &str = "/u/.cargo/registry/src/index.example-1949cf8c6b5b557f/concurrent-queue-2.5.0/src/bounded.rs:112:37";
+
+    #[test]
+    fn a_place_has_a_file_a_line_and_a_column() {
+        for (place, expected) in [
+            ("src/a.rs:3:5", ("src/a.rs", Some(3), Some(5))),
+            ("C:\\a.rs:3:5", ("C:\\a.rs", Some(3), Some(5))),
+            ("src/a.rs:3", ("src/a.rs", Some(3), None)),
+            ("src/a.rs:0:0", ("src/a.rs", None, None)),
+            ("somewhere", ("somewhere", None, None)),
+        ] {
+            assert_eq!(parts(place), expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_short_place_names_a_file_only_if_it_changes() {
+        let mut places = ShortPlaces::default();
+        let all = ["src/a.rs:3:5", "src/a.rs:4:1", "b/a.rs:4:1", "c.rs:0:0", "c.rs:7"];
+        assert_eq!(all.map(|place| places.short(place)), ["a.rs:3", ":4", "a.rs:4", "c.rs", ":7"]);
+    }
 
     #[test]
     fn a_place_that_is_cut_keeps_its_crate() {

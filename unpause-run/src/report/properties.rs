@@ -1,5 +1,7 @@
 //! Property tests of the screen of any report, even of an impossible report.
 
+mod searched;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use unpause_ordered::sort_by_key;
@@ -158,7 +160,8 @@ pub(super) fn failure() -> impl Strategy<Value = Failure> {
                 called_from: place,
             };
             let problem = "use after free";
-            Failure::Memory(MemoryError { problem, message, steps: vec![step; 2], remedy })
+            let steps = vec![step; 2];
+            Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak: Vec::new() })
         }),
         vec(wait(), 0..20).prop_map(|waits| Failure::Deadlock { waits }),
         (any::<u32>(), vec(step(), 0..6))
@@ -289,9 +292,14 @@ fn why(steps: u32, kind: usize) -> Why {
         _ => Tested::Counted { runs: 300, failed: 12, of: 60 },
     };
     let no_return = NoReturn { after: steps / 2, interleavings: 3 };
-    let between = (0..kind * 3).collect();
-    let interruption = Interruption { task: TaskId(1), region, is_reached: kind == 1, between };
-    let remedy = Remedy { regions: vec![region; kind % 3], waits: kind == 1, tested };
+    let (task, is_reached) = (TaskId(1), kind == 1);
+    let (between, decisive) = ((0..kind * 3).collect(), (0..kind).collect());
+    let interruption = Interruption { task, region, is_reached, between, decisive };
+    let change = match kind {
+        4 => Change::Order(Order { early: region.from, late: region.to, times: 3 }),
+        _ => Change::Regions { regions: vec![region; kind % 3], waits: kind == 1 },
+    };
+    let remedy = Remedy { change, tested };
     Why {
         runs: 300,
         cause: Some(interruption).filter(|_| kind != 4),
@@ -303,14 +311,9 @@ fn why(steps: u32, kind: usize) -> Why {
     }
 }
 
-fn point(runs: u64, is_known: bool) -> ProgressPoint {
-    let (total, interval) = (Some(runs), Some((runs / 2, u64::MAX)).filter(|_| is_known));
-    ProgressPoint { runs, part: 0.25, total, interval, milliseconds: runs }
-}
-
 pub(super) fn report() -> impl Strategy<Value = Report> {
     let t = text_of_a_user;
-    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..5);
+    let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..5u32);
     parts.prop_map(|(run, test, warnings, real, runs, text, from)| {
         let original = Size::of(&run);
         let finding = Finding {
@@ -327,6 +330,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
             proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
             strengthening: None,
             why: Some(why(original.steps, from as usize)),
+            quoted: vec![QuotedLine { place: here().to_string(), text: text.clone() }; 2],
             called_from: Some(text.clone()),
             needs_runtime: Some(text.clone()),
             trace_file: Some(text.clone()),
@@ -338,39 +342,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
             record: Some(text),
         };
         let replayed = Some(finding.from.clone());
-        let step = StepText { task: test.clone(), operations: test.clone(), place: test.clone() };
-        let clash = Clash { steps: [step.clone(), step], shows: test.clone(), is_death: !real };
-        let searched = Some(Searched {
-            blocked: runs,
-            complete: real,
-            part: runs as f64,
-            blind: !real,
-            by_step: real,
-            assumes: !real,
-            cause: real.then(|| Cause::Clash(Box::new(clash.clone()))),
-            beyond: vec![test.clone()],
-            ignored: vec![test.clone()],
-            unseen: vec![test.clone()],
-            orders: if real { OrdersTaken::AsSeqCst } else { OrdersTaken::InPart },
-            repeated: runs,
-            audit: Some(Audit {
-                runs,
-                missed: real.then(|| test.clone()),
-                failed: real,
-                unseen: real,
-                clash: Some(clash),
-            }),
-            bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
-            early_moves: real.then_some(2),
-            share: Some(Share { number: runs, of: 3 }).filter(|_| real),
-            estimate: Some(RunsEstimate { runs, low: 0, high: runs }).filter(|_| !real),
-            series: vec![point(runs, real); 3],
-            fallback: None,
-        });
-        let searched = searched.map(|searched| {
-            let fallback = Some(Box::new(Fallback { runs: runs / 2, searched: searched.clone() }));
-            Searched { bound: None, fallback, ..searched }
-        });
+        let searched = Some(searched::searched(&test, runs, real, from));
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));
         Report {
             package: test.clone(),

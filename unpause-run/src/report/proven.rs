@@ -1,12 +1,12 @@
 //! The meaning of a search: if it is a proof, which assumptions the proof has, and why the search is not a proof.
 
-use super::searched::{left_out, percent};
+use super::searched::{left_out, share};
 use super::{Audit, Bound, OrdersTaken, Searched};
 
 /// The effects of memory orders that no search tries.
 #[doc(hidden)]
-pub const ORDERS_UNTRIED: &str =
-    "orders of SeqCst operations and stores that take effect before older ones are not all tried";
+pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a thread reads the same one at most three \
+    times, and a word keeps 16";
 
 impl Searched {
     /// Returns `true` if the search proves that no run fails, provided that it found no failure.
@@ -67,7 +67,6 @@ impl Searched {
         if self.is_proof() {
             return None;
         }
-        let percent = percent(self.part);
         let audit = self.audit.as_ref();
         let why = match &self.bound {
             _ if audit.is_some_and(|audit| audit.missed.is_some()) => {
@@ -91,16 +90,16 @@ impl Searched {
             }
             Some(bound) if self.complete => left_out(bound, self.early_moves),
             Some(Bound { what, through: None }) => {
-                format!("{percent} % of the runs without a {what} were made")
+                format!("{} of the runs without a {what} were made", share(self.part))
             }
             Some(Bound { what, through: Some(through) }) => {
                 let next = through.saturating_add(1);
-                format!("{percent} % of the runs with {next} {what}s were made")
+                format!("{} of the runs with {next} {what}s were made", share(self.part))
             }
             None if self.share.is_some() && self.complete => {
                 "the other shares of the search are not judged here".to_owned()
             }
-            None => format!("{percent} % of the search was done"),
+            None => format!("{} of the search was done", share(self.part)),
         };
         Some(why)
     }

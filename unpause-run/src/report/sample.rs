@@ -117,7 +117,6 @@ impl Sample {
         let size = Size::of(&self.run);
         let file = format!("target/sim/demo/{}/17.simtrace", test.replace("::", "__"));
         let finding = Finding {
-            run: self.run,
             from: Origin::Seed(Seed(17)),
             original: Size { steps: 47, switches: 30, preemptions: 21, ..size },
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
@@ -133,6 +132,7 @@ impl Sample {
             history_file: None,
             page_file: None,
             record: None,
+            ..Finding::of(self.run, Origin::Seed(Seed(17)))
         };
         Report {
             test: test.to_owned(),

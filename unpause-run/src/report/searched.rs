@@ -1,20 +1,21 @@
 //! The result of a search on the screen: its progress, its limits, and its assumptions.
 
 use super::proven::ORDERS_UNTRIED;
-use super::{Audit, Bound, Cause, Clash, OrdersTaken, RunsEstimate, Searched, Share};
+use super::{Audit, Bound, Cause, Clash, Excess, OrdersTaken, RunsEstimate, Searched, Share};
 use crate::run::clock::ClockMode;
 use unpause_check::picture::screen::{self, Paint, Screen, clean, plural};
 
-/// Returns the completed part of a search that is not complete, in percent. As long as anything is left, it is below
-/// 100.
-pub(super) fn percent(part: f64) -> String {
-    screen::percent(part.clamp(0.0, 1.0 - f64::EPSILON), 2)
+/// Returns the completed part of an incomplete search, such as `2.19 %`, or `part` if it is unknown. It is always below
+/// 100 %.
+pub(super) fn share(part: Option<f64>) -> String {
+    let percent = |part: f64| screen::percent(part.clamp(0.0, 1.0 - f64::EPSILON), 2) + " %";
+    part.map_or_else(|| "part".to_owned(), percent)
 }
 
-/// Returns the completed percentage of the runs at the next bound, as text.
-fn within(bound: &Bound, part: f64) -> String {
+/// Returns the completed part of the runs at the next bound, as text.
+fn within(bound: &Bound, part: Option<f64>) -> String {
     let next = bound.through.map_or(0, |through| through.saturating_add(1));
-    format!("{} % of those with {}", percent(part), plural(next, &clean(&bound.what)))
+    format!("{} of those with {}", share(part), plural(next, &clean(&bound.what)))
 }
 
 /// Returns an estimate of the number of runs within the next bound, such as
@@ -89,6 +90,22 @@ impl RunsEstimate {
     }
 }
 
+impl Excess {
+    /// Returns the statement as text, with the bound that fits into the limit.
+    fn text(self) -> String {
+        let Excess { limit, fits } = self;
+        let fits = fits.map(|fits| {
+            let runs = rounded(fits.runs);
+            let name = format!("preemptions:{}", fits.preemptions);
+            format!(
+                ". Within this limit, strategy = \"{name}\" would be complete, with an estimated {runs} runs"
+            )
+        });
+        let needs = format!("The search needs more runs than its limit of {limit}");
+        needs + &fits.unwrap_or_default()
+    }
+}
+
 /// Formats a number with two significant digits: `1.2 million`.
 fn rounded(number: u64) -> String {
     let digits = number.checked_ilog10().unwrap_or(0);
@@ -158,7 +175,6 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     if searched.is_proof() {
         return;
     }
-    let part = searched.part.clamp(0.0, 1.0);
     // At most one of these three cases applies. Runs are left within a bound, runs are left and there is no bound, or
     // the search is complete up to its bound. The reasons below may apply in addition.
     if let (Some(bound), false) = (&searched.bound, searched.complete) {
@@ -168,31 +184,28 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         };
         let text = format!(
             "not all interleavings were run ({done}{}{}); allow more with {MORE_RUNS}",
-            within(bound, part),
+            within(bound, searched.part),
             of_estimated(bound, searched.estimate),
         );
         say("NOT A PROOF: ", &text);
         say("", SAMPLE);
     } else if !searched.complete {
-        let own = runs.saturating_sub(rest);
-        let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
-        let estimate = match all {
-            _ if searched.estimate.is_some() => {
-                searched.estimate.map_or_else(String::new, |estimate| estimate.text())
-            }
-            all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
-            _ => "the total number is unknown".to_owned(),
+        let own = fallback.map(|_| plural(runs.saturating_sub(rest), "run"));
+        let done = match (searched.part, own) {
+            (Some(_), Some(own)) => format!("{} of the search after {own}, ", share(searched.part)),
+            (Some(_), None) => format!("{} of the search, ", share(searched.part)),
+            (None, Some(own)) => format!("only {own}, and "),
+            (None, None) => String::new(),
         };
-        let given_up = match fallback {
-            Some(_) => format!(" after {}", plural(own, "run")),
-            None => String::new(),
-        };
+        let unknown = || "the total number is unknown".to_owned();
+        let estimate = searched.estimate.map_or_else(unknown, RunsEstimate::text);
         let text = format!(
-            "not all interleavings were run ({} % of the search{given_up}, {estimate}); allow more \
-             with {MORE_RUNS}",
-            percent(part),
+            "not all interleavings were run ({done}{estimate}); allow more with {MORE_RUNS}"
         );
         say("NOT A PROOF: ", &text);
+        if let (Some(excess), None) = (searched.excess, fallback) {
+            say("", &excess.text());
+        }
         say("", SAMPLE);
         if fallback.is_none() {
             say("", SMALLER);

@@ -60,7 +60,7 @@ pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
 }
 
 /// Returns the positions of the store of the newest value, and of the operation that missed or precedes this store.
-fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
+pub(super) fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let Values::Read(value) = event.values else { return None };
     if ![MISSED.name, PRECEDED.name].contains(&event.op.name) {
         return None;

@@ -2,6 +2,7 @@
 
 use expect_test::{ExpectFile, expect_file};
 
+use super::kinds::unfinished_search;
 use super::sample::*;
 use super::*;
 use crate::run::choice::Draw;
@@ -28,10 +29,12 @@ fn explained() -> Report {
         place: finding.run.events[at].place,
     };
     let region = Region { from: site(own[0]), to: site(own[1]) };
-    let between = (own[0] + 1..own[1]).collect();
-    let cause = Interruption { task: TaskId(1), region, is_reached: true, between };
+    let (task, is_reached) = (TaskId(1), true);
+    let (between, decisive) = ((own[0] + 1..own[1]).collect(), vec![own[1] - 1]);
+    let cause = Interruption { task, region, is_reached, between, decisive };
     let tested = Tested::All { interleavings: 2, of: Some(2), left_out: 1 };
-    let remedy = Remedy { regions: vec![region], waits: false, tested };
+    let change = Change::Regions { regions: vec![region], waits: false };
+    let remedy = Remedy { change, tested };
     let chance = |(after, share, runs)| Chance { after, share, runs };
     let chances = [(0, 0.0, 50), (1, 0.02, 50), (4, 0.54, 400), (5, 0.871, 0), (8, 1.0, 0)];
     finding.why = Some(Why {
@@ -43,6 +46,7 @@ fn explained() -> Report {
         no_return: Some(NoReturn { after: 6, interleavings: 3 }),
         passing: None,
     });
+    finding.quote(&mut |_, line| Some(format!("line {line} of the source;")));
     report
 }
 
@@ -67,7 +71,41 @@ fn each_test_of_a_remedy_has_its_own_words() {
     let within = Tested::Within { preemptions: 2, runs: 40 };
     assert_eq!(tested(within), "all 40 runs with at most 2 preemptions pass");
     let counted = Tested::Counted { runs: 330, failed: 12, of: 60 };
-    assert_eq!(tested(counted), "0 of 330 runs fail (now 12 of 60)");
+    assert_eq!(tested(counted), "0 of 330 runs like this one fail (now 12 of 60)");
+}
+
+#[test]
+fn an_order_of_two_lines_has_its_number_and_the_interleavings_that_keep_it() {
+    let text = |times: u32, interleavings: u64, of: u64, column: u32| {
+        let mut report = explained();
+        let why = report.finding.as_mut().unwrap().why.as_mut().unwrap();
+        let Change::Regions { regions, .. } = &why.remedy.as_ref().unwrap().change else {
+            panic!()
+        };
+        let Region { from: early, to } = regions[0];
+        let late = if column == 0 { to } else { Site { op: "swap", ..early } };
+        let tested = Tested::All { interleavings, of: Some(of), left_out: 0 };
+        why.remedy = Some(Remedy { change: Change::Order(Order { early, late, times }), tested });
+        let (first, last) = (early.place.line().to_string(), late.place.line().to_string());
+        let screen = super::text(&report, &Style { width: 200, ..Style::default() });
+        let line = screen.lines().find(|line| line.starts_with("  remedy")).unwrap();
+        line.replace(&first, "A")
+            .replace(&last, "B")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        text(1, 6, 9, 0),
+        "remedy sample.rs:A before :B: all 6 interleavings that keep it pass (proved; 9 pass now)"
+    );
+    assert_eq!(
+        text(3, 1, 1, 0),
+        "remedy sample.rs:A three times before :B: the one interleaving that keeps it passes (proved; 1 passes now)"
+    );
+    // Both operations are on one line.
+    assert!(text(2, 6, 9, 1).starts_with("remedy sample.rs:A:"), "{}", text(2, 6, 9, 1));
+    assert!(text(2, 6, 9, 1).contains(" twice before :A:"), "{}", text(2, 6, 9, 1));
 }
 
 #[test]
@@ -112,6 +150,28 @@ fn a_share_is_shown_as_all_or_nothing_only_if_it_is() {
         let shown = screen.lines().find(|line| line.contains("spawn 0.0")).unwrap();
         assert!(shown.contains(&format!(" {column} ")), "{share} {runs}: {screen}");
         assert!(screen.contains(&format!("  chances     {percent}")), "{share} {runs}: {screen}");
+    }
+}
+
+#[test]
+fn sampled_chances_are_recognizable_beside_a_proof() {
+    for (runs, expected) in [
+        (
+            [50, 400],
+            "~2 % of all schedules fail, ~54 % after step 3 (sampled), all after step 5 (proved)",
+        ),
+        (
+            [50, 0],
+            "~2 % of all schedules fail, 54 % after step 3 (~ sampled), all after step 5 (proved)",
+        ),
+        ([0, 0], "2 % of all schedules fail, 54 % after step 3, all after step 5 (proved)"),
+    ] {
+        let mut report = explained();
+        let why = report.finding.as_mut().unwrap().why.as_mut().unwrap();
+        let chance = |after, share, runs| Chance { after, share, runs };
+        why.chances = vec![chance(0, 0.02, runs[0]), chance(4, 0.54, runs[1])];
+        let screen = text(&report, &Style { width: 200, ..Style::default() });
+        assert!(screen.contains(&format!("  chances     {expected}\n")), "{screen}");
     }
 }
 
@@ -349,36 +409,65 @@ fn an_order_of_branches_is_shown_but_no_setting() {
     }
 }
 
+/// Returns the screen of a passing report with this search, without line breaks.
+fn screen_of(searched: Searched) -> String {
+    let report = Report { runs: 10, searched: Some(searched), ..Report::default() };
+    let screen = text(&report, &Style { width: 200, ..Style::default() });
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_search_with_runs_left_has_not_made_all_of_them() {
     for bound in [None, Some(Bound { what: "preemption".to_owned(), through: Some(1) })] {
-        let searched = Searched {
-            blocked: 0,
-            repeated: 0,
-            complete: false,
-            part: 0.999_999,
-            blind: false,
-            by_step: false,
-            cause: None,
-            assumes: false,
-            beyond: Vec::new(),
-            ignored: Vec::new(),
-            unseen: Vec::new(),
-            orders: OrdersTaken::AsAsked,
-            bound,
-            early_moves: None,
-            share: None,
-            estimate: None,
-            series: Vec::new(),
-            audit: None,
-            fallback: None,
+        let of_part = |part| {
+            let bound = bound.clone();
+            screen_of(Searched { part: Some(part), bound, ..unfinished_search() })
         };
-        let report = Report { runs: 10, searched: Some(searched), ..Report::default() };
-        let screen = text(&report, &Style { width: 200, ..Style::default() });
+        let screen = of_part(0.999_999);
         assert!(screen.contains("99.99 % of") && !screen.contains("100.00 %"), "{screen}");
-        let mut report = report;
-        report.searched.as_mut().unwrap().part = 1e-9;
-        let screen = text(&report, &Style { width: 200, ..Style::default() });
-        assert!(screen.contains("< 0.01 % of"), "{screen}");
+        assert!(of_part(1e-9).contains("< 0.01 % of"), "{}", of_part(1e-9));
     }
+}
+
+#[test]
+fn without_an_estimate_no_part_and_no_number_of_runs_is_stated() {
+    let unknown = Searched { part: None, estimate: None, ..unfinished_search() };
+    let screen = screen_of(unknown.clone());
+    let expected = "not all interleavings were run (the total number is unknown); allow more";
+    assert!(screen.contains(expected) && !screen.contains('%'), "{screen}");
+    assert_eq!(unknown.shortfall().as_deref(), Some("part of the search was done"));
+
+    let bound = Bound { what: "preemption".to_owned(), through: Some(1) };
+    let bounded = Searched { bound: Some(bound), ..unknown.clone() };
+    let screen = screen_of(bounded.clone());
+    let expected = "(all with at most 1 preemption were, and part of those with 2 preemptions);";
+    assert!(screen.contains(expected) && !screen.contains('%'), "{screen}");
+    let shortfall = bounded.shortfall();
+    assert_eq!(shortfall.as_deref(), Some("part of the runs with 2 preemptions were made"));
+
+    let fallback = Some(Box::new(Fallback { runs: 4, searched: bounded }));
+    let screen = screen_of(Searched { fallback, ..unknown });
+    let expected = "not all interleavings were run (only 6 runs, and the total number is unknown);";
+    assert!(screen.contains(expected) && !screen.contains('%'), "{screen}");
+    let expected = "and part of those with 2 preemptions: the other 4 runs";
+    assert!(screen.contains(expected), "{screen}");
+}
+
+#[test]
+fn a_search_that_needs_more_than_its_limit_names_the_bound_that_fits() {
+    let of_fits = |fits, fallback| {
+        let excess = Some(Excess { limit: 1_000, fits });
+        screen_of(Searched { excess, fallback, ..unfinished_search() })
+    };
+    let needs = "The search needs more runs than its limit of 1000";
+    let screen = of_fits(Some(FittingBound { preemptions: 2, runs: 417 }), None);
+    let fits = ". Within this limit, strategy = \"preemptions:2\" would be complete, with an \
+                estimated 420 runs";
+    assert!(screen.contains(&format!("{needs}{fits}")), "{screen}");
+    let screen = of_fits(None, None);
+    assert!(screen.contains(needs) && !screen.contains("preemptions:"), "{screen}");
+    // The fallback has its own line, and no statement without an estimate.
+    let fallback = Some(Box::new(Fallback { runs: 4, searched: unfinished_search() }));
+    assert!(!of_fits(None, fallback).contains(needs));
+    assert!(!screen_of(unfinished_search()).contains(needs));
 }

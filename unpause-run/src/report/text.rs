@@ -7,6 +7,7 @@ use super::coverage;
 use super::failure::{details, facts, field, headline, output};
 use super::names::DisplayNames;
 use super::program;
+use super::quoted;
 use super::schedule;
 use super::searched::{at_most, explored, limits};
 use super::stale;
@@ -140,6 +141,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     }
     for (label, text) in why::lines(finding) {
         field(screen, label, &text);
+        quoted::draw(screen, finding, label, &names);
     }
     program::draw(screen, &finding.run);
     details(screen, report, finding, &names);

@@ -10,6 +10,7 @@ mod tests;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
+use crate::run::place::is_foreign;
 use crate::run::{CallRecord, Holder, Run, Wait};
 
 pub(super) use self::futures::{Awaits, awaits, executor};
@@ -102,6 +103,35 @@ pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
         return Vec::new();
     };
     holds.iter().filter(|hold| hold.lock == lock).map(|hold| hold.event).collect()
+}
+
+/// Returns the index of the event with which the holder acquired the object of a wait.
+pub(super) fn acquisition(run: &Run, wait: &Wait) -> Option<usize> {
+    let holder = wait.holder?;
+    let detailed = holders(run, wait);
+    run.events.iter().enumerate().position(|(at, event)| {
+        let of_step = event.step == holder.step && event.place == holder.place;
+        of_step && (event.object == wait.object || detailed.contains(&at))
+    })
+}
+
+/// Returns the line of the package under test in which a task waits.
+pub(super) fn line(run: &Run, wait: &Wait) -> String {
+    line_of_user(wait.place.to_string(), called_from(run, wait))
+}
+
+/// Returns the line of the package under test that acquired the object of a wait, if the object has a holder.
+pub(super) fn holder_line(run: &Run, wait: &Wait) -> Option<String> {
+    let called = acquisition(run, wait).map(|event| callers(run, event));
+    Some(line_of_user(wait.holder?.place.to_string(), called.unwrap_or_default()))
+}
+
+/// Returns a place, or its outermost caller if the place is outside the user's workspace.
+fn line_of_user(place: String, called: Vec<String>) -> String {
+    match called.into_iter().next_back() {
+        Some(caller) if is_foreign(&place) => caller,
+        _ => place,
+    }
 }
 
 /// Returns the index of another thread's last change of the memory that the waiting call read before its wait. Without

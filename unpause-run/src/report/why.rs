@@ -3,14 +3,15 @@
 //!
 //! This module writes the explanation text; [`chances`](super::chances) draws the column of the schedule.
 
-use super::folds::is_told;
 use super::names::DisplayNames;
 use super::passing::PassingRun;
+use super::pattern::{self, Pattern};
+use super::places::ShortPlaces;
+use super::remedy::{self, Remedy};
 use super::{Finding, Size};
 use crate::run::Run;
 use crate::run::event::Event;
-use crate::run::ids::{ObjectId, TaskId};
-use crate::run::op::Access;
+use crate::run::ids::TaskId;
 use crate::run::what_if::Site;
 use unpause_check::picture::screen::{self, clean, plural};
 
@@ -24,7 +25,7 @@ pub struct Why {
     pub runs: u64,
     /// The region that the remedy concerns, and its interruption in the failing run.
     pub cause: Option<Interruption>,
-    /// Regions that make the failure impossible if each of them is one step.
+    /// A change of the program that makes the failure impossible.
     pub remedy: Option<Remedy>,
     /// The chances of failure after the first steps of the run. Invariant: sorted by number of steps; if not empty,
     /// starts with the chance before the first step.
@@ -82,48 +83,10 @@ pub struct Interruption {
     pub is_reached: bool,
     /// The events of other tasks between the ends, as indices.
     pub between: Vec<usize>,
-}
-
-/// Regions that make the failure impossible if each is one step.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Remedy {
-    /// The regions, in the order in which the failing run interrupted them.
-    pub regions: Vec<Region>,
-    /// The behavior of a task that must wait within a region. True: the task continues as one step when it can. False:
-    /// runs in which a task would have to wait are excluded.
-    pub waits: bool,
-    /// The runs that tested the remedy.
-    pub tested: Tested,
-}
-
-/// The runs that tested a remedy. All of them passed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tested {
-    /// A proof: all interleavings were run.
-    All {
-        /// The number of interleavings that pass.
-        interleavings: u64,
-        /// The number of interleavings that pass without the remedy; `None` if unknown.
-        of: Option<u64>,
-        /// The number of interleavings in which a task would have to wait within a region.
-        left_out: u64,
-    },
-    /// All runs with at most this many preemptions, and sampled runs.
-    Within {
-        /// The number of preemptions.
-        preemptions: u32,
-        /// The number of runs within this bound.
-        runs: u64,
-    },
-    /// Sampled runs.
-    Counted {
-        /// The number of sampled runs with the remedy.
-        runs: u64,
-        /// The number of runs that failed without the remedy.
-        failed: u64,
-        /// The number of runs without the remedy.
-        of: u64,
-    },
+    /// The events among `between` that decide, at most three: the shortest chain of dependent operations that leads out
+    /// of the region and back into it. As one step, the region excludes such a chain. If there is none, the first event
+    /// that conflicts with the beginning of the region, or else the first and the last change. Invariant: ascending.
+    pub decisive: Vec<usize>,
 }
 
 impl Why {
@@ -141,141 +104,64 @@ impl Why {
 
 /// Returns the lines of the explanation, each as a label and a text.
 pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
-    let Some(why) = &finding.why else { return Vec::new() };
+    let pattern = Pattern::of_finding(finding);
+    let named = |text: String| match pattern {
+        Some(pattern) => format!("{}: {text}", pattern.name()),
+        None => text,
+    };
+    let order = pattern::lock_order(&finding.run);
+    let Some(why) = &finding.why else {
+        // A circle of locks needs no other runs.
+        return order.map(|order| ("why", named(order))).into_iter().collect();
+    };
     let drawn = match Size::of(&finding.run).draws {
         0 => "",
         _ => " with the values drawn here",
     };
     if let Some(NoReturn { after: 0, interleavings }) = why.no_return {
-        let proof = proof(interleavings);
-        return vec![("why", format!("it fails in every run{drawn} ({proof})"))];
+        let always = format!("it fails in every run{drawn} ({})", proof(interleavings));
+        let text = order.map_or(always.clone(), |order| format!("{}; {always}", named(order)));
+        return vec![("why", text)];
     }
     let mut lines = Vec::new();
-    if let Some(cause) = &why.cause {
-        lines.push(("why", interruption(&finding.run, cause)));
-    }
+    let cause = || Some(interruption(&finding.run, why.cause.as_ref()?));
+    lines.extend(order.or_else(cause).map(|text| ("why", named(text))));
     if let Some(remedy) = &why.remedy {
-        lines.push(("remedy", self::remedy(remedy)));
+        lines.push(("remedy", remedy::words(remedy)));
     }
     lines.extend(chances(why).map(|text| ("chances", format!("{text}{drawn}"))));
     lines
 }
 
-/// Returns a text about the events of other tasks between the ends of a region.
+/// Returns a text about the decisive events of other tasks between the ends of a region.
 fn interruption(run: &Run, cause: &Interruption) -> String {
-    let Interruption { task, region: Region { from, to }, is_reached, between } = cause;
+    let Interruption { task, region: Region { from, to }, is_reached, decisive, .. } = cause;
     let names = DisplayNames::new(run);
-    let task = names.task(*task);
-    let mut places = Places::default();
-    let (first, last) = (places.operation(from), places.operation(to));
+    let mut places = ShortPlaces::default();
+    let (first, last) = (operation(&mut places, from), operation(&mut places, to));
     let end = if *is_reached { "" } else { ", which it did not get to," };
-    let told: Vec<&Event> = between
-        .iter()
-        .filter_map(|at| run.events.get(*at))
-        .filter(|event| is_shown(event))
-        .collect();
-    let shown = chosen(run, cause, &told);
-    let texts: Vec<String> = shown
-        .iter()
-        .map(|event| {
-            let site = Site { op: event.op.name, place: event.place };
-            format!("{} of {}", places.operation(&site), names.task(event.task))
-        })
-        .collect();
-    let came = match (&texts[..], told.len() - shown.len()) {
-        ([], _) => "another task went on".to_owned(),
-        (texts, 0) => format!("came {}", texts.join(" and ")),
-        (texts, more) => format!("came {} and {more} more", texts.join(", ")),
+    let events: Vec<&Event> = decisive.iter().filter_map(|at| run.events.get(*at)).collect();
+    let text = |(at, event): (usize, &&Event)| {
+        let place = places.short(&event.place.to_string());
+        let text = format!("`{}` ({place})", names.unordered(event));
+        // The name of a task follows the last of its operations.
+        match events.get(at + 1) {
+            Some(next) if next.task == event.task => text,
+            _ => format!("{text} of {}", names.task(event.task)),
+        }
     };
-    format!("between {first} and {last} of {task}{end} {came}")
+    let texts: Vec<String> = events.iter().enumerate().map(text).collect();
+    let came = match &texts[..] {
+        [] => "another task continued".to_owned(),
+        [one] => format!("came {one}"),
+        [first @ .., last] => format!("came {} and {last}", first.join(", ")),
+    };
+    format!("between {first} and {last} of {}{end} {came}", names.task(*task))
 }
 
-/// Returns `true` if the text about an interruption may include this event.
-fn is_shown(event: &Event) -> bool {
-    is_told(event) && event.op.access != Access::Unlock
-}
-
-/// Returns the most informative events: the first and the last change of objects that the region itself uses.
-fn chosen<'a>(run: &Run, cause: &Interruption, told: &[&'a Event]) -> Vec<&'a Event> {
-    let own = run.events.iter().filter(|event| {
-        let sites = [cause.region.from, cause.region.to];
-        event.task == cause.task && sites.contains(&Site { op: event.op.name, place: event.place })
-    });
-    let used: Vec<ObjectId> = own.filter_map(|event| event.object).collect();
-    let shares = |event: &&&Event| event.object.is_some_and(|object| used.contains(&object));
-    let changes = |event: &&&Event| !event.is_look();
-    let shared: Vec<&Event> = told.iter().filter(shares).copied().collect();
-    let shared = if shared.is_empty() { told.to_vec() } else { shared };
-    let changed: Vec<&Event> = shared.iter().filter(changes).copied().collect();
-    match if changed.is_empty() { &shared[..] } else { &changed[..] } {
-        [first, .., last] => vec![first, last],
-        few => few.to_vec(),
-    }
-}
-
-/// Returns the remedy as text.
-fn remedy(remedy: &Remedy) -> String {
-    let Remedy { regions, waits, tested } = remedy;
-    let mut places = Places::default();
-    let spans: Vec<String> = regions
-        .iter()
-        .map(|Region { from, to }| match from == to {
-            true => format!("{} to the next round", places.place(from)),
-            false if from.place.line() == to.place.line() => {
-                format!("{}:{} to :{}", places.place(from), from.place.column(), to.place.column())
-            }
-            false => format!("{} to {}", places.place(from), places.place(to)),
-        })
-        .collect();
-    let steps = if spans.len() == 1 { "as one step" } else { "as one step each" };
-    format!("{steps}, {}: {}", spans.join(" and "), self::tested(tested, *waits))
-}
-
-/// Returns a text about the runs that tested a remedy.
-fn tested(tested: &Tested, waits: bool) -> String {
-    match *tested {
-        Tested::All { interleavings, of, left_out } => {
-            let all = match interleavings {
-                1 => "the one interleaving passes".to_owned(),
-                n => format!("all {} pass", plural(n, "interleaving")),
-            };
-            let kept = of.map(|of| format!("; it keeps {interleavings} of the {of} that pass now"));
-            let out = (left_out > 0 && !waits)
-                .then(|| format!("; in {left_out} more it would have to wait"));
-            format!("{all} (proved{}{})", kept.unwrap_or_default(), out.unwrap_or_default())
-        }
-        Tested::Within { preemptions, runs } => {
-            let at_most = plural(preemptions, "preemption");
-            format!("all {} with at most {at_most} pass", plural(runs, "run"))
-        }
-        Tested::Counted { runs, failed, of } => {
-            format!("0 of {} fail (now {failed} of {of})", plural(runs, "run"))
-        }
-    }
-}
-
-/// A writer of short places. It omits the file name if the previous place was in the same file.
-#[derive(Default)]
-struct Places {
-    last: String,
-}
-
-impl Places {
-    fn place(&mut self, site: &Site) -> String {
-        let path = clean(site.place.file());
-        let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let line = site.place.line();
-        if self.last == path {
-            return format!(":{line}");
-        }
-        let place = format!("{file}:{line}");
-        self.last = path;
-        place
-    }
-
-    fn operation(&mut self, site: &Site) -> String {
-        format!("`{}` ({})", clean(site.op), self.place(site))
-    }
+/// Returns an operation with its short place.
+fn operation(places: &mut ShortPlaces, site: &Site) -> String {
+    format!("`{}` ({})", clean(site.op), places.short(&site.place.to_string()))
 }
 
 /// Returns the text of the proof that all runs fail.
@@ -293,11 +179,20 @@ fn chances(why: &Why) -> Option<String> {
         Chance { share, runs, .. } if *share == 0.0 => format!("0 of {runs} schedules fail"),
         chance => format!("{} of all schedules fail", percent(chance)),
     };
-    let mut parts = vec![all];
+    let (mut parts, mut sampled) = (vec![all], vec![first.runs > 0]);
     let is_open = |mark: &&u32| why.no_return.is_none_or(|proved| **mark + 1 < proved.after);
     for mark in why.marks.iter().filter(is_open).take(MARKS_MAX) {
         if let Some(chance) = why.chance_after(mark + 1) {
             parts.push(format!("{} after step {mark}", percent(&chance)));
+            sampled.push(chance.runs > 0);
+        }
+    }
+    // Beside a proof, estimates must be recognizable.
+    if let Some(last) = parts.last_mut() {
+        match sampled.contains(&false) {
+            false => *last += " (sampled)",
+            true if sampled.contains(&true) => *last += " (~ sampled)",
+            true => {}
         }
     }
     if let Some(NoReturn { after, .. }) = why.no_return {

@@ -1,6 +1,7 @@
 //! Memory errors of plain threads.
 
 use super::ids::TaskId;
+use super::memory_model::WeakLink;
 use unpause_ordered::sort;
 
 /// A step that led to a [`MemoryError`]: an access, an allocation or a deallocation.
@@ -27,6 +28,9 @@ pub struct MemoryError {
     pub steps: Vec<MemoryStep>,
     /// The remedy; empty if no remedy is known.
     pub remedy: String,
+    /// The operations that would order a data race if their memory orders were stronger.
+    #[doc(hidden)]
+    pub too_weak: Vec<WeakLink>,
 }
 
 impl MemoryError {

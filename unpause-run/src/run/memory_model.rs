@@ -28,20 +28,55 @@ pub struct OrderMark {
 pub struct Raise {
     /// The place.
     pub place: Place,
-    /// True if writing operations also release; false if reading operations also acquire.
-    pub releases: bool,
+    /// The change of the order.
+    pub by: Stronger,
+}
+
+/// A change that strengthens the memory order of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stronger {
+    /// Writing operations also release.
+    Release,
+    /// Reading operations also acquire.
+    Acquire,
+    /// Operations are sequentially consistent.
+    SeqCst,
+    /// A fence of this order precedes each operation.
+    Fence(Ordering),
 }
 
 impl Raise {
     /// Returns the strengthened form of `order`.
     pub fn of(self, order: Ordering) -> Ordering {
-        match (order, self.releases) {
-            (Ordering::Relaxed, true) => Ordering::Release,
-            (Ordering::Relaxed, false) => Ordering::Acquire,
-            (Ordering::Acquire, true) | (Ordering::Release, false) => Ordering::AcqRel,
+        match (order, self.by) {
+            (_, Stronger::SeqCst) => Ordering::SeqCst,
+            (Ordering::Relaxed, Stronger::Release) => Ordering::Release,
+            (Ordering::Relaxed, Stronger::Acquire) => Ordering::Acquire,
+            (Ordering::Acquire, Stronger::Release) | (Ordering::Release, Stronger::Acquire) => {
+                Ordering::AcqRel
+            }
             (order, _) => order,
         }
     }
+
+    /// Returns the order of the fence before the operations, if any.
+    pub fn fence(self) -> Option<Ordering> {
+        match self.by {
+            Stronger::Fence(order) => Some(order),
+            Stronger::Release | Stronger::Acquire | Stronger::SeqCst => None,
+        }
+    }
+}
+
+/// An operation with a memory order too weak to order anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WeakLink {
+    /// The missing ordering, and the place of the operation.
+    pub raise: Raise,
+    /// The name of the operation.
+    pub op: &'static str,
+    /// The current memory order of the operation.
+    pub order: Ordering,
 }
 
 /// The values that a load of an atomic may see.

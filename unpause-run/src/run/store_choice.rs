@@ -6,7 +6,8 @@
 //!
 //! Most runs choose uniformly, but one run in four nearly always chooses the oldest store. This halves the number of
 //! runs that are needed to find store buffering. In one run in four, stores can move: a store may take effect before
-//! stores that were executed earlier.
+//! stores that were executed earlier. These runs also have the exact order S of `SeqCst` operations. In all runs of a
+//! search, stores can move.
 
 /// A store decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,7 @@ impl StoreChoices {
 
     /// Returns the decision whether stores can move in the run; `None` after the first choice.
     pub fn moves(&self) -> Option<Decision> {
-        let moves = self.seed.is_some_and(|seed| seed >> 2 & 3 == 3);
+        let moves = self.seed.is_none_or(|seed| seed >> 2 & 3 == 3);
         let (value, why) = (Some(u64::from(moves)), "stores that take effect early");
         self.moves.is_none().then_some(Decision { bound: 2, value, why })
     }

@@ -43,3 +43,13 @@ pub struct WhatIf {
     /// the task continues. `false`: the run ends, and is not counted.
     pub waits: bool,
 }
+
+impl WhatIf {
+    /// Returns the number of the region in which a task is after its operation at `site`. Before the operation, the
+    /// task was in the region with the number `inside`, if any.
+    pub fn after(&self, inside: Option<usize>, site: Site) -> Option<usize> {
+        // The end of a loop round may be the beginning of the next round.
+        let begun = self.sections.iter().position(|section| section.from == site);
+        begun.or(inside.filter(|at| self.sections[*at].to != site))
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::run::board::{Announced, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
-use crate::run::ids::{Seed, TaskId};
+use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::op::Access;
 use crate::run::rng::Rng;
 use crate::run::what_if::Site;
@@ -35,6 +35,10 @@ pub struct After {
     steps: Arc<[TaskId]>,
     /// The number of first steps that the strategy follows.
     kept: usize,
+    /// The number of first steps that the current run has followed or omitted.
+    at: usize,
+    /// True if the strategy omits a first step whose task cannot step.
+    is_lenient: bool,
     then: Then,
     /// The number of the next run.
     next: u64,
@@ -47,15 +51,31 @@ pub struct After {
 }
 
 /// Operations that tasks had announced but not done when a run ended.
-pub type Pending = Arc<Mutex<Vec<(TaskId, Site)>>>;
+pub type Pending = Arc<Mutex<Vec<PendingOperation>>>;
+
+/// An operation that a task had announced but not done when a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingOperation {
+    pub task: TaskId,
+    pub site: Site,
+    /// The object of the operation, if any.
+    pub object: Option<ObjectId>,
+}
 
 impl After {
     /// Creates a strategy that follows the first `kept` steps of a run with these tasks. The next run has the number
     /// `first`.
     pub fn new(steps: Arc<[TaskId]>, kept: usize, then: Then, first: u64) -> After {
         let (rng, priorities) = (Rng::new(0), Vec::new());
-        let (walks, pending) = (false, None);
-        After { steps, kept, then, next: first, rng, walks, priorities, pending }
+        let (at, is_lenient, walks, pending) = (0, false, false, None);
+        After { steps, kept, at, is_lenient, then, next: first, rng, walks, priorities, pending }
+    }
+
+    /// Returns the same strategy, which omits a first step if its task cannot step. Without this change, such a run
+    /// ends as diverged.
+    #[must_use]
+    pub fn leniently(self) -> After {
+        After { is_lenient: true, ..self }
     }
 
     /// Returns the same strategy, which also writes the operations pending at the end of each run to `pending`.
@@ -114,6 +134,7 @@ impl Strategy for After {
         self.rng = Rng::new(self.next);
         self.walks = self.next % 2 == 0;
         self.next += 1;
+        self.at = 0;
         self.priorities.clear();
     }
 
@@ -122,14 +143,18 @@ impl Strategy for After {
     }
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
-        let (step, candidates) = (view.step() as usize, view.candidates());
-        if step < self.kept {
-            let task = self.steps[step];
-            let at = candidates.iter().position(|candidate| *candidate == task);
-            return at.ok_or_else(|| {
-                let expected = format!("a step of task {}", task.0);
-                Mismatch::new(step as u32, expected, "it cannot step".to_owned())
-            });
+        let candidates = view.candidates();
+        while self.at < self.kept {
+            let task = self.steps[self.at];
+            self.at += 1;
+            match candidates.iter().position(|candidate| *candidate == task) {
+                Some(at) => return Ok(at),
+                None if self.is_lenient => {}
+                None => {
+                    let expected = format!("a step of task {}", task.0);
+                    return Err(Mismatch::new(view.step(), expected, "it cannot step".to_owned()));
+                }
+            }
         }
         Ok(match self.then {
             Then::Sticky => self.stick(view),
@@ -148,8 +173,12 @@ impl Strategy for After {
         pending.clear();
         for (task, row) in (0..).map(TaskId).zip(view.tasks()) {
             if row.status != Status::Done {
-                let site = |a: &Announced| Site { op: a.op.name, place: a.place };
-                pending.extend(row.announced.iter().map(|a| (task, site(a))));
+                let operation = |a: &Announced| PendingOperation {
+                    task,
+                    site: Site { op: a.op.name, place: a.place },
+                    object: a.object,
+                };
+                pending.extend(row.announced.iter().map(operation));
             }
         }
         Ok(())

@@ -163,12 +163,10 @@ pub struct SearchProgress {
     pub blocked: u64,
     /// The number of repeated runs, not counted in `runs`.
     pub repeated: u64,
-    /// The estimated explored part of the tree of runs, from 0 to 1. Knuth's estimate (1975) computes it from the
-    /// current path and assumes that siblings have equally large subtrees. For a bounded search, the part of the runs
-    /// within the current bound.
-    pub part: f64,
-    /// The estimated number of all runs, or, for a bounded search, of all runs within the current bound. If present,
-    /// `part` is computed from this estimate.
+    /// The explored part of the runs, from 0 to 1, according to `estimate`. It is 1 if no run is left, and `None` if it
+    /// is unknown. For a bounded search, the part of the runs within the current bound.
+    pub part: Option<f64>,
+    /// The estimated number of all runs, or, for a bounded search, of all runs within the current bound.
     pub estimate: Option<TreeEstimate>,
     /// True if time advanced in a way that the search does not see, so that it did not try all orders.
     pub blind: bool,

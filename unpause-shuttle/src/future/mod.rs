@@ -59,8 +59,8 @@ struct FutureWaker {
     by_itself: Cell<bool>,
 }
 
-// SAFETY: only the thread that polls the future accesses `by_itself`. If another thread has the same number, the polling
-// thread has ended.
+// SAFETY: only the thread that polls the future accesses `by_itself`. If another thread has the same number, the
+// polling thread has ended.
 unsafe impl Send for FutureWaker {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for FutureWaker {}

@@ -142,6 +142,23 @@ fn fails_anyway() {
     });
 }
 
+/// A message whose data are sequentially consistent, but whose flag may be too weak. The exact order S allows the
+/// outcome, so it is no hint to strengthen a relaxed load of data.
+fn reads_behind_a_flag(store: Ordering, load: Ordering) {
+    let (data, flag) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, SeqCst);
+            flag.store(1, store);
+        });
+        if flag.load(load) == 1 {
+            assert_eq!(data.load(SeqCst), 1);
+        }
+    });
+}
+
+const FENCED_LOAD: &str = "SeqCst for the fence before the load";
+
 /// A program with its hint: orders and operations.
 const HINTS: &[(&[&str], Program)] = &[
     (&["Release for the store"], || passes_a_message(Relaxed, Acquire)),
@@ -156,11 +173,12 @@ const HINTS: &[(&[&str], Program)] = &[
     (&["Release for the compare_exchange"], || claims(Relaxed, Acquire)),
     (&["Acquire for the compare_exchange"], || claims(Release, Relaxed)),
     (&["Acquire for the load"], || passes_behind_a_fence(Relaxed)),
-    // Only `SeqCst` would do.
-    (&[], || see_each_other(Release, Acquire)),
-    (&[], || see_each_other(Relaxed, Relaxed)),
+    (&[FENCED_LOAD, FENCED_LOAD], || see_each_other(Release, Acquire)),
+    (&[FENCED_LOAD, FENCED_LOAD], || see_each_other(Relaxed, Relaxed)),
+    // Both threads call the same function.
+    (&["SeqCst for the fence before the store"], stores_early),
+    (&["Release for the store", "Acquire for the load"], || reads_behind_a_flag(Relaxed, Relaxed)),
     // No stale read.
-    (&[], stores_early),
     (&[], fails_anyway),
 ];
 
@@ -172,6 +190,8 @@ const MENDED: &[Program] = &[
     || counts_owners(AcqRel),
     || claims(Release, Acquire),
     || passes_behind_a_fence(Acquire),
+    || see_each_other(SeqCst, SeqCst),
+    || reads_behind_a_flag(Release, Acquire),
 ];
 
 fn hinted(report: &Report) -> Vec<String> {
@@ -188,9 +208,13 @@ fn a_hint_has_the_orders_that_mend_the_program() {
         let shown = screen(&report);
         assert_eq!(hinted(&report), *hint, "program {nth}: {shown}");
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        let has_hint = shown.contains("it did not come again in");
+        let has_hint = shown.contains("not found again in");
         assert_eq!(has_hint, !hint.is_empty(), "program {nth}: {shown}");
         for operation in *hint {
+            let operation = match operation.split_once(" for the fence before") {
+                Some((order, fenced)) => format!("a {order} fence before{fenced}"),
+                None => (*operation).to_owned(),
+            };
             let place = format!("{operation} at tests/all/orders/hints.rs:");
             assert!(shown.contains(&place), "program {nth}: {shown}");
         }

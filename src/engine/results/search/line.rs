@@ -1,5 +1,7 @@
 //! JSON format for the lines of a search.
 
+use std::fmt::Write as _;
+
 use super::super::json::{Json, list, quoted};
 use super::super::tally::{Tally, interned, numbers};
 use super::Line;
@@ -49,7 +51,7 @@ impl AuditLine {
     /// Returns the line, with its line feed.
     pub(crate) fn write(&self) -> String {
         let AuditLine { generation, classes, agrees, begins_again } = self;
-        let classes = list(classes.iter().map(u64::to_string));
+        let classes = classes_text(classes.iter().copied());
         format!(
             "{{\"audit\":{generation},\"sampled\":{classes},\"agrees\":{agrees},\"begins_again\":{begins_again}}}\n"
         )
@@ -58,7 +60,10 @@ impl AuditLine {
     fn read(line: &Json) -> Result<AuditLine, String> {
         Ok(AuditLine {
             generation: small(line.number("audit")?, "audit")?,
-            classes: numbers(line.list("sampled")?)?,
+            classes: line
+                .get("sampled")
+                .and_then(classes)
+                .ok_or("`sampled` is no list of classes")?,
             agrees: line.flag("agrees")?,
             begins_again: line.flag("begins_again")?,
         })
@@ -98,8 +103,8 @@ impl SliceLine {
         if *noticed != Noticed::default() {
             out += &format!(",\"noticed\":{}", noticed_text(noticed));
         }
-        let kept = classes.iter().filter(|class| **class < bound);
-        out += &format!(",\"classes\":{},{}", list(kept.map(u64::to_string)), seen.tally.entries());
+        let kept = classes_text(classes.iter().copied().filter(|class| *class < bound));
+        out += &format!(",\"classes\":{kept},{}", seen.tally.entries());
         let texts = |name: &str, texts: &[String]| match texts {
             [] => String::new(),
             _ => format!(",\"{name}\":{}", list(texts.iter().map(|text| quoted(text)))),
@@ -146,6 +151,7 @@ impl SliceLine {
             });
             texts.collect::<Option<_>>().ok_or_else(|| wrong(name))
         };
+        let read_classes = |value| classes(value).ok_or_else(|| wrong("classes"));
         let wishes = all("wishes")?.iter().map(wish).collect::<Option<_>>();
         let untried = all("untried")?.iter().map(untried).collect::<Option<_>>();
         let stuck = match all("stuck")? {
@@ -160,7 +166,7 @@ impl SliceLine {
             runs,
             blocked,
             repeated,
-            classes: numbers(all("classes")?)?,
+            classes: some("classes").map(read_classes).transpose()?.unwrap_or_default(),
             wishes: wishes.ok_or_else(|| wrong("wishes"))?,
             // Without a rest, the slice is the end of its part.
             rest: some("rest").map(read_rest).transpose()?,
@@ -270,6 +276,32 @@ pub(in crate::engine::results) fn read(line: &Json, text: &[u8]) -> Result<Line,
 fn three(line: &Json, name: &str) -> Result<[u64; 3], String> {
     let numbers = numbers(line.list(name)?)?;
     numbers.try_into().map_err(|_| format!("`{name}` is not three numbers"))
+}
+
+/// The number of hexadecimal digits of a class.
+const CLASS_DIGITS: usize = 16;
+
+/// Returns classes as one JSON text with 16 hexadecimal digits for each class. Most bytes of a file are classes, and
+/// one text is shorter than a list of numbers, and faster to read.
+fn classes_text(classes: impl Iterator<Item = u64>) -> String {
+    let mut text = "\"".to_owned();
+    for class in classes {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{class:016x}");
+    }
+    text + "\""
+}
+
+fn classes(value: &Json) -> Option<Vec<u64>> {
+    let Json::Text(text) = value else { return None };
+    let digits = text.as_bytes().chunks(CLASS_DIGITS);
+    let class = |digits: &[u8]| {
+        let digit = |digit: &u8| char::from(*digit).to_digit(16);
+        let add = |class: u64, digit: Option<u32>| Some((class << 4) | u64::from(digit?));
+        // A shorter text is the end of a damaged line.
+        digits.iter().map(digit).try_fold(0, add).filter(|_| digits.len() == CLASS_DIGITS)
+    };
+    digits.map(class).collect()
 }
 
 fn task_of(value: &Json) -> Option<TaskId> {

@@ -8,7 +8,9 @@
 //! [`missed`]).
 //!
 //! The audit is a safety net, not a proof: the probability of missing an error of the search falls with the number of
-//! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %.
+//! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %. A search with
+//! very many classes keeps only the classes below a bound, so only runs of these classes can be looked up. The audit
+//! then samples more runs, until 100 of them can be looked up.
 
 use unpause_ordered::Set;
 mod again;
@@ -36,6 +38,9 @@ use crate::strategy::witness::Witness;
 /// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
 
+/// The maximum number of sampled runs, if most of them cannot be looked up.
+const RUNS_MAX: u64 = 20_000;
+
 /// The number of runs per strategy that are always repeated in another order. Later runs are repeated only if their
 /// class is new.
 const MADE_AGAIN: u64 = 5;
@@ -60,9 +65,9 @@ pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) blind: bool,
 }
 
-/// Samples `runs` runs, up to the first that contradicts the search. Without a search, the runs are only repeated in
-/// another order. `shown` is true if the search continued after failures; a failing run of a known class is then not a
-/// new failure.
+/// Samples `runs` runs whose classes the search keeps, up to the first that contradicts the search. Without a search,
+/// the runs are only repeated in another order. `shown` is true if the search continued after failures; a failing run
+/// of a known class is then not a new failure.
 pub(in crate::engine::simulate) fn audit(
     session: &Session<'_>,
     search: Option<&SearchTree>,
@@ -94,6 +99,8 @@ struct SampledClass {
     class: u64,
     /// True if the search had a run of the class; `None` without a search.
     known: Option<bool>,
+    /// True if the search keeps the class, so that the run counts.
+    is_kept: bool,
     /// Other orders of the run that must make no difference.
     others: Vec<Other>,
 }
@@ -104,7 +111,7 @@ impl Auditor<'_, '_> {
         self.sampled.blind || !self.sampled.audit.agrees()
     }
 
-    /// Samples `runs` runs of one strategy.
+    /// Samples runs of one strategy, until the search keeps the classes of `runs` of them.
     fn sample(&mut self, name: &'static str, runs: u64) {
         let session = self.session;
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
@@ -115,12 +122,17 @@ impl Auditor<'_, '_> {
         let mut worker = Worker::new(witness.watch(strategy.create()));
         let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
         session.rehearse(&mut worker, &watched.watched);
-        for number in 0..runs {
+        let (mut kept, runs_max) = (0, runs.max(RUNS_MAX / STRATEGIES.len() as u64));
+        for number in 0..runs_max {
+            if kept == runs {
+                break;
+            }
             let seed = Seed(number);
             watched.watched.begin(number);
             let failure = session.once_more(&mut worker, seed, &session.limits());
             self.sampled.audit.runs += 1;
-            let seen = self.look(&witness, number, failure.as_ref());
+            let seen = self.look(&witness, (number, runs), failure.as_ref());
+            kept += u64::from(seen.is_kept);
             if let Some(failure) = failure {
                 if self.is_news(&failure, &seen) {
                     self.sampled.fails(worker.extract(seed, name), seed);
@@ -144,19 +156,26 @@ impl Auditor<'_, '_> {
     }
 
     /// Returns the class of the last run, and the other orders in which it must be repeated.
-    fn look(&mut self, witness: &Witness, number: u64, failure: Option<&Failure>) -> SampledClass {
+    fn look(
+        &mut self,
+        witness: &Witness,
+        (number, runs): (u64, u64),
+        failure: Option<&Failure>,
+    ) -> SampledClass {
         let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
+        let keeps = |class| self.search.is_none_or(|search| search.keeps_class(class));
         let (class, others) = witness.look(ends_by_a_step(failure), |order| {
             let class = order.class();
             let is_new = !is_long && self.sampled.classes.insert(class);
-            let wanted = is_new || number < MADE_AGAIN;
+            // Of the runs beyond the usual number, only the runs that are looked up are also repeated.
+            let wanted = is_new && (number < runs || keeps(class)) || number < MADE_AGAIN;
             // Only a passing run is repeated: a failure of the repetition is then a difference.
             let is_made_again = wanted && failure.is_none();
             let others = if is_made_again { Other::all(order) } else { Vec::new() };
             (class, others)
         });
         let known = self.search.and_then(|search| search.has_class(class));
-        SampledClass { class, known, others }
+        SampledClass { class, known, is_kept: keeps(class), others }
     }
 
     /// Returns `true` for a failure that the search has not shown.

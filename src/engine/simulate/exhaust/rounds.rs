@@ -4,29 +4,29 @@
 //! the slices in the order of their jobs. Therefore the results of a search are the same for any number of threads: its
 //! runs, their numbers, and the reported failure.
 
+mod pace;
 mod state;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::pace::Pace;
 use self::state::{Round, State};
+use super::estimate::{Estimator, Marks, Purpose};
 use super::helpers;
 use super::series::Series;
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
-use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
+use super::{RunVisitor, SearchEnd, SearchLimits, top};
 use crate::engine::live::{self, Live};
 use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
 use crate::engine::simulate::helper;
 use crate::engine::simulate::session::Session;
-use crate::native::Helper;
+use crate::native::{self, Helper};
+use crate::report::Excess;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
-
-/// The number of runs from which a search on a terminal estimates its total number of runs. It repeats the estimate
-/// after four times as many runs.
-const LIVE_FROM: u64 = 10_000;
 
 /// The workers that execute the slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,36 +84,40 @@ pub(super) fn explore(
     let before = explored.tally.take();
     let division = division(session, visit);
     let mut number = limits.numbers.start;
-    let (mut is_estimated, mut live_from) = (false, LIVE_FROM);
+    let (mut marks, mut pace) = (Marks::new(), Pace::begin(tree));
     let live = Live::begin(&session.site.test);
+    let began = Instant::now();
     let ended = loop {
         if division.of > 1 && tree.needs_top() {
             session.quietly(|| top::make(session, search, tree, division));
         }
         let ended;
-        let series = &mut *series;
-        let begin = PoolBegin { number, is_estimated, live_from, live: &live, series };
+        let (series, marks, pace) = (&mut *series, &mut marks, &mut pace);
+        let begin = PoolBegin { number, live: &live, series, marks, pace };
         (ended, number) = pool(session, (search, tree), visit, (&limits, begin), explored);
-        match ended {
-            PoolEnd::Over(ended) => break ended,
-            PoolEnd::NeedsTop => {}
-            PoolEnd::NeedsEstimate => {
-                let estimate = estimate::make(session, search, tree, explored.tally.steps);
-                tree.set_estimate(estimate);
-                is_estimated = true;
-            }
-            PoolEnd::IsLookedAt => {
-                let estimate = estimate::make(session, search, tree, explored.tally.steps);
-                tree.set_live(estimate);
-                live_from = 4 * number;
-            }
+        if let PoolEnd::Over(ended) = ended {
+            break ended;
         }
     };
-    let is_left = ended != SearchEnd::Complete && explored.found.is_none() && division.of == 1;
-    let is_read = matches!(visit, RunVisitor::UntilFailure) && !session.config.is_native();
-    if is_left && is_read && !is_estimated {
-        let estimate = estimate::make(session, search, tree, explored.tally.steps);
-        tree.set_estimate(estimate);
+    // A search that is given up has its estimate.
+    let is_left = ended == SearchEnd::Stopped && explored.found.is_none();
+    if is_left && may_estimate(session, visit) && matches!(visit, RunVisitor::UntilFailure) {
+        // Only after the time limit, the estimate has a time limit, because then the result depends on the time anyway.
+        let is_late = limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let until = is_late.then(|| Instant::now() + began.elapsed() / 8);
+        let estimator = Estimator::new(tree, &explored.tally, until);
+        session.quietly(|| {
+            let mut maker = SliceMaker::new(session, search.another());
+            let estimate = estimator.make(&mut maker, Purpose::End);
+            let estimate = estimate.or(tree.estimate());
+            tree.set_estimate(estimate);
+            let numbers = &limits.numbers;
+            let limit = numbers.end.saturating_sub(numbers.start);
+            let costs = (limit, tree.made() / 2);
+            series.excess =
+                estimate.and_then(|estimate| estimator.excess(session, estimate, costs));
+        });
+        let _ = session.take_strengthened();
         series.add(tree);
     }
     if explored.found.is_none() {
@@ -124,16 +128,21 @@ pub(super) fn explore(
     (ended, number)
 }
 
+/// Returns `true` if the number of runs can be estimated. The looks of an estimate end in the middle of a run, and runs
+/// of a body that has captured memory are not cut.
+fn may_estimate(session: &Session<'_>, visit: &RunVisitor<'_>) -> bool {
+    let has_captured = session.config.is_native() && native::has_captured();
+    !has_captured && !matches!(visit, RunVisitor::Each(_))
+}
+
 /// The initial state of a pool.
 struct PoolBegin<'a> {
     /// The number of the first run.
     number: u64,
-    /// True if the total number of runs was already estimated, as far as possible.
-    is_estimated: bool,
-    /// The run number from which the total is estimated for the live view.
-    live_from: u64,
     live: &'a Live<'a>,
     series: &'a mut Series,
+    marks: &'a mut Marks,
+    pace: &'a mut Pace,
 }
 
 /// Executes rounds until the search ends or needs something that only a single thread can do.
@@ -145,17 +154,27 @@ fn pool(
     explored: &mut Explored,
 ) -> (PoolEnd, u64) {
     let hands = Hands::of(session, visit);
-    let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
-    let PoolBegin { number, is_estimated, live_from, live, series } = begin;
+    let PoolBegin { number, live, series, marks, pace } = begin;
     let round = Round { number, ..Round::default() };
-    let state = State { tree, explored, series, round, unheard: Vec::new(), ended: None };
+    let state = State {
+        tree,
+        explored,
+        series,
+        pace,
+        marks,
+        round,
+        due: None,
+        is_reading: false,
+        unheard: Vec::new(),
+        ended: None,
+    };
     let rounds = Rounds {
         session,
         limits,
         log: session.assignment.results.search(),
         is_share: division(session, visit).of > 1,
-        is_estimated: is_estimated || session.config.is_native(),
-        live_from: if search.has_classes() && !is_alone { live_from } else { u64::MAX },
+        may_estimate: may_estimate(session, visit),
+        is_watched: matches!(visit, RunVisitor::UntilFailure),
         live,
         last: AtomicUsize::new(usize::MAX),
         is_panicking: AtomicBool::new(false),
@@ -209,10 +228,14 @@ enum PoolEnd {
     Over(SearchEnd),
     /// The search of a share restarted, so it needs a new top.
     NeedsTop,
-    /// An estimate of the total number of runs decides if the search continues.
-    NeedsEstimate,
-    /// The live view needs an estimate of the progress.
-    IsLookedAt,
+}
+
+/// Work that a thread takes.
+enum Work {
+    /// A slice of the round, with its position.
+    Slice(usize, SliceOrder),
+    /// An estimate between two rounds.
+    Estimate(Purpose),
 }
 
 /// The rounds of a search, shared by its threads.
@@ -223,8 +246,10 @@ struct Rounds<'r, 's> {
     log: Option<&'r SearchLog>,
     /// True if the search is divided among processes.
     is_share: bool,
-    is_estimated: bool,
-    live_from: u64,
+    /// True if the number of runs can be estimated.
+    may_estimate: bool,
+    /// True if the progress of the search is shown or reported.
+    is_watched: bool,
     live: &'r Live<'r>,
     /// The position of the last slice of the round that counts; 0 if the search is over.
     last: AtomicUsize,
@@ -250,12 +275,17 @@ impl<'r> Rounds<'r, '_> {
         let over = OverOnUnwind(self);
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
-            while let Some((at, order)) = maker.paused(|| self.take(true)) {
-                // A failure in a helper must be reproduced here even after the time limit.
-                let fails = order.failed.is_some();
-                let made = maker.make(order, visit, &|| fails || self.goes_on(at));
-                between(&mut maker);
-                self.give(at, made);
+            while let Some(work) = maker.paused(|| self.take(true)) {
+                match work {
+                    Work::Slice(at, order) => {
+                        // A failure in a helper must be reproduced here even after the time limit.
+                        let fails = order.failed.is_some();
+                        let made = maker.make(order, visit, &|| fails || self.goes_on(at));
+                        between(&mut maker);
+                        self.give(at, made);
+                    }
+                    Work::Estimate(purpose) => self.estimate(&mut maker, purpose),
+                }
             }
         });
         std::mem::forget(over);
@@ -264,7 +294,7 @@ impl<'r> Rounds<'r, '_> {
     /// Sends slices to a helper until the search is over, a run fails, or the connection to the helper is lost.
     fn relay(&self, nth: usize, mut helper: Helper) {
         let over = OverOnUnwind(self);
-        while let Some((at, mut order)) = self.take(false) {
+        while let Some(Work::Slice(at, mut order)) = self.take(false) {
             let unheard = self.state().unheard[nth].replace(String::new()).unwrap_or_default();
             let goes_on = || self.goes_on(at);
             let made = helpers::ask(self.session, &mut helper, (at, &order), &unheard, &goes_on);
@@ -282,19 +312,56 @@ impl<'r> Rounds<'r, '_> {
         std::mem::forget(over);
     }
 
-    /// Takes the next slice. If no slice is left, waits for the next round. Returns `None` if the search is over.
-    /// `is_able` is true only for this process itself, which can also execute slices that a helper returned.
-    fn take(&self, is_able: bool) -> Option<(usize, SliceOrder)> {
+    /// Makes an estimate while no slice is left. Then begins the next round.
+    fn estimate(&self, maker: &mut SliceMaker<'_, '_>, purpose: Purpose) {
+        let SearchLimits { numbers, deadline, .. } = self.limits;
+        let limit = numbers.end.saturating_sub(numbers.start);
+        let (estimator, made) = {
+            let state = self.state();
+            (Estimator::new(state.tree, &state.explored.tally, *deadline), state.tree.made())
+        };
+        let estimate = estimator.make(maker, purpose);
+        // The fallback of a search that is given up is a search within a bound, so its bound is not estimated.
+        let runs = if purpose == Purpose::Half { 0 } else { made.min(limit / 16) };
+        // The display must not affect the report. A search for a single run has no report.
+        let reported = estimate.filter(|_| purpose != Purpose::Live && self.is_watched);
+        let excess = reported.and_then(|own| estimator.excess(self.session, own, (limit, runs)));
+        // Flags that the looks have set must not be added to the next slice.
+        let _ = self.session.take_strengthened();
+        let mut state = self.state();
+        let State { tree, series, .. } = &mut *state;
+        match purpose {
+            _ if estimate.is_none() => {}
+            Purpose::Live => tree.set_live(estimate),
+            Purpose::Early | Purpose::Half | Purpose::End => {
+                tree.set_estimate(estimate);
+                // A better estimate may show that the limit suffices.
+                let fits = series.excess.and_then(|before| before.fits);
+                series.excess =
+                    excess.map(|excess| Excess { fits: excess.fits.or(fits), ..excess });
+                series.add(tree);
+            }
+        }
+        state.begin_round(self);
+        self.turned.notify_all();
+    }
+
+    /// Takes the next work. If no slice is left, waits for the next round. Returns `None` if the search is over.
+    /// `is_able` is true only for this process itself. It also executes slices that a helper returned, and estimates.
+    fn take(&self, is_able: bool) -> Option<Work> {
         let mut state = self.state();
         loop {
             if state.ended.is_some() {
                 return None;
             }
-            let State { tree, round, .. } = &mut *state;
+            let State { tree, round, due, .. } = &mut *state;
+            if let Some(purpose) = is_able.then(|| due.take()).flatten() {
+                return Some(Work::Estimate(purpose));
+            }
             // The round may wait for a slice that a helper returned, so such slices come first.
-            if let Some(returned) = is_able.then(|| round.returned.pop()).flatten() {
+            if let Some((at, order)) = is_able.then(|| round.returned.pop()).flatten() {
                 round.under_way += 1;
-                return Some(returned);
+                return Some(Work::Slice(at, order));
             }
             // These slices were read from the file.
             while round.made.get(round.next).is_some_and(Option::is_some) {
@@ -307,7 +374,7 @@ impl<'r> Rounds<'r, '_> {
                 let from = round.number_of(at);
                 let (part, budget) = (tree.part(at), round.budgets[at]);
                 let order = SliceOrder { part, budget, from, failed: None };
-                return Some((at, order));
+                return Some(Work::Slice(at, order));
             }
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -325,8 +392,7 @@ impl<'r> Rounds<'r, '_> {
     fn goes_on(&self, at: usize) -> bool {
         self.live.look(|now| {
             let state = self.state();
-            let (runs, part) = (state.tree.runs(), state.tree.live_part());
-            live::search(runs, part, self.session.config.time, now)
+            live::search(&state.line(), self.session.config.time, now)
         });
         at <= self.last.load(Ordering::Relaxed)
             && !self.is_late()
@@ -352,10 +418,8 @@ impl<'r> Rounds<'r, '_> {
         }
         // `look_plainly` does nothing on a terminal, and `look` in `goes_on` does nothing elsewhere. Otherwise these
         // calls would take the locks of the view and of the state in opposite orders.
-        self.live.look_plainly(|now| {
-            let (runs, part) = (state.tree.runs(), state.tree.live_part());
-            live::search(runs, part, self.session.config.time, now)
-        });
+        let limit = self.session.config.time;
+        self.live.look_plainly(|now| live::search(&state.line(), limit, now));
         state.round.made[at] = Some(made);
         state.round.under_way -= 1;
         if state.round.is_over(self) {

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::report::ProgressPoint;
+use crate::report::{Excess, ProgressPoint};
 use crate::strategy::divided::SearchTree;
 use crate::strategy::search::SearchProgress;
 
@@ -16,19 +16,20 @@ const POINTS_MAX: usize = 200;
 pub(super) struct Series {
     began: Instant,
     points: Vec<ProgressPoint>,
+    /// `Some` if, by its estimate, the search needs more runs than its limit allows.
+    pub(super) excess: Option<Excess>,
 }
 
 impl Series {
     /// Creates the series of a search that begins now.
     pub(super) fn begin() -> Series {
-        Series { began: Instant::now(), points: Vec::new() }
+        Series { began: Instant::now(), points: Vec::new(), excess: None }
     }
 
     /// Adds the progress of the tree. If it has no more runs than the last point, it replaces this point.
     pub(super) fn add(&mut self, tree: &SearchTree) {
         let milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let is_extrapolated = !tree.is_bounded();
-        self.add_point(point(&tree.progress(), is_extrapolated, milliseconds));
+        self.add_point(point(&tree.progress(), tree.is_through(), milliseconds));
     }
 
     fn add_point(&mut self, point: ProgressPoint) {
@@ -49,6 +50,7 @@ impl Series {
     /// Removes all points, because the search restarted and the runs so far do not count.
     pub(super) fn restart(&mut self) {
         self.points.clear();
+        self.excess = None;
     }
 
     /// Returns the points, and begins the series of another search.
@@ -57,14 +59,13 @@ impl Series {
     }
 }
 
-/// Returns the progress as a point. If no probes have estimated the number of all runs, the number is extrapolated from
-/// the completed part if `is_extrapolated`.
-fn point(progress: &SearchProgress, is_extrapolated: bool, milliseconds: u64) -> ProgressPoint {
+/// Returns the progress as a point. The number of all runs is an estimate, or exact if the search `is_through`.
+fn point(progress: &SearchProgress, is_through: bool, milliseconds: u64) -> ProgressPoint {
     let SearchProgress { runs, part, estimate, .. } = *progress;
     let count = |number: f64| (number as u64).max(runs);
-    let is_known = is_extrapolated && part > 0.0;
-    let extrapolated = || is_known.then(|| count(runs as f64 / part));
-    let total = estimate.map(|estimate| count(estimate.runs)).or_else(extrapolated);
+    let estimate = estimate.filter(|_| !is_through);
+    let exact = is_through.then_some(runs);
+    let total = estimate.map(|estimate| count(estimate.runs)).or(exact);
     let interval = estimate.map(|estimate| (count(estimate.low), count(estimate.high)));
     ProgressPoint { runs, part, total, interval, milliseconds }
 }
@@ -75,7 +76,7 @@ mod tests {
     use crate::strategy::divided::TreeEstimate;
 
     fn at(runs: u64) -> ProgressPoint {
-        ProgressPoint { runs, part: 0.0, total: None, interval: None, milliseconds: runs }
+        ProgressPoint { runs, part: None, total: None, interval: None, milliseconds: runs }
     }
 
     #[test]
@@ -107,19 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_all_runs_is_estimated_or_extrapolated() {
-        let progress = SearchProgress { runs: 100, part: 0.25, ..SearchProgress::default() };
-        let totals = |progress: &SearchProgress, is_extrapolated| {
-            let ProgressPoint { total, interval, .. } = point(progress, is_extrapolated, 0);
+    fn the_number_of_all_runs_is_estimated_or_exact_and_never_extrapolated() {
+        let progress = SearchProgress { runs: 100, ..SearchProgress::default() };
+        let totals = |progress: &SearchProgress, is_through| {
+            let ProgressPoint { total, interval, .. } = point(progress, is_through, 0);
             (total, interval)
         };
-        assert_eq!(totals(&progress, true), (Some(400), None));
+        assert_eq!(totals(&progress, true), (Some(100), None));
         assert_eq!(totals(&progress, false), (None, None));
-        assert_eq!(totals(&SearchProgress { part: 0.0, ..progress }, true), (None, None));
         let estimate = Some(TreeEstimate { runs: 900.5, low: 20.0, high: 1e30, width: 9 });
         let estimated = SearchProgress { estimate, ..progress };
         // The search has already executed more runs than the lower end.
         assert_eq!(totals(&estimated, false), (Some(900), Some((100, u64::MAX))));
+        assert_eq!(totals(&estimated, true), (Some(100), None));
     }
 
     #[test]

@@ -32,16 +32,18 @@ pub(super) struct MadeSlice {
     pub(super) explored: Explored,
     /// True if the slice was interrupted before its end, so that its remaining work is unknown.
     pub(super) is_cut: bool,
+    /// True if an earlier process executed the slice.
+    pub(super) is_read: bool,
 }
 
 impl MadeSlice {
-    /// Creates a slice from the line of an earlier process.
+    /// Creates a slice from its line.
     pub(super) fn of_line(line: SliceLine) -> MadeSlice {
         let SliceLine { slice, tally, untried, warnings, notes, stuck, .. } = line;
         let stuck = stuck.map(|(position, text)| Stuck { position, seed: Seed(position), text });
         let untried = untried.into_iter().collect();
         let explored = Explored { tally, warnings, notes, stuck, untried, ..Explored::default() };
-        MadeSlice { slice, explored, is_cut: false }
+        MadeSlice { slice, explored, is_cut: false, is_read: false }
     }
 
     /// Returns `true` if the slice is complete and no run failed. Another process would then compute the same slice.
@@ -159,7 +161,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
             explored.found =
                 Some(confirm::differs_from_helper(run, made.saturating_sub(1), failed));
         }
-        if native::take_strengthened() {
+        if self.session.take_strengthened() {
             explored.untried.insert(Untried::Orders);
         }
         let slice = self.search.leave();
@@ -167,7 +169,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
             // If the search learned a new criterion in this slice, the runs of the slice do not count.
             explored.tally.take();
         }
-        MadeSlice { slice, explored, is_cut }
+        MadeSlice { slice, explored, is_cut, is_read: false }
     }
 
     /// Examines the frame below a part.
@@ -184,7 +186,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
     fn adopt(&mut self, part: Part) {
         // A bounded search keeps the lock mode with which it began.
         if self.search.has_classes() {
-            native::step_instructions(part.known.apart.locks);
+            self.session.step_instructions(part.known.apart.locks);
         }
         self.search.adopt(part);
     }

@@ -36,6 +36,8 @@ pub(super) fn make(
         let look = maker.look(tree.part_of_top(at));
         tree.look_below(at, look);
     }
+    // Flags that the looks have set must not be added to the first slice: another process reads the top from the file.
+    let _ = session.take_strengthened();
     tree.keep_share(division);
     if let Some(log) = log {
         log.write(&TopLine::write(tree.generation(), &tree.top()));

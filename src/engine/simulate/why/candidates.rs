@@ -10,9 +10,10 @@
 use unpause_ordered::sort_by_key;
 
 use crate::run::Run;
-use crate::run::ids::TaskId;
+use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 use crate::run::what_if::{Section, Site};
+use crate::strategy::after::PendingOperation;
 
 /// The maximum number of points of a region in the failing run.
 const POINTS: usize = 9;
@@ -28,6 +29,7 @@ pub(super) struct Point {
     /// The event of the operation; `None` if it was pending when the run ended.
     event: Option<usize>,
     site: Site,
+    object: Option<ObjectId>,
 }
 
 /// The points of each task, by task number.
@@ -44,13 +46,15 @@ pub(super) struct Candidate {
     length: usize,
     /// The events at both ends of the region. The second is `None` if the run ended before it.
     pub(super) events: (usize, Option<usize>),
+    /// The object of the last operation, if known.
+    pub(super) to_object: Option<ObjectId>,
     /// True if the region may exclude more than the failure, because it spans a whole round of a loop or the whole
     /// task.
     pub(super) is_strong: bool,
 }
 
 /// Returns the points of the tasks of a run. `pending` contains the operations that were pending when it ended.
-pub(super) fn points(run: &Run, pending: &[(TaskId, Site)]) -> Points {
+pub(super) fn points(run: &Run, pending: &[PendingOperation]) -> Points {
     let mut points: Points = vec![Vec::new(); run.tasks.len()];
     let mut last = None;
     for (at, event) in run.events.iter().enumerate() {
@@ -62,12 +66,14 @@ pub(super) fn points(run: &Run, pending: &[(TaskId, Site)]) -> Points {
         );
         if let (true, false, Some(own)) = (is_first, splits, points.get_mut(event.task.index())) {
             let site = Site { op: event.op.name, place: event.place };
-            own.push(Point { step: event.step as usize, event: Some(at), site });
+            let (step, object) = (event.step as usize, event.object);
+            own.push(Point { step, event: Some(at), site, object });
         }
     }
-    for (task, site) in pending {
+    for PendingOperation { task, site, object } in pending {
         if let Some(own) = points.get_mut(task.index()) {
-            own.push(Point { step: run.steps.len(), event: None, site: *site });
+            let (step, event) = (run.steps.len(), None);
+            own.push(Point { step, event, site: *site, object: *object });
         }
     }
     points
@@ -95,6 +101,7 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
                     interrupted,
                     length: j - i,
                     events: (event, to.event),
+                    to_object: to.object,
                     is_strong: from.site == to.site || i == 0 && j + 1 == points.len(),
                 });
             }
@@ -114,6 +121,7 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
                         interrupted,
                         length,
                         events: (event, None),
+                        to_object: None,
                         is_strong: false,
                     });
                 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use unpause_ordered::Set;
 
 use super::nearest::Nearest;
+use super::orders::Classes;
 use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::session::Session;
@@ -17,10 +18,10 @@ use crate::run::choice::Strategy;
 use crate::run::ids::TaskId;
 use crate::run::schedule::Schedule;
 use crate::run::untried::Untried;
-use crate::run::what_if::{Site, WhatIf};
+use crate::run::what_if::WhatIf;
 use crate::run::{Failure, Run};
 use crate::strategy::Search;
-use crate::strategy::after::{After, Pending, Then};
+use crate::strategy::after::{After, Pending, PendingOperation, Then};
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
 use crate::strategy::exhaustive::Exhaustive;
 use crate::strategy::held::Held;
@@ -73,8 +74,10 @@ pub(super) enum Searched {
     Through(Counts),
     /// A run had the end that stops the search.
     Stopped,
-    /// More runs than allowed would be needed, or the search does not see everything that tasks share.
+    /// More runs than allowed would be needed.
     Open,
+    /// The search cannot be a proof: a run had no end, or the search does not see everything that tasks share.
+    Blind,
 }
 
 /// The interleavings of a search.
@@ -105,6 +108,23 @@ pub(super) struct Bounds {
     pub(super) runs: u64,
     /// True if no run has more preemptions.
     pub(super) is_all: bool,
+}
+
+/// A search of all interleavings after a prefix. It can be continued as long as its result is [`Searched::Open`].
+pub(super) struct Exploration {
+    search: Exhaustive,
+    /// The number of its runs, including runs that were given up, and the number of their steps.
+    made: (u64, u64),
+    counts: Counts,
+    untried: Set<Untried>,
+}
+
+impl Exploration {
+    /// Returns the average number of steps of its runs.
+    pub(super) fn steps(&self) -> u64 {
+        let (runs, steps) = self.made;
+        steps / runs.max(1)
+    }
 }
 
 /// A lab that executes the runs of an explanation.
@@ -172,10 +192,12 @@ impl<'a, 's> Lab<'a, 's> {
     }
 
     /// Repeats the run, and returns the operations that were pending when it ended.
-    pub(super) fn pending(&mut self) -> Vec<(TaskId, Site)> {
+    pub(super) fn pending(&mut self) -> Vec<PendingOperation> {
         let pending = Pending::default();
-        let (kept, noted) = (self.steps.len(), Some(pending.clone()));
-        self.sample_and(kept, 1, Then::Sticky, 0, noted, &mut |_, _| true);
+        let (steps, kept) = (self.steps.clone(), self.steps.len());
+        let after =
+            |number| After::new(steps.clone(), kept, Then::Sticky, number).noting(pending.clone());
+        self.sample_after(&after, 1, &mut |_, _| true);
         let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.clone()
     }
@@ -219,35 +241,48 @@ impl<'a, 's> Lab<'a, 's> {
 
     /// Samples `runs` continuations of the first `kept` steps, beginning with the continuation number `first`.
     pub(super) fn sample(&mut self, kept: usize, runs: u64, then: Then, first: u64) -> Sampled {
-        self.sample_and(kept, runs, then, first, None, &mut |_, _| true)
+        let steps = self.steps.clone();
+        let after = |number: u64| After::new(steps.clone(), kept, then, first + number);
+        self.sample_after(&after, runs, &mut |_, _| true)
     }
 
     /// Executes runs of the whole program, and passes each to `see`, until `see` returns `false`.
     pub(super) fn walk(&mut self, runs: u64, see: &mut dyn FnMut(&Worker, End) -> bool) -> Sampled {
-        self.sample_and(0, runs, Then::Any, 0, None, see)
+        let steps = self.steps.clone();
+        self.sample_after(&|number| After::new(steps.clone(), 0, Then::Any, number), runs, see)
     }
 
-    fn sample_and(
+    /// Samples `runs` runs that begin with steps of these tasks, until a run has the end `stop`. A step is omitted if
+    /// its task cannot step. After these steps, half of the runs switch tasks rarely.
+    pub(super) fn near(&mut self, steps: &Arc<[TaskId]>, runs: u64, stop: Option<End>) -> Sampled {
+        let (mut sampled, mut is_stopped) = (Sampled::default(), false);
+        for (then, runs) in [(Then::Sticky, runs - runs / 2), (Then::Any, runs / 2)] {
+            if runs == 0 || is_stopped {
+                break;
+            }
+            let after = |number| After::new(steps.clone(), steps.len(), then, number).leniently();
+            let Sampled { failed, ended } = self.sample_after(&after, runs, &mut |_, end| {
+                is_stopped = stop == Some(end);
+                !is_stopped
+            });
+            sampled.failed += failed;
+            sampled.ended += ended;
+        }
+        sampled
+    }
+
+    /// Executes the runs of the strategies that `after` returns for their numbers.
+    fn sample_after(
         &mut self,
-        kept: usize,
+        after: &dyn Fn(u64) -> After,
         runs: u64,
-        then: Then,
-        first: u64,
-        pending: Option<Pending>,
         see: &mut dyn FnMut(&Worker, End) -> bool,
     ) -> Sampled {
-        let (steps, schedule) = (self.steps.clone(), self.schedule.clone());
-        let continued = |number: u64| {
-            let after = After::new(steps.clone(), kept, then, number);
-            let after = match &pending {
-                Some(pending) => after.noting(pending.clone()),
-                None => after,
-            };
-            WorkerJob::Continue(schedule.clone(), after)
-        };
-        let job = continued(first);
+        let schedule = self.schedule.clone();
+        let continued = |number| WorkerJob::Continue(schedule.clone(), after(number));
+        let job = continued(0);
         let (mut sampled, mut made) = (Sampled::default(), 0);
-        let (strategy, next) = (job.strategy(), |n: u64| Some(continued(first + n)));
+        let (strategy, next) = (job.strategy(), |n: u64| Some(continued(n)));
         self.each(strategy, &next, job, &|| true, &mut |worker, failure| {
             let end = End::of(worker, failure);
             sampled.failed += u64::from(end == End::Failed);
@@ -260,49 +295,78 @@ impl<'a, 's> Lab<'a, 's> {
 
     /// Explores all interleavings after the first `kept` steps in at most `runs` runs, until a run has the end `stop`.
     pub(super) fn search(&mut self, kept: usize, runs: u64, stop: Option<End>) -> Searched {
+        let mut exploration = self.exploration(kept);
+        self.explore(&mut exploration, runs, stop, None)
+    }
+
+    /// Returns a search of all interleavings after the first `kept` steps, before its first run.
+    pub(super) fn exploration(&self, kept: usize) -> Exploration {
         let search = Exhaustive::after(&self.steps[..kept]);
         // Calls in another order may have another verdict, and dead nodes leave effects that other nodes see. So both
         // differences distinguish runs.
         search.tell_apart(Apart::ORDERS.and(Apart::DEATHS));
+        Exploration { search, made: (0, 0), counts: Counts::default(), untried: Set::new() }
+    }
+
+    /// Continues a search by at most `runs` runs, until a run has the end `stop`. The program must be the same as in
+    /// the earlier runs of the search. The classes of the runs are added to `classes`, if wanted.
+    pub(super) fn explore(
+        &mut self,
+        exploration: &mut Exploration,
+        runs: u64,
+        stop: Option<End>,
+        mut classes: Option<&mut Classes>,
+    ) -> Searched {
+        let Exploration { search, made, counts, untried } = exploration;
+        let (search, seed, last) = (&*search, self.run.seed, made.0 + runs);
         let strategy = Held::new(search.strategy(), &self.schedule, false);
         let job = WorkerJob::Search(Arc::new(search.clone()));
-        let (mut made, mut untried, mut counts) = (0, Set::new(), Counts::default());
-        let (mut result, mut is_long) = (Searched::Open, false);
+        let mut result = Searched::Open;
         let is_whole = || !search.is_blocked();
         self.each(Box::new(strategy), &|_| None, job, &is_whole, &mut |worker, failure| {
-            let end = End::of(worker, failure);
-            made += 1;
-            worker.add_untried(&mut untried);
-            if !search.is_blocked() {
+            let (end, is_new) = (End::of(worker, failure), !search.is_blocked());
+            made.0 += 1;
+            made.1 += worker.steps();
+            worker.add_untried(untried);
+            if is_new {
                 counts.failed += u64::from(end == End::Failed);
                 counts.excused += u64::from(end == End::Excused);
                 if stop == Some(end) {
                     result = Searched::Stopped;
                     return false;
                 }
-                is_long |= matches!(end, End::Long | End::Cut);
-                if is_long {
+                if matches!(end, End::Long | End::Cut) {
+                    result = Searched::Blind;
                     return false;
                 }
             }
-            let more = search.advance(ends_by_a_step(failure));
+            let more = search.advance_and(ends_by_a_step(failure), |order| {
+                if let (true, Some(classes)) = (is_new, &mut classes) {
+                    classes.add(&worker.outline(seed, ""), end, order);
+                }
+            });
             let progress = search.progress();
             if progress.runs == 0 {
                 // The search restarted, so the earlier runs do not count.
-                counts = Counts::default();
+                *counts = Counts::default();
+                if let Some(classes) = &mut classes {
+                    classes.clear();
+                }
             }
-            if more {
-                return made < runs;
-            }
-            // Memory orderings are irrelevant here, because the runs treat all of them as `SeqCst`.
-            let leaves_out = untried.iter().any(|part| *part != Untried::Orders);
-            if !progress.blind && !leaves_out {
+            if !more {
                 (counts.all, counts.by_step) = (progress.runs, progress.by_step);
-                result = Searched::Through(counts);
+                result = Searched::Through(*counts);
             }
-            false
+            more && made.0 < last
         });
-        result
+        // Memory orderings are irrelevant here, because the runs treat all of them as `SeqCst`.
+        let leaves_out = || untried.iter().any(|part| *part != Untried::Orders);
+        match result {
+            Searched::Open | Searched::Through(_) if search.progress().blind || leaves_out() => {
+                Searched::Blind
+            }
+            result => result,
+        }
     }
 
     /// Executes all runs with few preemptions, then runs with more, at most `runs` runs. `None` if a run fails or has

@@ -6,9 +6,12 @@
 
 mod candidates;
 mod chances;
+mod decisive;
 mod lab;
+mod near;
 mod nearest;
 mod no_return;
+mod orders;
 mod remedy;
 
 use self::lab::Lab;
@@ -37,6 +40,7 @@ pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
         return Some(Why { runs: lab.runs(), no_return, ..Why::default() });
     }
     let (remedy, cause) = remedy::find(&mut lab).unzip();
+    let cause = cause.flatten();
     let (chances, marks) = chances::find(&mut lab, no_return);
     let passing = lab.passing();
     let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return, passing };

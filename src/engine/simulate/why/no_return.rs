@@ -37,7 +37,7 @@ pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<NoReturn> {
                 proved = Some(NoReturn { after, interleavings });
                 high = middle;
             }
-            Searched::Stopped | Searched::Open => low = middle + 1,
+            Searched::Stopped | Searched::Open | Searched::Blind => low = middle + 1,
         }
     }
     let proved = proved.filter(|proved| proved.interleavings > 0)?;

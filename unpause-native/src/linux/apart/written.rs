@@ -8,7 +8,7 @@ use super::ProcessEnd;
 use crate::linux::death::Death;
 use crate::linux::execution::{Ended, Region};
 use crate::linux::fault::{Fault, Problem, Step, TooWeak};
-use crate::linux::net::{Effect, Transfer};
+use crate::linux::net::{Effect, Transfer, Use};
 use crate::linux::request::{Access, Call, Comparison, Operation, Request};
 
 /// A value that can be written as bytes.
@@ -240,6 +240,7 @@ written_enumerations! {
     Ended { 0 Returned 1 Panicked(message, place) }
     Region { 0 Heap 1 Stack(thread) 2 Program 3 Unknown }
     Effect { 0 Done { answer, changed, beside } 1 Waits { version, limit } }
+    Use { 0 Reads 1 Adds 2 Changes }
     ProcessEnd { 0 Signal(number) 1 Exit(code) 2 Hung 3 Full 4 Strayed }
     Death {
         0 Signal { signal, address, raised }

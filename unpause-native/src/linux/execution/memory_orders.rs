@@ -1,14 +1,24 @@
 //! Weak memory of a run: the stores that operations may choose, and their memory orders.
 
 use super::super::apart::recorded;
-use super::super::orders;
+use super::super::orders::{self, OrderS};
 use super::{Execution, Side};
 
 impl Execution {
-    /// Enables weak memory in the run: operations have [candidates](Self::candidates). Called at the start of a run.
-    pub fn weaken(&self) {
+    /// Enables weak memory in the run: operations have [candidates](Self::candidates). `s` is the order of sequentially
+    /// consistent operations. Called at the start of a run.
+    pub fn weaken(&self, s: OrderS) {
         if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
-            orders::weaken();
+            orders::weaken(s);
+        }
+    }
+
+    /// Executes a fence of `thread` before its last requested operation, as if the program contained the fence.
+    pub fn fence_before(&mut self, thread: usize, order: u8) {
+        if let Some(Side::Here(_) | Side::Child(_)) = &self.0
+            && let Some(orders) = orders::orders()
+        {
+            orders.fence(thread, order);
         }
     }
 

@@ -26,6 +26,15 @@ impl Address {
         }
     }
 
+    /// Returns the domain of the address.
+    pub(crate) fn domain(&self) -> c_int {
+        match self {
+            Address::V4(..) => libc::AF_INET,
+            Address::V6(..) => libc::AF_INET6,
+            Address::Path(_) => libc::AF_UNIX,
+        }
+    }
+
     /// Reads the address that a call passes.
     ///
     /// # Safety

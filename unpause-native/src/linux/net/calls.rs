@@ -10,7 +10,8 @@ use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current, outside};
 use super::address::Address;
 use super::calls_of_sockets::check;
-use super::disk::{self, Access, on_disk};
+use super::disk::{self, on_disk};
+use super::objects::Access;
 use super::sockets::is_unnamed;
 use super::stream::Wire;
 use super::transfer::{About, operate, operate_on};
@@ -113,6 +114,7 @@ impl Net {
             },
             Kind::Datagram(socket) if is_path(&socket.local) => "UnixDatagram",
             Kind::Datagram(_) => "UdpSocket",
+            Kind::Fifo(_) => "fifo",
             Kind::Event { .. } => "eventfd",
             Kind::Epoll(_) => "epoll",
         }
@@ -269,9 +271,13 @@ fn write_parts(
         let since = (&mut begun, begin);
         let mut is_tcp = true;
         let answer = on_since(thread, descriptor, call, since, |net, file| {
-            if let Kind::Stream(stream) = &net.file(file).kind {
-                is_tcp = stream.wire == Wire::Tcp;
-                is_whole = net.waits;
+            match &net.file(file).kind {
+                Kind::Stream(stream) => {
+                    is_tcp = stream.wire == Wire::Tcp;
+                    is_whole = net.waits;
+                }
+                Kind::Fifo(_) => (is_tcp, is_whole) = (false, net.waits),
+                _ => {}
             }
             if let Some((object, kind)) = net.receiver_of(file, to.as_ref()) {
                 // Another thread has connected the datagram socket in the meantime.

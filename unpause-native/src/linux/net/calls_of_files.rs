@@ -6,12 +6,15 @@ use super::super::children;
 use super::super::clock::fail;
 use super::super::compiled::note_entered;
 use super::super::real::real;
+use super::super::refused::refuse;
 use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current};
 use super::address::Address;
 use super::calls::{Call, at_once, caller, on, result};
-use super::disk::{self, Access, on_disk};
+use super::disk::{self, is_on_disk, on_disk};
 use super::epoll::{Epoll, Interest};
+use super::locks::{self, Lock};
+use super::objects::{Access, Uses};
 use super::sockets::is_unnamed;
 use super::stream::{Stream, Wire};
 use super::{Answer, FIRST, Kind, Net};
@@ -42,7 +45,7 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     }
     // SAFETY: the argument is a number.
     let call = || unsafe { real!(c"close", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
-    disk::close(frame_pointer(), descriptor, call)
+    locks::close(frame_pointer(), descriptor, call)
 }
 
 #[unsafe(no_mangle)]
@@ -62,6 +65,36 @@ fn duplicate(thread: &mut Thread, descriptor: c_int) -> Answer {
     })
 }
 
+/// Makes `other` a duplicate of a descriptor, and closes its previous file. Returns `None` if neither belongs to a run.
+pub(super) fn replaced(frame: usize, descriptor: c_int, other: c_int) -> Option<c_int> {
+    let thread = caller(descriptor).or_else(|| caller(other))?;
+    let file = at_once(thread, |net| net.find(descriptor));
+    if descriptor.min(other) < 0 || descriptor >= FIRST && file.is_err() {
+        return Some(fail(libc::EBADF));
+    }
+    if descriptor < FIRST || other < FIRST {
+        // Both kinds of descriptors have numbers of their own.
+        let call = "dup2, of a file of the run to a number of the system, or the other way round";
+        return Some(fail(refuse(call, "Use `dup`", frame)));
+    }
+    if descriptor == other {
+        return Some(other);
+    }
+    let replace = |net: &mut Net| net.replace(descriptor, other);
+    let closes = at_once(thread, |net| {
+        let file = net.find(other).ok()?;
+        Some(net.file(file).descriptors == 1)
+    });
+    // No other thread can observe the end of a descriptor whose file stays open.
+    Some(result(match closes {
+        Some(true) => {
+            let call = Call { frame, name: "close", limit: None, waits: false };
+            on(thread, other, call, |net, _| replace(net))
+        }
+        _ => at_once(thread, replace),
+    }))
+}
+
 // The last argument of the real functions is variadic, and is passed in the same register.
 
 type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
@@ -73,8 +106,15 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
         return result(match command {
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicate(thread, descriptor),
             libc::F_GETFL => on_state(thread, frame, descriptor, "flags", |net, file| {
-                let blocks = if net.file(file).nonblocking { libc::O_NONBLOCK } else { 0 };
-                Ok((libc::O_RDWR | blocks) as usize)
+                let entry = net.file(file);
+                let blocks = if entry.nonblocking { libc::O_NONBLOCK } else { 0 };
+                let mode = match &entry.kind {
+                    Kind::Stream(stream) if stream.wire == Wire::Source => libc::O_RDONLY,
+                    Kind::Stream(stream) if stream.wire == Wire::Sink => libc::O_WRONLY,
+                    Kind::Fifo(fifo) => fifo.mode(),
+                    _ => libc::O_RDWR,
+                };
+                Ok((mode | blocks) as usize)
             }),
             libc::F_SETFL => {
                 let nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
@@ -112,7 +152,8 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
             };
             let call = |waits| real(if waits { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK });
             // A part of a file may be unlocked while another part stays locked, so the descriptor stays in the list.
-            disk::lock(frame, (name, descriptor), (waits, false), call)
+            let (releases, converts) = (false, false);
+            locks::lock(frame, Lock { name, descriptor, waits, releases, converts }, call)
         }
         _ => real(command),
     }
@@ -188,6 +229,10 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
                 let readable = match &net.file(file).kind {
                     Kind::Stream(stream) => stream.readable(),
                     Kind::Datagram(socket) => socket.readable(),
+                    Kind::Fifo(fifo) => {
+                        let fifo = *fifo;
+                        net.pipes.readable(&fifo)
+                    }
                     _ => return Err(libc::ENOTTY),
                 };
                 // SAFETY: the caller provides room for a number.
@@ -203,7 +248,9 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
     type Control = unsafe extern "C" fn(c_int, c_ulong, *mut c_int) -> c_int;
     // SAFETY: the caller guarantees the arguments.
     let call = || unsafe { real!(c"ioctl", Control)(descriptor, request, argument) };
-    disk::perform(frame, "ioctl", || on_disk(descriptor, Access::Changes), call)
+    // The argument may be another descriptor.
+    let uses = || is_on_disk(descriptor).then_some(Uses::all(Access::Changes));
+    disk::perform(frame, "ioctl", uses, call)
 }
 
 /// Returns the current simulated thread, if a file created by a libc function with this frame

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_long, c_void};
 
 use super::super::clock::{fail, nanoseconds, sleep_for};
 use super::super::compiled::note_entered;
+use super::super::masks;
 use super::super::real::real;
 use super::super::refused::refuse;
 use super::super::switch::frame_pointer;
@@ -98,8 +99,11 @@ unsafe extern "C" fn epoll_pwait(
     mask: *const libc::sigset_t,
 ) -> c_int {
     if caller(epoll).is_some() {
-        // SAFETY: the caller guarantees the arguments. A run has no signals, so the mask is
-        // ignored.
+        // SAFETY: the caller guarantees the set.
+        if unsafe { masks::interrupts(mask) } {
+            return fail(libc::EINTR);
+        }
+        // SAFETY: the caller guarantees the arguments.
         return unsafe { epoll_wait(epoll, events, count, timeout) };
     }
     type Wait = unsafe extern "C" fn(
@@ -126,8 +130,11 @@ pub(in super::super) unsafe extern "C" fn epoll_pwait2(
         if unsafe { is_refused(timeout) } {
             return fail(libc::EINVAL);
         }
-        // SAFETY: the caller guarantees the events and the time. A run has no signals, so the mask
-        // is ignored.
+        // SAFETY: the caller guarantees the set.
+        if unsafe { masks::interrupts(mask) } {
+            return fail(libc::EINTR);
+        }
+        // SAFETY: the caller guarantees the events and the time.
         return unsafe {
             wait(thread, frame_pointer(), epoll, (events, count), nanoseconds(timeout))
         };
@@ -247,6 +254,10 @@ unsafe extern "C" fn ppoll(
         if unsafe { is_refused(timeout) } {
             return fail(libc::EINVAL);
         }
+        // SAFETY: the caller guarantees the set.
+        if unsafe { masks::interrupts(mask) } {
+            return fail(libc::EINTR);
+        }
         // SAFETY: the caller guarantees the descriptors and the time.
         let (polled, time) = unsafe { (polled_by(polled, count), nanoseconds(timeout)) };
         if let Some(found) = wait_for_one(frame_pointer(), polled, time) {
@@ -322,6 +333,10 @@ unsafe extern "C" fn pselect(
     let time = unsafe { nanoseconds(timeout) };
     let has_sets = count != 0 && [reads, writes, errors].iter().any(|set| !set.is_null());
     let is_sleep = !has_sets && (timeout.is_null() || time.is_some());
+    // SAFETY: the caller guarantees the set.
+    if unsafe { masks::interrupts(mask) } {
+        return fail(libc::EINTR);
+    }
     if let Some(found) = select_in_run(frame_pointer(), count, is_sleep, time) {
         return found;
     }

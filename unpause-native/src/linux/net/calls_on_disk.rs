@@ -1,21 +1,25 @@
-//! libc functions that operate on the real file system: the table of all such calls, with the access of each.
+//! libc functions that operate on the real file system: the table of all such calls, with the files that each uses.
 //!
 //! Not in the table, because a program sees no effect of another thread in them: `fsync` and related functions,
-//! `closedir`, `dirfd`, `fdopendir`, `statfs`, advice to the kernel, and locks of a whole process (`lockf`). The
-//! functions in `noted` use libc's own buffers or memory, so a run sees only that they are called.
+//! `closedir`, `dirfd`, `fdopendir`, `statfs`, advice to the kernel, and locks of a whole process (`lockf`).
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::super::clock::fail;
-use super::super::compiled::note_entered;
 use super::super::processors;
 use super::super::real::real;
 use super::super::switch::frame_pointer;
 use super::super::thread::{current, outside};
-use super::disk::{self, Access, moves, on_disk};
+use super::calls_of_files;
+use super::disk::{self, moves, on_disk};
+use super::locks::{self, Lock};
+use super::objects::{Access, How};
+use super::uses::{
+    Path, all, at, changes, changes_link, list, lists, name, names, of_times, opens, reads,
+    reads_link, second_name,
+};
 
-const READS: Option<Access> = Some(Access::Reads);
-const CHANGES: Option<Access> = Some(Access::Changes);
+const HERE: c_int = libc::AT_FDCWD;
 
 /// Lists the names of functions, for a test.
 macro_rules! names {
@@ -25,10 +29,10 @@ macro_rules! names {
     };
 }
 
-/// Defines functions. A row contains the name, the name as text, the name of the operation, the access, the arguments
-/// and the result.
+/// Defines functions. A row contains the name, the name as text, the name of the operation, the uses, the arguments and
+/// the result.
 macro_rules! calls {
-    ($list:ident: $($name:ident $symbol:literal $operation:literal [$access:expr]
+    ($list:ident: $($name:ident $symbol:literal $operation:literal [$uses:expr]
         ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         names!($list: $($name)*);
         $(
@@ -37,100 +41,125 @@ macro_rules! calls {
             type Function = unsafe extern "C" fn($($type),*) -> $result;
             // SAFETY: the caller guarantees the arguments.
             let call = || unsafe { real!($symbol, Function)($($argument),*) };
-            disk::perform(frame_pointer(), $operation, || $access, call)
+            disk::perform(frame_pointer(), $operation, || $uses, call)
         }
     )*};
 }
 
-/// A path, or a name.
-type Path = *const c_char;
 type Mode = libc::mode_t;
 
 calls! {
     CALLS:
-    access c"access" "access" [READS] (path: Path, mode: c_int) -> c_int;
-    eaccess c"eaccess" "access" [READS] (path: Path, mode: c_int) -> c_int;
-    euidaccess c"euidaccess" "access" [READS] (path: Path, mode: c_int) -> c_int;
-    faccessat c"faccessat" "access" [READS]
+    access c"access" "access" [reads(path)] (path: Path, mode: c_int) -> c_int;
+    eaccess c"eaccess" "access" [reads(path)] (path: Path, mode: c_int) -> c_int;
+    euidaccess c"euidaccess" "access" [reads(path)] (path: Path, mode: c_int) -> c_int;
+    faccessat c"faccessat" "access" [at((folder, path), flags, How::Reads)]
         (folder: c_int, path: Path, mode: c_int, flags: c_int) -> c_int;
-    readlink c"readlink" "readlink" [READS]
+    readlink c"readlink" "readlink" [reads_link(path)]
         (path: Path, buffer: *mut c_char, size: usize) -> isize;
-    readlinkat c"readlinkat" "readlink" [READS]
+    readlinkat c"readlinkat" "readlink" [at((folder, path), libc::AT_SYMLINK_NOFOLLOW, How::Reads)]
         (folder: c_int, path: Path, buffer: *mut c_char, size: usize) -> isize;
-    realpath c"realpath" "realpath" [READS] (path: Path, buffer: *mut c_char) -> *mut c_char;
-    getcwd c"getcwd" "getcwd" [READS] (buffer: *mut c_char, size: usize) -> *mut c_char;
-    opendir c"opendir" "opendir" [READS] (path: Path) -> *mut c_void;
-    readdir c"readdir" "readdir" [READS] (folder: *mut c_void) -> *mut c_void;
-    readdir64 c"readdir64" "readdir" [READS] (folder: *mut c_void) -> *mut c_void;
+    realpath c"realpath" "realpath" [reads(path)] (path: Path, buffer: *mut c_char) -> *mut c_char;
+    getcwd c"getcwd" "getcwd" [all(Access::Reads)]
+        (buffer: *mut c_char, size: usize) -> *mut c_char;
+    opendir c"opendir" "opendir" [opens(path)] (path: Path) -> *mut c_void;
+    readdir c"readdir" "readdir" [list(folder)] (folder: *mut c_void) -> *mut c_void;
+    readdir64 c"readdir64" "readdir" [list(folder)] (folder: *mut c_void) -> *mut c_void;
+    readdir_r c"readdir_r" "readdir" [list(folder)]
+        (folder: *mut c_void, entry: *mut c_void, result: *mut *mut c_void) -> c_int;
+    readdir64_r c"readdir64_r" "readdir" [list(folder)]
+        (folder: *mut c_void, entry: *mut c_void, result: *mut *mut c_void) -> c_int;
+    getdents64 c"getdents64" "readdir" [lists(folder)]
+        (folder: c_int, entries: *mut c_void, size: usize) -> isize;
 
-    mkdir c"mkdir" "mkdir" [CHANGES] (path: Path, mode: Mode) -> c_int;
-    mkdirat c"mkdirat" "mkdir" [CHANGES] (folder: c_int, path: Path, mode: Mode) -> c_int;
-    rmdir c"rmdir" "rmdir" [CHANGES] (path: Path) -> c_int;
-    unlink c"unlink" "unlink" [CHANGES] (path: Path) -> c_int;
-    unlinkat c"unlinkat" "unlink" [CHANGES] (folder: c_int, path: Path, flags: c_int) -> c_int;
-    remove c"remove" "unlink" [CHANGES] (path: Path) -> c_int;
-    rename c"rename" "rename" [CHANGES] (from: Path, to: Path) -> c_int;
-    renameat c"renameat" "rename" [CHANGES]
+    mkdir c"mkdir" "mkdir" [name(HERE, path, How::Structure)] (path: Path, mode: Mode) -> c_int;
+    mkdirat c"mkdirat" "mkdir" [name(folder, path, How::Structure)]
+        (folder: c_int, path: Path, mode: Mode) -> c_int;
+    rmdir c"rmdir" "rmdir" [name(HERE, path, How::Structure)] (path: Path) -> c_int;
+    unlink c"unlink" "unlink" [name(HERE, path, How::Names)] (path: Path) -> c_int;
+    unlinkat c"unlinkat" "unlink" [name(folder, path, How::Names)]
+        (folder: c_int, path: Path, flags: c_int) -> c_int;
+    remove c"remove" "unlink" [name(HERE, path, How::Names)] (path: Path) -> c_int;
+    rename c"rename" "rename" [names([HERE, HERE], [from, to])] (from: Path, to: Path) -> c_int;
+    renameat c"renameat" "rename" [names([folder, other], [from, to])]
         (folder: c_int, from: Path, other: c_int, to: Path) -> c_int;
-    link c"link" "link" [CHANGES] (from: Path, to: Path) -> c_int;
-    linkat c"linkat" "link" [CHANGES]
+    link c"link" "link" [second_name([HERE, HERE], [from, to])] (from: Path, to: Path) -> c_int;
+    linkat c"linkat" "link" [second_name([folder, other], [from, to])]
         (folder: c_int, from: Path, other: c_int, to: Path, flags: c_int) -> c_int;
-    symlink c"symlink" "symlink" [CHANGES] (target: Path, path: Path) -> c_int;
-    symlinkat c"symlinkat" "symlink" [CHANGES] (target: Path, folder: c_int, path: Path) -> c_int;
-    mkfifo c"mkfifo" "mkfifo" [CHANGES] (path: Path, mode: Mode) -> c_int;
-    mkfifoat c"mkfifoat" "mkfifo" [CHANGES] (folder: c_int, path: Path, mode: Mode) -> c_int;
-    mkstemp c"mkstemp" "open" [CHANGES] (template: *mut c_char) -> c_int;
-    mkstemp64 c"mkstemp64" "open" [CHANGES] (template: *mut c_char) -> c_int;
-    mkostemp c"mkostemp" "open" [CHANGES] (template: *mut c_char, flags: c_int) -> c_int;
-    mkostemp64 c"mkostemp64" "open" [CHANGES] (template: *mut c_char, flags: c_int) -> c_int;
-    mkdtemp c"mkdtemp" "mkdir" [CHANGES] (template: *mut c_char) -> *mut c_char;
+    symlink c"symlink" "symlink" [name(HERE, path, How::Structure)]
+        (target: Path, path: Path) -> c_int;
+    symlinkat c"symlinkat" "symlink" [name(folder, path, How::Structure)]
+        (target: Path, folder: c_int, path: Path) -> c_int;
+    mkfifo c"mkfifo" "mkfifo" [name(HERE, path, How::Names)] (path: Path, mode: Mode) -> c_int;
+    mkfifoat c"mkfifoat" "mkfifo" [name(folder, path, How::Names)]
+        (folder: c_int, path: Path, mode: Mode) -> c_int;
+    mkstemp c"mkstemp" "open" [name(HERE, template, How::Names)] (template: *mut c_char) -> c_int;
+    mkstemp64 c"mkstemp64" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char) -> c_int;
+    mkostemp c"mkostemp" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, flags: c_int) -> c_int;
+    mkostemp64 c"mkostemp64" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, flags: c_int) -> c_int;
+    mkstemps c"mkstemps" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, end: c_int) -> c_int;
+    mkstemps64 c"mkstemps64" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, end: c_int) -> c_int;
+    mkostemps c"mkostemps" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, end: c_int, flags: c_int) -> c_int;
+    mkostemps64 c"mkostemps64" "open" [name(HERE, template, How::Names)]
+        (template: *mut c_char, end: c_int, flags: c_int) -> c_int;
+    mkdtemp c"mkdtemp" "mkdir" [name(HERE, template, How::Structure)]
+        (template: *mut c_char) -> *mut c_char;
 
-    chmod c"chmod" "chmod" [CHANGES] (path: Path, mode: Mode) -> c_int;
+    chmod c"chmod" "chmod" [changes(path)] (path: Path, mode: Mode) -> c_int;
     fchmod c"fchmod" "chmod" [on_disk(file, Access::Changes)] (file: c_int, mode: Mode) -> c_int;
-    fchmodat c"fchmodat" "chmod" [CHANGES]
+    fchmodat c"fchmodat" "chmod" [at((folder, path), flags, How::Changes)]
         (folder: c_int, path: Path, mode: Mode, flags: c_int) -> c_int;
-    chown c"chown" "chown" [CHANGES] (path: Path, user: c_uint, group: c_uint) -> c_int;
-    lchown c"lchown" "chown" [CHANGES] (path: Path, user: c_uint, group: c_uint) -> c_int;
+    chown c"chown" "chown" [changes(path)] (path: Path, user: c_uint, group: c_uint) -> c_int;
+    lchown c"lchown" "chown" [changes_link(path)]
+        (path: Path, user: c_uint, group: c_uint) -> c_int;
     fchown c"fchown" "chown" [on_disk(file, Access::Changes)]
         (file: c_int, user: c_uint, group: c_uint) -> c_int;
-    fchownat c"fchownat" "chown" [CHANGES]
+    fchownat c"fchownat" "chown" [at((folder, path), flags, How::Changes)]
         (folder: c_int, path: Path, user: c_uint, group: c_uint, flags: c_int) -> c_int;
-    utime c"utime" "utime" [CHANGES] (path: Path, times: *const c_void) -> c_int;
-    utimes c"utimes" "utime" [CHANGES] (path: Path, times: *const c_void) -> c_int;
-    lutimes c"lutimes" "utime" [CHANGES] (path: Path, times: *const c_void) -> c_int;
+    utime c"utime" "utime" [changes(path)] (path: Path, times: *const c_void) -> c_int;
+    utimes c"utimes" "utime" [changes(path)] (path: Path, times: *const c_void) -> c_int;
+    lutimes c"lutimes" "utime" [changes_link(path)] (path: Path, times: *const c_void) -> c_int;
     futimes c"futimes" "utime" [on_disk(file, Access::Changes)]
         (file: c_int, times: *const c_void) -> c_int;
     futimens c"futimens" "utime" [on_disk(file, Access::Changes)]
         (file: c_int, times: *const c_void) -> c_int;
-    utimensat c"utimensat" "utime" [CHANGES]
+    utimensat c"utimensat" "utime" [of_times(folder, path, flags)]
         (folder: c_int, path: Path, times: *const c_void, flags: c_int) -> c_int;
-    umask c"umask" "umask" [CHANGES] (mask: Mode) -> Mode;
-    chroot c"chroot" "chroot" [CHANGES] (path: Path) -> c_int;
+    umask c"umask" "umask" [all(Access::Changes)] (mask: Mode) -> Mode;
+    chroot c"chroot" "chroot" [all(Access::Changes)] (path: Path) -> c_int;
 
-    getxattr c"getxattr" "getxattr" [READS]
+    getxattr c"getxattr" "getxattr" [reads(path)]
         (path: Path, name: Path, value: *mut c_void, size: usize) -> isize;
-    lgetxattr c"lgetxattr" "getxattr" [READS]
+    lgetxattr c"lgetxattr" "getxattr" [reads_link(path)]
         (path: Path, name: Path, value: *mut c_void, size: usize) -> isize;
     fgetxattr c"fgetxattr" "getxattr" [on_disk(file, Access::Reads)]
         (file: c_int, name: Path, value: *mut c_void, size: usize) -> isize;
-    listxattr c"listxattr" "listxattr" [READS] (path: Path, list: *mut c_char, size: usize) -> isize;
-    llistxattr c"llistxattr" "listxattr" [READS]
+    listxattr c"listxattr" "listxattr" [reads(path)]
+        (path: Path, list: *mut c_char, size: usize) -> isize;
+    llistxattr c"llistxattr" "listxattr" [reads_link(path)]
         (path: Path, list: *mut c_char, size: usize) -> isize;
     flistxattr c"flistxattr" "listxattr" [on_disk(file, Access::Reads)]
         (file: c_int, list: *mut c_char, size: usize) -> isize;
-    setxattr c"setxattr" "setxattr" [CHANGES]
+    setxattr c"setxattr" "setxattr" [changes(path)]
         (path: Path, name: Path, value: *const c_void, size: usize, flags: c_int) -> c_int;
-    lsetxattr c"lsetxattr" "setxattr" [CHANGES]
+    lsetxattr c"lsetxattr" "setxattr" [changes_link(path)]
         (path: Path, name: Path, value: *const c_void, size: usize, flags: c_int) -> c_int;
     fsetxattr c"fsetxattr" "setxattr" [on_disk(file, Access::Changes)]
         (file: c_int, name: Path, value: *const c_void, size: usize, flags: c_int) -> c_int;
-    removexattr c"removexattr" "removexattr" [CHANGES] (path: Path, name: Path) -> c_int;
-    lremovexattr c"lremovexattr" "removexattr" [CHANGES] (path: Path, name: Path) -> c_int;
+    removexattr c"removexattr" "removexattr" [changes(path)] (path: Path, name: Path) -> c_int;
+    lremovexattr c"lremovexattr" "removexattr" [changes_link(path)]
+        (path: Path, name: Path) -> c_int;
     fremovexattr c"fremovexattr" "removexattr" [on_disk(file, Access::Changes)]
         (file: c_int, name: Path) -> c_int;
 
-    truncate c"truncate" "truncate" [CHANGES] (path: Path, size: i64) -> c_int;
-    truncate64 c"truncate64" "truncate" [CHANGES] (path: Path, size: i64) -> c_int;
+    truncate c"truncate" "truncate" [changes(path)] (path: Path, size: i64) -> c_int;
+    truncate64 c"truncate64" "truncate" [changes(path)] (path: Path, size: i64) -> c_int;
     ftruncate c"ftruncate" "truncate" [on_disk(file, Access::Changes)]
         (file: c_int, size: i64) -> c_int;
     ftruncate64 c"ftruncate64" "truncate" [on_disk(file, Access::Changes)]
@@ -143,8 +172,6 @@ calls! {
         (file: c_int, from: i64, size: i64) -> c_int;
     posix_fallocate64 c"posix_fallocate64" "fallocate" [on_disk(file, Access::Changes)]
         (file: c_int, from: i64, size: i64) -> c_int;
-    lseek c"lseek" "seek" [moves(file)] (file: c_int, to: i64, from: c_int) -> i64;
-    lseek64 c"lseek64" "seek" [moves(file)] (file: c_int, to: i64, from: c_int) -> i64;
     pread c"pread" "read" [on_disk(file, Access::Reads)]
         (file: c_int, buffer: *mut c_void, size: usize, from: i64) -> isize;
     pread64 c"pread64" "read" [on_disk(file, Access::Reads)]
@@ -161,11 +188,19 @@ calls! {
         (file: c_int, parts: *const libc::iovec, count: c_int, to: i64) -> isize;
     pwritev64 c"pwritev64" "write" [on_disk(file, Access::Changes)]
         (file: c_int, parts: *const libc::iovec, count: c_int, to: i64) -> isize;
+    pwritev2 c"pwritev2" "write" [on_disk(file, Access::Changes)]
+        (file: c_int, parts: *const libc::iovec, count: c_int, to: i64, flags: c_int) -> isize;
+    pwritev64v2 c"pwritev64v2" "write" [on_disk(file, Access::Changes)]
+        (file: c_int, parts: *const libc::iovec, count: c_int, to: i64, flags: c_int) -> isize;
+    preadv2 c"preadv2" "read" [moves(file)]
+        (file: c_int, parts: *const libc::iovec, count: c_int, from: i64, flags: c_int) -> isize;
+    preadv64v2 c"preadv64v2" "read" [moves(file)]
+        (file: c_int, parts: *const libc::iovec, count: c_int, from: i64, flags: c_int) -> isize;
 }
 
 /// Defines functions that old versions of libc do not have, or do not have as functions, by their system calls.
 macro_rules! by_number {
-    ($list:ident: $($name:ident $operation:literal [$access:expr] ($($argument:ident: $type:ty),*)
+    ($list:ident: $($name:ident $operation:literal [$uses:expr] ($($argument:ident: $type:ty),*)
         = ($($part:expr),*);)*) => {
         names!($list: $($name)*);
         $(
@@ -173,63 +208,37 @@ macro_rules! by_number {
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the caller guarantees the arguments.
             let call = || outside(|| unsafe { libc::syscall($($part),*) }) as c_int;
-            disk::perform(frame_pointer(), $operation, || $access, call)
+            disk::perform(frame_pointer(), $operation, || $uses, call)
         }
     )*};
 }
 
 by_number! {
     BY_NUMBER:
-    stat "stat" [READS] (path: Path, status: *mut c_void)
+    stat "stat" [reads(path)] (path: Path, status: *mut c_void)
         = (libc::SYS_newfstatat, libc::AT_FDCWD, path, status, 0);
-    stat64 "stat" [READS] (path: Path, status: *mut c_void)
+    stat64 "stat" [reads(path)] (path: Path, status: *mut c_void)
         = (libc::SYS_newfstatat, libc::AT_FDCWD, path, status, 0);
-    lstat "stat" [READS] (path: Path, status: *mut c_void)
+    lstat "stat" [reads_link(path)] (path: Path, status: *mut c_void)
         = (libc::SYS_newfstatat, libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
-    lstat64 "stat" [READS] (path: Path, status: *mut c_void)
+    lstat64 "stat" [reads_link(path)] (path: Path, status: *mut c_void)
         = (libc::SYS_newfstatat, libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
-    fstat "stat" [on_disk(file, Access::Reads)] (file: c_int, status: *mut c_void)
-        = (libc::SYS_fstat, file, status);
-    fstat64 "stat" [on_disk(file, Access::Reads)] (file: c_int, status: *mut c_void)
-        = (libc::SYS_fstat, file, status);
-    fstatat "stat" [of_path(folder, path)]
-        (folder: c_int, path: Path, status: *mut c_void, flags: c_int)
-        = (libc::SYS_newfstatat, folder, path, status, flags);
-    fstatat64 "stat" [of_path(folder, path)]
-        (folder: c_int, path: Path, status: *mut c_void, flags: c_int)
-        = (libc::SYS_newfstatat, folder, path, status, flags);
-    statx "stat" [of_path(folder, path)]
-        (folder: c_int, path: Path, flags: c_int, mask: c_uint, status: *mut c_void)
-        = (libc::SYS_statx, folder, path, flags, mask, status);
-    mknod "mknod" [CHANGES] (path: Path, mode: Mode, device: libc::dev_t)
+    mknod "mknod" [name(HERE, path, How::Names)] (path: Path, mode: Mode, device: libc::dev_t)
         = (libc::SYS_mknodat, libc::AT_FDCWD, path, mode, device);
-    mknodat "mknod" [CHANGES] (folder: c_int, path: Path, mode: Mode, device: libc::dev_t)
+    mknodat "mknod" [name(folder, path, How::Names)]
+        (folder: c_int, path: Path, mode: Mode, device: libc::dev_t)
         = (libc::SYS_mknodat, folder, path, mode, device);
-    renameat2 "rename" [CHANGES]
+    renameat2 "rename" [names([folder, other], [from, to])]
         (folder: c_int, from: Path, other: c_int, to: Path, flags: c_uint)
         = (libc::SYS_renameat2, folder, from, other, to, flags);
-}
-
-/// Returns the access of a call that reads the attributes of a path, or of the descriptor if the path is empty. Without
-/// a path the call only finds out if the kernel supports it, as std does once in a process.
-fn of_path(folder: c_int, path: Path) -> Option<Access> {
-    // SAFETY: the caller of the libc function passes null or a string.
-    let first = unsafe { path.as_ref() }?;
-    if *first == 0 { on_disk(folder, Access::Reads) } else { READS }
-}
-
-/// Returns the access of a call that opens a file with these flags.
-fn opening(flags: c_int) -> Option<Access> {
-    let creates = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-    let is_temporary = flags & libc::O_TMPFILE == libc::O_TMPFILE;
-    if creates || is_temporary { CHANGES } else { READS }
 }
 
 /// Defines functions that open files.
 //
 // The last argument of most of the real functions is variadic, and is passed in the same register.
 macro_rules! opens {
-    ($list:ident: $($name:ident $symbol:literal [$access:expr] ($($argument:ident: $type:ty),*);)*) => {
+    ($list:ident: $($name:ident $symbol:literal [$folder:expr, $path:expr, $flags:expr]
+        ($($argument:ident: $type:ty),*);)*) => {
         names!($list: $($name)*);
         $(
         #[unsafe(no_mangle)]
@@ -237,18 +246,21 @@ macro_rules! opens {
             type Open = unsafe extern "C" fn($($type),*) -> c_int;
             // SAFETY: the caller guarantees the arguments.
             let call = || unsafe { real!($symbol, Open)($($argument),*) };
-            disk::opened(disk::perform(frame_pointer(), "open", || $access, call))
+            disk::open(frame_pointer(), ($folder, $path, $flags), call)
         }
     )*};
 }
 
+/// The flags of `creat`.
+const CREATES: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+
 opens! {
     OPENS:
-    open c"open" [opening(flags)] (path: Path, flags: c_int, mode: Mode);
-    openat c"openat" [opening(flags)] (folder: c_int, path: Path, flags: c_int, mode: Mode);
-    openat64 c"openat64" [opening(flags)] (folder: c_int, path: Path, flags: c_int, mode: Mode);
-    creat c"creat" [CHANGES] (path: Path, mode: Mode);
-    creat64 c"creat64" [CHANGES] (path: Path, mode: Mode);
+    open c"open" [HERE, path, flags] (path: Path, flags: c_int, mode: Mode);
+    openat c"openat" [folder, path, flags] (folder: c_int, path: Path, flags: c_int, mode: Mode);
+    openat64 c"openat64" [folder, path, flags] (folder: c_int, path: Path, flags: c_int, mode: Mode);
+    creat c"creat" [HERE, path, CREATES] (path: Path, mode: Mode);
+    creat64 c"creat64" [HERE, path, CREATES] (path: Path, mode: Mode);
 }
 
 #[unsafe(no_mangle)]
@@ -260,7 +272,7 @@ unsafe extern "C" fn open64(path: Path, flags: c_int, mode: Mode) -> c_int {
     type Open = unsafe extern "C" fn(Path, c_int, Mode) -> c_int;
     // SAFETY: the caller guarantees the arguments.
     let call = || unsafe { real!(c"open64", Open)(path, flags, mode) };
-    disk::opened(disk::perform(frame_pointer(), "open", || opening(flags), call))
+    disk::open(frame_pointer(), (HERE, path, flags), call)
 }
 
 #[unsafe(no_mangle)]
@@ -268,7 +280,9 @@ unsafe extern "C" fn dup2(descriptor: c_int, other: c_int) -> c_int {
     type Duplicate = unsafe extern "C" fn(c_int, c_int) -> c_int;
     // SAFETY: the arguments are numbers.
     let call = || unsafe { real!(c"dup2", Duplicate)(descriptor, other) };
-    disk::replaced(frame_pointer(), descriptor, other, call)
+    let frame = frame_pointer();
+    let of_run = calls_of_files::replaced(frame, descriptor, other);
+    of_run.unwrap_or_else(|| locks::replaced(frame, descriptor, other, call))
 }
 
 #[unsafe(no_mangle)]
@@ -276,7 +290,14 @@ unsafe extern "C" fn dup3(descriptor: c_int, other: c_int, flags: c_int) -> c_in
     type Duplicate = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
     // SAFETY: the arguments are numbers.
     let call = || unsafe { real!(c"dup3", Duplicate)(descriptor, other, flags) };
-    disk::replaced(frame_pointer(), descriptor, other, call)
+    let frame = frame_pointer();
+    // Without an effect, `dup3` fails. The kernel checks the descriptors first.
+    let is_same = descriptor == other && flags & !libc::O_CLOEXEC == 0;
+    match calls_of_files::replaced(frame, descriptor, other) {
+        Some(answer) if is_same && answer == other => fail(libc::EINVAL),
+        Some(answer) => answer,
+        None => locks::replaced(frame, descriptor, other, call),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -289,93 +310,18 @@ unsafe extern "C" fn flock(descriptor: c_int, operation: c_int) -> c_int {
         (_, true) => "lock",
         (_, false) => "try_lock",
     };
-    type Lock = unsafe extern "C" fn(c_int, c_int) -> c_int;
+    type RealLock = unsafe extern "C" fn(c_int, c_int) -> c_int;
     let call = |waits| {
         let operation = operation & !libc::LOCK_NB | if waits { 0 } else { libc::LOCK_NB };
         // SAFETY: the arguments are numbers.
-        unsafe { real!(c"flock", Lock)(descriptor, operation) }
+        unsafe { real!(c"flock", RealLock)(descriptor, operation) }
     };
-    disk::lock(frame_pointer(), (name, descriptor), (waits, name == "unlock"), call)
-}
-
-/// Defines functions with up to six arguments, none of them a floating-point number, that a run only records.
-macro_rules! noted {
-    ($($name:ident $symbol:literal $text:literal;)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
-            if current().is_some() {
-                note_entered($text);
-            }
-            type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
-            // SAFETY: the caller guarantees the arguments. The function ignores the registers of arguments that it does
-            // not have.
-            unsafe { real!($symbol, Function)(a, b, c, d, e, f) }
-        }
-    )*};
-}
-
-noted! {
-    fopen c"fopen" "fopen";
-    fopen64 c"fopen64" "fopen";
-    freopen c"freopen" "freopen";
-    freopen64 c"freopen64" "freopen";
-    fdopen c"fdopen" "fdopen";
-    tmpfile c"tmpfile" "tmpfile";
-    tmpfile64 c"tmpfile64" "tmpfile";
-    scandir c"scandir" "scandir";
-    scandir64 c"scandir64" "scandir";
-    glob c"glob" "glob";
-    glob64 c"glob64" "glob";
-    nftw c"nftw" "nftw";
-    nftw64 c"nftw64" "nftw";
-}
-
-/// Maps memory. Changes of a file through its memory are not operations.
-///
-/// # Safety
-/// The requirements are the same as for `mmap`.
-unsafe fn map(
-    (address, size): (*mut c_void, usize),
-    (protection, flags): (c_int, c_int),
-    (file, from): (c_int, i64),
-) -> *mut c_void {
-    let is_shared = matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
-    if is_shared && flags & libc::MAP_ANONYMOUS == 0 && current().is_some() {
-        note_entered("mmap, of a file");
-    }
-    // The kernel reads whole registers.
-    let [protection, flags, file] = [protection, flags, file].map(i64::from);
-    // SAFETY: the caller guarantees the arguments.
-    let mapped = outside(|| unsafe {
-        libc::syscall(libc::SYS_mmap, address, size, protection, flags, file, from)
-    });
-    mapped as *mut c_void
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap(
-    address: *mut c_void,
-    size: usize,
-    protection: c_int,
-    flags: c_int,
-    file: c_int,
-    from: i64,
-) -> *mut c_void {
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { map((address, size), (protection, flags), (file, from)) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap64(
-    address: *mut c_void,
-    size: usize,
-    protection: c_int,
-    flags: c_int,
-    file: c_int,
-    from: i64,
-) -> *mut c_void {
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { map((address, size), (protection, flags), (file, from)) }
+    let releases = name == "unlock";
+    locks::lock(
+        frame_pointer(),
+        Lock { name, descriptor, waits, releases, converts: !releases },
+        call,
+    )
 }
 
 #[cfg(test)]
@@ -390,6 +336,11 @@ mod tests {
 
     /// Calls on files that are defined here without a row, or in other files of this folder and in `environment.rs`.
     const ELSEWHERE: &[&str] = &[
+        "fstat",
+        "fstat64",
+        "fstatat64",
+        "statx",
+        "lseek64",
         "open64",
         "flock",
         "dup",

@@ -1,24 +1,18 @@
-//! The real file system, as two objects of a run: all files together, and all locks of open files.
-//!
-//! The calls on files are real calls. Each call is a point of the run as soon as the run has a second thread: the calls
-//! of the only thread precede the start of every other thread. All files are one object, because paths overlap: a file
-//! has several names, a folder is renamed with its content, and the working directory is part of each relative path.
-//! Calls that only read commute, and a call that fails has only read.
+//! The real file system. The calls on files are real calls. Each call is a point of the run as soon as the run has a
+//! second thread: the calls of the only thread precede the start of every other thread. `objects.rs` has the objects
+//! that a call uses.
 //!
 //! A read at the position of a descriptor moves this position. Threads with descriptors of their own do not see the
 //! moves of each other. So such a call is a change only if the thread has not opened the descriptor itself.
 //!
-//! A lock of an open file (`flock`) depends on no path and no content, so the locks are an object of their own. A
-//! thread waits for a lock in the run if a descriptor of the run may hold it. Otherwise another process holds it, and
-//! the whole run waits in the kernel. The end of a run releases the locks that the run has left.
-//!
 //! # Limits
 //!
-//! The kernel's own descriptors for the standard streams are not files of this object, whatever they refer to. Changes
-//! by other processes, and changes of memory that is mapped from a file, are not operations.
+//! The kernel's own descriptors for the standard streams are not files of the run, whatever they refer to. Changes by
+//! other processes, and changes of memory that is mapped from a file, are not operations. The numbers of files and of
+//! descriptors depend on the order of calls that commute.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -26,43 +20,18 @@ use super::super::clock::fail;
 use super::super::compiled::note_entered;
 use super::super::places::{self, Frame};
 use super::super::thread::{Thread, current, on_carrier, outside};
-use super::calls::{at_once, result};
+use super::calls::at_once;
+use super::fifos;
+use super::objects::{Access, How, Uses};
+use super::paths;
 use super::transfer::operate;
-use super::{Answer, KEY, Net};
-
-/// The object of all files, and its kind.
-pub(super) const FILES: u64 = KEY;
-pub(super) const KIND: &str = "files";
-
-/// The object of all locks of open files, and its kind.
-const LOCKS: u64 = KEY | 1;
-const KIND_OF_LOCKS: &str = "FileLock";
 
 /// The number of innermost return addresses that decide if a call is made for a backtrace. [`Thread::hash_of_calls`]
 /// distinguishes as many.
 const INNERMOST: usize = 8;
 
-/// The access of a call to the files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Access {
-    Reads,
-    Changes,
-}
-
-/// The number of a device, and of a file on it.
-type Number = (libc::dev_t, libc::ino_t);
-
-/// The descriptors of real files in a run.
-#[derive(Default)]
-pub(super) struct Disk {
-    /// The threads that have opened the descriptors, by path.
-    owners: BTreeMap<c_int, u64>,
-    /// The descriptors that may hold a lock, with the numbers of their files.
-    locked: BTreeMap<c_int, Number>,
-}
-
 /// The result of a libc function.
-pub(in super::super) trait Returned: Copy {
+pub(super) trait Returned: Copy {
     /// Returns `true` if the function has failed, and has set `errno`.
     fn has_failed(self) -> bool;
 }
@@ -91,59 +60,70 @@ impl<T> Returned for *mut T {
     }
 }
 
-/// Performs `call`, with the access that `access` returns. `None` means that the call uses no file. `frame` is the
+/// Performs `call`, which uses the files that `uses` returns. `None` means that the call uses no file. `frame` is the
 /// frame pointer of the libc function.
-pub(in super::super) fn perform<R: Returned>(
+pub(super) fn perform<R: Returned>(
     frame: usize,
     name: &'static str,
-    access: impl FnOnce() -> Option<Access>,
+    uses: impl FnOnce() -> Option<Uses>,
     mut call: impl FnMut() -> R,
 ) -> R {
     if !is_seen(frame) {
         return call();
     }
-    match access() {
+    match uses() {
         None => call(),
+        Some(uses) if uses.may_change() => change(frame, name, &uses, call),
         // The result may be an allocation, which must belong to the thread.
-        Some(Access::Reads) => {
-            announce(frame, name, Access::Reads);
+        Some(uses) => {
+            announce(frame, name, &uses);
             call()
         }
-        Some(Access::Changes) => change(frame, name, call),
     }
 }
 
 /// Makes a call a point, whose effect follows in the same step of the thread.
-pub(in super::super) fn announce(frame: usize, name: &'static str, access: Access) {
+fn announce(frame: usize, name: &'static str, uses: &Uses) {
     let Some(thread) = current() else { return };
-    let announced = operate(thread, frame, (FILES, KIND, name), (false, None), |net| {
-        if access == Access::Changes {
-            net.change(FILES);
-        }
+    // SAFETY: the program has passed the strings to a libc function.
+    let before = at_once(thread, |net| unsafe { uses.targets(&mut net.disk) });
+    let (object, kind) = before.object();
+    let announced = operate(thread, frame, (object, kind, name), (false, None), |net| {
+        // SAFETY: the same reason. The thread is suspended in this call.
+        let targets = unsafe { net.disk.now(uses, &before) };
+        net.use_files(object, uses, &targets, true);
         Ok(0)
     });
     debug_assert_eq!(announced, Ok(0));
 }
 
-/// Like [`announce`], but only if the call is seen.
-pub(in super::super) fn announce_if_seen(frame: usize, name: &'static str, access: Access) {
+/// Makes a call that changes all files a point, like [`announce`], if the call is seen.
+pub(in super::super) fn announce_change_if_seen(frame: usize, name: &'static str) {
     if is_seen(frame) {
-        announce(frame, name, access);
+        announce(frame, name, &Uses::all(Access::Changes));
     }
 }
 
 /// Performs a call that changes files, in the turn of the thread.
-fn change<R: Returned>(frame: usize, name: &'static str, mut call: impl FnMut() -> R) -> R {
+fn change<R: Returned>(
+    frame: usize,
+    name: &'static str,
+    uses: &Uses,
+    mut call: impl FnMut() -> R,
+) -> R {
     let Some(thread) = current() else { return call() };
     let mut returned = None;
-    let answer = operate(thread, frame, (FILES, KIND, name), (false, None), |net| {
+    // SAFETY: the program has passed the strings to a libc function.
+    let before = at_once(thread, |net| unsafe { uses.targets(&mut net.disk) });
+    let (object, kind) = before.object();
+    let answer = operate(thread, frame, (object, kind, name), (false, None), |net| {
+        // SAFETY: the same reason. The thread is suspended in this call.
+        let targets = unsafe { net.disk.now(uses, &before) };
         let result = call();
+        let error = errno();
         returned = Some(result);
-        if result.has_failed() {
-            return Err(errno());
-        }
-        net.change(FILES);
-        Ok(0)
+        net.use_files(object, uses, &targets, !result.has_failed());
+        if result.has_failed() { Err(error) } else { Ok(0) }
     });
     if let Err(error) = answer {
         // The carrier has its own `errno`.
@@ -152,8 +132,42 @@ fn change<R: Returned>(frame: usize, name: &'static str, mut call: impl FnMut() 
     returned.unwrap_or_else(call)
 }
 
+/// Opens a file by `call`, with these flags.
+pub(super) fn open(
+    frame: usize,
+    (folder, path, flags): (c_int, *const c_char, c_int),
+    mut call: impl FnMut() -> c_int,
+) -> c_int {
+    const NEW: c_int = libc::O_CREAT | libc::O_EXCL;
+    let is_new = flags & NEW == NEW;
+    let follows = flags & libc::O_NOFOLLOW == 0 && !is_new;
+    // A file without a name is created in the folder at the path, and changes nothing there.
+    let is_temporary = flags & libc::O_TMPFILE == libc::O_TMPFILE;
+    let has = |flag| flags & flag != 0 && !is_temporary;
+    let how = How::Opens { creates: has(libc::O_CREAT), truncates: has(libc::O_TRUNC) };
+    // SAFETY: the program has passed null, or a string.
+    let name = (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) });
+    let name = name.filter(|_| fifos::are_simulated());
+    loop {
+        let mut is_fifo = false;
+        let uses = || Uses::at((folder, path), follows, how);
+        let opened = perform(frame, "open", uses, || {
+            is_fifo = name.is_some_and(|name| fifos::is_opened((folder, name), flags));
+            if is_fifo { -1 } else { call() }
+        });
+        match name.filter(|_| is_fifo) {
+            None => return record(opened),
+            Some(name) => {
+                if let Some(opened) = fifos::open(frame, (folder, name), flags) {
+                    return opened;
+                }
+            }
+        }
+    }
+}
+
 /// Returns the error number of the last call.
-fn errno() -> c_int {
+pub(super) fn errno() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
@@ -165,7 +179,7 @@ fn is_seen(frame: usize) -> bool {
 
 /// Returns `true` if std makes a call on files in order to create or show a backtrace. std then holds a lock that it
 /// shares with threads outside of the run, so the call must not be a point.
-fn is_of_backtrace(thread: &Thread, frame: usize) -> bool {
+pub(super) fn is_of_backtrace(thread: &Thread, frame: usize) -> bool {
     /// The answers, by hash of the callers.
     static KNOWN: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
     let hash = thread.hash_of_calls((0, frame));
@@ -193,31 +207,37 @@ fn is_part(frame: &Frame) -> bool {
     frame.is_of_std() && (shows || frame.file.contains("/backtrace/src/"))
 }
 
-/// Returns the access, if the descriptor is of a file or a folder on a disk.
-pub(super) fn on_disk(descriptor: c_int, access: Access) -> Option<Access> {
-    is_on_disk(descriptor).then_some(access)
+/// Returns the uses of a call on a descriptor, if it is of a file or a folder on a disk.
+pub(super) fn on_disk(descriptor: c_int, access: Access) -> Option<Uses> {
+    let how = match access {
+        Access::Reads => How::Reads,
+        Access::Changes => How::Changes,
+    };
+    is_on_disk(descriptor).then(|| Uses::open(descriptor, how))
 }
 
-/// Returns the access of a call that copies between two descriptors.
-pub(super) fn among(descriptors: [c_int; 2]) -> Option<Access> {
-    descriptors.into_iter().any(is_on_disk).then_some(Access::Changes)
-}
-
-/// Returns the access of a call that moves the position of a descriptor, and does not change the file.
-pub(super) fn moves(descriptor: c_int) -> Option<Access> {
-    if !is_on_disk(descriptor) {
-        return None;
+/// Returns the uses of a call that copies between two descriptors.
+pub(super) fn among(descriptors: [c_int; 2]) -> Option<Uses> {
+    let [from, to] = descriptors.map(|descriptor| on_disk(descriptor, Access::Changes));
+    match (from, to) {
+        (Some(from), Some(to)) => Some(from.and(to)),
+        (one, other) => one.or(other),
     }
+}
+
+/// Returns the uses of a call that moves the position of a descriptor, and does not change the file.
+pub(super) fn moves(descriptor: c_int) -> Option<Uses> {
     let is_own = current().is_some_and(|thread| {
         at_once(thread, |net| net.disk.owners.get(&descriptor) == Some(&net.path))
     });
-    Some(if is_own { Access::Reads } else { Access::Changes })
+    on_disk(descriptor, if is_own { Access::Reads } else { Access::Changes })
 }
 
 /// Returns `true` for a descriptor of a file or a folder on a disk. Records descriptors of the kernel's pipes and
 /// sockets, whose operations a run does not see.
-fn is_on_disk(descriptor: c_int) -> bool {
-    let Some(status) = status(descriptor).filter(|_| descriptor > libc::STDERR_FILENO) else {
+pub(super) fn is_on_disk(descriptor: c_int) -> bool {
+    let Some(status) = paths::status(descriptor).filter(|_| descriptor > libc::STDERR_FILENO)
+    else {
         return false;
     };
     match status.st_mode & libc::S_IFMT {
@@ -230,25 +250,13 @@ fn is_on_disk(descriptor: c_int) -> bool {
     }
 }
 
-/// Returns the attributes of an open file.
-fn status(descriptor: c_int) -> Option<libc::stat> {
-    // SAFETY: the type allows all bytes to be zero.
-    let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: a system call with a number and room for the result. The libc function is not used, because it is
-    // replaced.
-    let answer = outside(|| unsafe { libc::syscall(libc::SYS_fstat, descriptor, &raw mut found) });
-    (answer == 0).then_some(found)
-}
-
-/// Returns the number of an open file.
-fn number(descriptor: c_int) -> Option<Number> {
-    status(descriptor).map(|status| (status.st_dev, status.st_ino))
-}
-
 /// Records that the current thread has opened a descriptor, unless the call has failed. Returns the descriptor.
-pub(super) fn opened(descriptor: c_int) -> c_int {
+fn record(descriptor: c_int) -> c_int {
     if let Some(thread) = current().filter(|_| descriptor >= 0) {
-        at_once(thread, |net| net.disk.owners.insert(descriptor, net.path));
+        at_once(thread, |net| {
+            net.disk.known.remove(&descriptor);
+            net.disk.owners.insert(descriptor, net.path);
+        });
     }
     descriptor
 }
@@ -259,118 +267,8 @@ pub(super) fn duplicated(descriptor: c_int, duplicate: c_int) -> c_int {
     if let Some(thread) = current().filter(|_| duplicate >= 0) {
         at_once(thread, |net| {
             net.disk.forget(duplicate);
-            if let Some(number) = net.disk.locked.get(&descriptor).copied() {
-                net.disk.locked.insert(duplicate, number);
-            }
+            net.disk.locks.duplicate(descriptor, duplicate);
         });
     }
     duplicate
-}
-
-impl Disk {
-    /// Records that a descriptor is closed.
-    fn forget(&mut self, descriptor: c_int) {
-        self.owners.remove(&descriptor);
-        self.locked.remove(&descriptor);
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        for (descriptor, file) in &self.locked {
-            // The program may have closed the descriptor, and opened another file with this number.
-            if number(*descriptor) == Some(*file) {
-                // SAFETY: the type allows all bytes to be zero. The system calls take numbers and this value.
-                unsafe {
-                    let mut whole: libc::flock = std::mem::zeroed();
-                    whole.l_type = libc::F_UNLCK as _;
-                    libc::syscall(libc::SYS_flock, *descriptor, libc::LOCK_UN);
-                    libc::syscall(
-                        libc::SYS_fcntl,
-                        *descriptor,
-                        libc::F_OFD_SETLK,
-                        &raw const whole,
-                    );
-                }
-            }
-        }
-    }
-}
-
-/// Performs a call that closes a descriptor. It is an operation only if the descriptor may hold a lock.
-pub(super) fn close(frame: usize, descriptor: c_int, mut call: impl FnMut() -> c_int) -> c_int {
-    let Some(thread) = current() else { return call() };
-    let has_lock = at_once(thread, |net| {
-        let has_lock = net.disk.locked.contains_key(&descriptor);
-        if !has_lock {
-            net.disk.forget(descriptor);
-        }
-        has_lock
-    });
-    if !has_lock {
-        return call();
-    }
-    result(locking(thread, frame, "close", false, |net| {
-        net.disk.forget(descriptor);
-        if call() == 0 { Ok(0) } else { Err(errno()) }
-    }))
-}
-
-/// Performs a call that makes `other` a duplicate of a descriptor, and closes its previous file. Returns the result.
-pub(super) fn replaced(
-    frame: usize,
-    descriptor: c_int,
-    other: c_int,
-    mut call: impl FnMut() -> c_int,
-) -> c_int {
-    // Such a call has no effect if the descriptor is valid.
-    if descriptor == other {
-        return call();
-    }
-    let closes = close(frame, other, || if call() == -1 { -1 } else { 0 });
-    duplicated(descriptor, if closes == 0 { other } else { -1 })
-}
-
-/// Performs a call that acquires or releases a lock of a descriptor. `call` waits for the lock if its argument is
-/// `true`.
-pub(super) fn lock(
-    frame: usize,
-    (name, descriptor): (&'static str, c_int),
-    (waits, releases): (bool, bool),
-    mut call: impl FnMut(bool) -> c_int,
-) -> c_int {
-    let Some(thread) = current() else { return call(waits) };
-    result(locking(thread, frame, name, waits, |net| {
-        let mut tried = |waits| if call(waits) == 0 { 0 } else { errno() };
-        let mut error = tried(false);
-        let file = number(descriptor);
-        // No thread of the run can release a lock that only other processes hold.
-        // An own lock does not prevent another lock of the same descriptor.
-        let may_end =
-            |(other, held): (&c_int, &Number)| *other != descriptor && Some(*held) == file;
-        if waits && error == libc::EAGAIN && !net.disk.locked.iter().any(may_end) {
-            error = tried(true);
-        }
-        match (error, file) {
-            (0, Some(file)) if !releases => _ = net.disk.locked.insert(descriptor, file),
-            (0, _) => _ = net.disk.locked.remove(&descriptor),
-            _ => return Err(error),
-        }
-        Ok(0)
-    }))
-}
-
-/// Performs an operation on the locks, which changes them if it succeeds.
-fn locking(
-    thread: &mut Thread,
-    frame: usize,
-    name: &'static str,
-    waits: bool,
-    mut act: impl FnMut(&mut Net) -> Answer,
-) -> Answer {
-    operate(thread, frame, (LOCKS, KIND_OF_LOCKS, name), (waits, None), |net| {
-        let answer = act(net)?;
-        net.change(LOCKS);
-        Ok(answer)
-    })
 }

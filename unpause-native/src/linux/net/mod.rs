@@ -17,24 +17,34 @@
 //! | `transfer.rs` | an operation as a request by a thread |
 //! | `options.rs` | options of sockets |
 //! | `disk.rs`, `calls_on_disk.rs` | real files, and the functions of libc that operate on them |
+//! | `objects.rs`, `paths.rs`, `uses.rs` | the objects of real files |
+//! | `locks.rs` | locks of real files |
+//! | `fifos.rs` | FIFOs, also called named pipes |
 //! | `calls.rs`, `calls_of_….rs` | functions of libc |
 
 mod address;
 mod calls;
+mod calls_noted;
 mod calls_of_copies;
 mod calls_of_files;
 mod calls_of_messages;
 mod calls_of_sockets;
+mod calls_of_status;
 mod calls_of_waits;
 mod calls_on_disk;
 mod datagram;
 pub(super) mod disk;
 mod epoll;
+mod fifos;
+mod locks;
+mod objects;
 mod options;
+mod paths;
 mod sockets;
 mod stream;
 mod transfer;
 mod unix;
+mod uses;
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -44,12 +54,13 @@ pub(super) mod by_number {
     pub(in super::super) use super::calls_of_files::{eventfd, timerfd_create};
     pub(in super::super) use super::calls_of_waits::epoll_pwait2;
 }
-pub use self::transfer::{Effect, Transfer};
+pub use self::transfer::{Effect, Transfer, Use};
 
 use self::address::Address;
 use self::datagram::Datagram;
-use self::disk::Disk;
 use self::epoll::Epoll;
+use self::fifos::{Fifo, Pipes};
+use self::objects::Disk;
 use self::options::Options;
 use self::sockets::{Listener, Unbound};
 use self::stream::{Stream, Wire};
@@ -92,6 +103,7 @@ enum Kind {
     Listener(Listener),
     Stream(Stream),
     Datagram(Datagram),
+    Fifo(Fifo),
     Event { count: u64, semaphore: bool },
     Epoll(Epoll),
 }
@@ -112,7 +124,7 @@ pub(crate) struct Net {
     /// The objects changed by the current operation.
     changed: Vec<u64>,
     /// The objects, other than its own, that the current operation has used, with their kinds.
-    beside: Vec<(u64, &'static str)>,
+    beside: Vec<(u64, &'static str, Use)>,
     /// True if the current operation waits while it is not possible.
     waits: bool,
     /// The nanoseconds after which the wait of the current operation times out, if the file has a time limit.
@@ -125,6 +137,10 @@ pub(crate) struct Net {
     effect: Option<Effect>,
     /// The descriptors of real files.
     disk: Disk,
+    /// The pipes of open FIFOs.
+    pipes: Pipes,
+    /// True if the run has started another process.
+    pub(crate) has_processes: bool,
 }
 
 /// The way in which a call waits: `true` if it waits, and its time limit. `None` before its first turn.
@@ -199,6 +215,23 @@ impl Net {
         FIRST + at as c_int
     }
 
+    /// Makes `other` a duplicate of a descriptor, and closes its previous file.
+    fn replace(&mut self, descriptor: c_int, other: c_int) -> Answer {
+        /// The maximum number of descriptors that a call leaves free.
+        const GAP: usize = 1 << 16;
+        let (file, at) = (self.find(descriptor)?, (other - FIRST) as usize);
+        if at > self.descriptors.len() + GAP {
+            return Err(libc::EBADF);
+        }
+        let _ = self.close(other);
+        if self.descriptors.len() <= at {
+            self.descriptors.resize(at + 1, None);
+        }
+        self.file(file).descriptors += 1;
+        self.descriptors[at] = Some(file);
+        Ok(other as usize)
+    }
+
     /// Returns the file of a descriptor.
     fn find(&self, descriptor: c_int) -> Result<usize, c_int> {
         let at = descriptor.checked_sub(FIRST).and_then(|at| usize::try_from(at).ok());
@@ -209,7 +242,7 @@ impl Net {
     fn find_socket(&self, descriptor: c_int) -> Answer {
         let file = self.find(descriptor)?;
         match self.files[file].as_ref().map(|file| &file.kind) {
-            Some(Kind::Event { .. } | Kind::Epoll(_)) => Err(libc::ENOTSOCK),
+            Some(Kind::Fifo(_) | Kind::Event { .. } | Kind::Epoll(_)) => Err(libc::ENOTSOCK),
             Some(Kind::Stream(stream)) if matches!(stream.wire, Wire::Source | Wire::Sink) => {
                 Err(libc::ENOTSOCK)
             }
@@ -233,10 +266,18 @@ impl Net {
         }
     }
 
-    /// Records that the current operation has used another object in addition to its own.
+    /// Records that the current operation has changed another object in addition to its own.
     fn also(&mut self, object: u64, kind: &'static str) {
-        if !self.beside.contains(&(object, kind)) {
-            self.beside.push((object, kind));
+        self.also_as(object, kind, Use::Changes);
+    }
+
+    /// Records that the current operation has used another object in addition to its own.
+    fn also_as(&mut self, object: u64, kind: &'static str, how: Use) {
+        match self.beside.iter_mut().find(|(known, ..)| *known == object) {
+            // A use that adds and reads conflicts with each other use, like a change.
+            Some((_, _, known)) if *known != how => *known = Use::Changes,
+            Some(_) => {}
+            None => self.beside.push((object, kind, how)),
         }
     }
 
@@ -272,6 +313,7 @@ impl Net {
                 self.readiness_of_packets(file, datagram)
             }
             Kind::Datagram(datagram) => datagram.readiness(),
+            Kind::Fifo(fifo) => self.pipes.readiness(fifo),
             Kind::Event { count, .. } => {
                 let readable = if *count > 0 { IN } else { 0 };
                 readable | if *count < u64::MAX - 1 { OUT } else { 0 }
@@ -288,6 +330,7 @@ impl Net {
                 let room = into.len();
                 self.receive(file, into, peeks).map(|(size, _)| size.min(room))
             }
+            Kind::Fifo(_) => self.read_fifo(file, into),
             Kind::Event { count, semaphore } => {
                 let target = into.get_mut(..8).ok_or(libc::EINVAL)?;
                 if *count == 0 {
@@ -317,6 +360,7 @@ impl Net {
         match &mut self.file(file).kind {
             Kind::Stream(_) => self.write_stream(file, from),
             Kind::Datagram(_) => self.send(file, from, None),
+            Kind::Fifo(_) => self.write_fifo(file, from),
             Kind::Event { count, .. } => {
                 let bytes = from.get(..8).and_then(|bytes| bytes.try_into().ok());
                 let added = bytes.map(u64::from_ne_bytes).ok_or(libc::EINVAL)?;
@@ -382,6 +426,7 @@ impl Net {
                     self.notify(sender, OUT);
                 }
             }
+            Kind::Fifo(fifo) => self.close_fifo(&fifo),
             Kind::Unbound(_) | Kind::Event { .. } => {}
         }
         self.change(object);

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::address::Address;
 use super::stream::{Stream, Wire};
 use super::unix::is_file;
-use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP, disk};
+use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP, objects};
 
 /// The first port for a socket without a requested port, and the number of such ports.
 const PORTS: (u16, u16) = (32_768, 28_232);
@@ -137,7 +137,7 @@ impl Net {
         }
         match &address {
             Address::Path(path) if is_file(path) => {
-                self.also(disk::FILES, disk::KIND);
+                self.also(objects::FILES, objects::KIND);
                 self.name_files.add(path, is_stream, file)?;
             }
             _ => _ = self.names.insert((is_stream, key), file),
@@ -227,10 +227,11 @@ impl Net {
             Kind::Listener(listener) if !listener.shut[0] => listener.local.clone(),
             _ => return self.refuse(file),
         };
-        let local = match (&local, is_unnamed(&local)) {
+        let is_bound = !is_unnamed(&local);
+        let local = match (&local, is_bound) {
             (Address::Path(_), _) => local,
-            (_, true) => to.with_port(self.free_port(true)?),
-            (_, false) => match local.is_unspecified() {
+            (_, false) => to.with_port(self.free_port(true)?),
+            (_, true) => match local.is_unspecified() {
                 true => to.with_port(local.port()),
                 false => local,
             },
@@ -239,6 +240,7 @@ impl Net {
         let object = self.new_object();
         let accepted = Stream::new(wire, to.seen_by(&listens), local.seen_by(&listens));
         let mut own = Stream::new(wire, local.clone(), to);
+        own.is_bound = is_bound;
         let accepted = self.add(Kind::Stream(accepted), object);
         if wire == Wire::Tcp {
             // The accepted socket inherits the options of the listener.
@@ -278,8 +280,7 @@ impl Net {
         Err(libc::EINPROGRESS)
     }
 
-    /// Dissolves the connection of a socket: `connect` with the family `AF_UNSPEC`. Runs do not support this for a
-    /// connected TCP socket.
+    /// Dissolves the connection of a socket: `connect` with the family `AF_UNSPEC`.
     pub(super) fn disconnect(&mut self, file: usize) -> Answer {
         match &mut self.file(file).kind {
             Kind::Datagram(_) => self.dissolve(file),
@@ -291,9 +292,33 @@ impl Net {
             Kind::Listener(listener) if !matches!(listener.local, Address::Path(_)) => {
                 self.shut_listener(file, [true, false])
             }
-            Kind::Stream(stream) if stream.wire == Wire::Tcp => Err(libc::EAFNOSUPPORT),
+            Kind::Stream(stream) if stream.wire == Wire::Tcp => {
+                self.dissolve_stream(file);
+                Ok(0)
+            }
             _ => Err(libc::EINVAL),
         }
+    }
+
+    /// Dissolves a TCP connection. The socket can then be bound and connected again. It keeps an address to which it
+    /// was bound before it was connected.
+    fn dissolve_stream(&mut self, file: usize) {
+        let stream = self.stream(file);
+        let (domain, error) = (stream.local.domain(), stream.error_after_end());
+        let local = match stream.is_bound {
+            true => stream.local.clone(),
+            false => Address::unspecified(domain),
+        };
+        let new = Unbound { error, ..Unbound::new(domain, local) };
+        if is_unnamed(&new.local) {
+            self.names.retain(|_, named| *named != file);
+        }
+        // The object remains, because other threads may have announced operations on it.
+        let before = std::mem::replace(&mut self.file(file).kind, Kind::Unbound(new));
+        if let Kind::Stream(stream) = before {
+            self.dissolved(stream);
+        }
+        self.notify(file, OUT | HUP | ERR);
     }
 
     /// Takes the error that the next call on a socket returns; 0 for no error.
@@ -335,16 +360,13 @@ impl Net {
         let Kind::Listener(listener) = &mut self.file(file).kind else {
             return Err(libc::ENOTCONN);
         };
-        let domain = match &listener.local {
-            Address::V4(..) => libc::AF_INET,
-            Address::V6(..) => libc::AF_INET6,
-            Address::Path(_) => {
-                listener.shut[0] |= reads;
-                listener.shut[1] |= writes;
-                self.notify(file, IN | RDHUP | HUP);
-                return Ok(0);
-            }
-        };
+        if matches!(listener.local, Address::Path(_)) {
+            listener.shut[0] |= reads;
+            listener.shut[1] |= writes;
+            self.notify(file, IN | RDHUP | HUP);
+            return Ok(0);
+        }
+        let domain = listener.local.domain();
         if reads {
             let local = listener.local.clone();
             let waiting = std::mem::take(&mut listener.waiting);
@@ -378,7 +400,7 @@ impl Net {
             (Kind::Datagram(datagram), false) => Ok(datagram.local.clone()),
             (Kind::Datagram(datagram), true) => datagram.remote.clone().ok_or(libc::ENOTCONN),
             (Kind::Unbound(_) | Kind::Listener(_), true) => Err(libc::ENOTCONN),
-            (Kind::Event { .. } | Kind::Epoll(_), _) => Err(libc::ENOTSOCK),
+            (Kind::Fifo(_) | Kind::Event { .. } | Kind::Epoll(_), _) => Err(libc::ENOTSOCK),
         }
     }
 }

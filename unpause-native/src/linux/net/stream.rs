@@ -8,10 +8,10 @@ use super::address::Address;
 use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP};
 
 /// The number of bytes in the buffer of an end before the other end must wait.
-const CAPACITY: usize = 1 << 16;
+pub(super) const CAPACITY: usize = 1 << 16;
 
 /// The maximum number of bytes that a pipe accepts atomically.
-const WHOLE: usize = 4096;
+pub(super) const WHOLE: usize = 4096;
 
 /// The kind of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,8 @@ pub(super) struct Stream {
     pub(super) error: c_int,
     /// True if a write found no room. The end is then notified when there is room.
     wants_room: bool,
+    /// True if the socket was bound before it was connected.
+    pub(super) is_bound: bool,
     pub(super) local: Address,
     pub(super) remote: Address,
 }
@@ -47,8 +49,31 @@ pub(super) struct Stream {
 impl Stream {
     pub(super) fn new(wire: Wire, local: Address, remote: Address) -> Stream {
         let (input, parts, shut) = (VecDeque::new(), VecDeque::new(), [false; 2]);
-        let (finished, error, wants_room) = (false, 0, false);
-        Stream { wire, peer: None, input, parts, finished, shut, error, wants_room, local, remote }
+        let (finished, error, wants_room, is_bound) = (false, 0, false, false);
+        let peer = None;
+        Stream {
+            wire,
+            peer,
+            input,
+            parts,
+            finished,
+            shut,
+            error,
+            wants_room,
+            is_bound,
+            local,
+            remote,
+        }
+    }
+
+    /// Returns `true` if neither end of a TCP connection sends more bytes.
+    fn is_over(&self) -> bool {
+        self.shut[1] && (self.finished || self.peer.is_none())
+    }
+
+    /// Returns the error that the next call returns after this end has dissolved the TCP connection, as in the kernel.
+    pub(super) fn error_after_end(&self) -> c_int {
+        if self.is_over() { self.error } else { libc::ECONNRESET }
     }
 
     fn has_no_more_input(&self) -> bool {
@@ -213,8 +238,7 @@ impl Net {
     pub(super) fn shut_down(&mut self, file: usize, [reads, writes]: [bool; 2]) -> Answer {
         let stream = self.stream(file);
         let peer = stream.peer;
-        let is_over = stream.shut[1] && (peer.is_none() || stream.finished);
-        if stream.wire == Wire::Tcp && is_over {
+        if stream.wire == Wire::Tcp && stream.is_over() {
             return Err(libc::ENOTCONN);
         }
         stream.shut[0] |= reads;
@@ -232,6 +256,13 @@ impl Net {
             }
         }
         Ok(0)
+    }
+
+    /// Ends a TCP connection that one end has dissolved. The other end is reset, unless the connection was over.
+    pub(super) fn dissolved(&mut self, mut stream: Stream) {
+        let is_reset = !stream.is_over();
+        stream.input.clear();
+        self.end_stream(stream, is_reset);
     }
 
     /// Closes an end of a connection that has no descriptor.

@@ -7,7 +7,7 @@ use super::super::orders;
 use super::super::request::{Call, Request};
 use super::super::thread::{Thread, outside};
 use super::calls::at_once;
-use super::{Answer, Net, disk};
+use super::{Answer, Net, objects};
 
 /// An operation on a file. The carrier performs it with
 /// [`Execution::perform_transfer`](crate::Execution::perform_transfer). If this is not possible yet, the carrier waits
@@ -34,8 +34,8 @@ pub enum Effect {
         answer: i64,
         /// The objects that were changed. Threads that wait for them can try again.
         changed: Vec<u64>,
-        /// The other objects that the operation has used, with their kinds. It counts as a change of them.
-        beside: Vec<(u64, &'static str)>,
+        /// The other objects that the operation has used, with their kinds.
+        beside: Vec<(u64, &'static str, Use)>,
     },
     /// The operation must wait for a change of its object.
     Waits {
@@ -44,6 +44,17 @@ pub enum Effect {
         /// The nanoseconds after which the wait times out, if the file has a time limit.
         limit: Option<u64>,
     },
+}
+
+/// The way in which an operation uses an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Reads the object.
+    Reads,
+    /// Adds a part to the object, or removes a part. Two such uses commute, but a read sees all parts.
+    Adds,
+    /// Changes the object.
+    Changes,
 }
 
 /// An operation, stored in the stack frame of the calling thread.
@@ -97,7 +108,7 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     let number = thread.number;
     // Any two calls are ordered by happens-before, in the order of the calls. Programs may rely on less. Calls on the
     // file system order no memory.
-    let orders = || orders::orders().filter(|_| object != disk::FILES);
+    let orders = || orders::orders().filter(|_| !objects::is_of_files(kind));
     if let Some(orders) = orders() {
         outside(|| orders.publish(number, orders::FILES));
     }

@@ -9,7 +9,7 @@ use std::io;
 
 use super::address::Address;
 use super::datagram::Datagram;
-use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP, disk};
+use super::{Answer, ERR, Events, HUP, IN, Kind, Net, OUT, RDHUP, objects};
 
 /// The maximum number of packets in a socket that is not connected to the sender: the kernel's limit of 10, plus one.
 const PACKETS: usize = 11;
@@ -129,7 +129,7 @@ impl Net {
         if let Address::Path(path) = address
             && is_file(path)
         {
-            self.also(disk::FILES, disk::KIND);
+            self.also(objects::FILES, objects::KIND);
         }
     }
 

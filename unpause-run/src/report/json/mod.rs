@@ -15,7 +15,10 @@ mod writer;
 
 use self::writer::Writer;
 use super::names::DisplayNames;
-use super::{Finding, Origin, Proof, Report, Shrinking, Size, Strengthened, Strengthening, text};
+use super::{
+    Finding, Origin, Pattern, Proof, QuotedLine, Report, Shrinking, Size, Strengthened,
+    Strengthening, text,
+};
 use crate::run::{FaultCount, Outcome};
 use unpause_check::picture::Style;
 
@@ -123,6 +126,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         proof,
         strengthening,
         why,
+        quoted,
         called_from,
         needs_runtime,
         trace_file,
@@ -182,6 +186,18 @@ fn finding(w: &mut Writer, finding: &Finding) {
         None => w.null("strengthening"),
     }
     why::write(w, why.as_ref());
+    // A circle of locks has a name without an explanation, so the name is not a part of the explanation.
+    if let Some(pattern) = Pattern::of_finding(finding) {
+        w.text("pattern", pattern.name());
+    }
+    w.open_field("quoted", '[');
+    for QuotedLine { place, text } in quoted {
+        w.open('{');
+        w.place("place", place);
+        w.text("text", text);
+        w.close('}');
+    }
+    w.close(']');
     for (name, text) in [
         ("called_from", called_from),
         ("needs_runtime", needs_runtime),

@@ -1,8 +1,8 @@
 //! Results about all runs of a test as JSON: searches, coverage, statistics.
 
 use super::super::{
-    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, ProgressPoint, RunsEstimate,
-    Searched, Share, StepText,
+    Audit, Bound, Cause, Clash, Closure, Excess, Fallback, FittingBound, OrdersTaken,
+    ProgressPoint, RunsEstimate, Searched, Share, StepText,
 };
 use super::failure::conditions;
 use super::history::omitted;
@@ -29,6 +29,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         early_moves,
         share,
         estimate,
+        excess,
         series,
         audit,
         fallback,
@@ -39,7 +40,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
     w.number("blocked", *blocked);
     w.number("repeated", *repeated);
     w.flag("complete", *complete);
-    w.share("part", *part);
+    self::part(w, *part);
     w.flag("blind", *blind);
     w.flag("by_step", *by_step);
     match cause {
@@ -96,6 +97,23 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         }
         None => w.null("estimate"),
     }
+    match excess {
+        Some(Excess { limit, fits }) => {
+            w.open_field("excess", '{');
+            w.word("limit", *limit);
+            match fits {
+                Some(FittingBound { preemptions, runs }) => {
+                    w.open_field("fits", '{');
+                    w.number("preemptions", u64::from(*preemptions));
+                    w.word("runs", *runs);
+                    w.close('}');
+                }
+                None => w.null("fits"),
+            }
+            w.close('}');
+        }
+        None => w.null("excess"),
+    }
     self::series(w, series);
     match audit {
         Some(Audit { runs, missed, failed, unseen, clash }) => {
@@ -121,13 +139,21 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
     w.close('}');
 }
 
+/// Writes the completed part of a search, or `null` if it is unknown.
+fn part(w: &mut Writer, part: Option<f64>) {
+    match part {
+        Some(part) => w.share("part", part),
+        None => w.null("part"),
+    }
+}
+
 /// Writes the progress of a search over time.
 fn series(w: &mut Writer, series: &[ProgressPoint]) {
     w.open_field("series", '[');
     for ProgressPoint { runs, part, total, interval, milliseconds } in series {
         w.open('{');
         w.number("runs", *runs);
-        w.share("part", *part);
+        self::part(w, *part);
         for (name, number) in [
             ("total", *total),
             ("low", interval.map(|(low, _)| low)),

@@ -1,6 +1,6 @@
 //! The explanation of a failing run as JSON.
 
-use super::super::{Chance, Interruption, NoReturn, Region, Remedy, Tested, Why};
+use super::super::{Chance, Change, Interruption, NoReturn, Order, Region, Remedy, Tested, Why};
 use super::passing;
 use super::writer::Writer;
 
@@ -12,7 +12,7 @@ pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
     w.open_field("why", '{');
     w.number("runs", *runs);
     match cause {
-        Some(Interruption { task, region, is_reached, between }) => {
+        Some(Interruption { task, region, is_reached, between, decisive }) => {
             w.open_field("cause", '{');
             w.number("task", u64::from(task.0));
             w.open_field("region", '{');
@@ -20,6 +20,7 @@ pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
             w.close('}');
             w.flag("is_reached", *is_reached);
             w.numbers("between", &mut between.iter().map(|event| *event as u64));
+            w.numbers("decisive", &mut decisive.iter().map(|event| *event as u64));
             w.close('}');
         }
         None => w.null("cause"),
@@ -60,7 +61,11 @@ fn region(w: &mut Writer, region: &Region) {
 }
 
 fn remedy(w: &mut Writer, remedy: &Remedy) {
-    let Remedy { regions, waits, tested } = remedy;
+    let Remedy { change, tested } = remedy;
+    let (regions, waits, order) = match change {
+        Change::Regions { regions, waits } => (&regions[..], *waits, None),
+        Change::Order(order) => (&[][..], false, Some(order)),
+    };
     w.open_field("remedy", '{');
     w.open_field("regions", '[');
     for region in regions {
@@ -69,7 +74,19 @@ fn remedy(w: &mut Writer, remedy: &Remedy) {
         w.close('}');
     }
     w.close(']');
-    w.flag("waits", *waits);
+    w.flag("waits", waits);
+    match order {
+        Some(Order { early, late, times }) => {
+            w.open_field("order", '{');
+            w.text("early_op", early.op);
+            w.place("early", &early.place.to_string());
+            w.text("late_op", late.op);
+            w.place("late", &late.place.to_string());
+            w.number("times", u64::from(*times));
+            w.close('}');
+        }
+        None => w.null("order"),
+    }
     // A field that does not apply to the kind is null.
     let (kind, numbers) = match *tested {
         Tested::All { interleavings, of, left_out } => {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::super::places::parts;
 use crate::run::place::portable;
 use unpause_check::json::quoted;
 use unpause_ordered::Map;
@@ -159,42 +160,5 @@ impl Writer {
             self.close('}');
         }
         self.close(']');
-    }
-}
-
-/// Returns the file, the line and the column of a place.
-fn parts(place: &str) -> (&str, Option<u32>, Option<u32>) {
-    let cut = |text: &str| -> Option<(usize, u32)> {
-        let (before, number) = text.rsplit_once(':')?;
-        Some((before.len(), number.parse().ok()?))
-    };
-    match cut(place) {
-        None => (place, None, None),
-        Some((end, last)) => match cut(&place[..end]) {
-            // Some places from debug information have no column.
-            None => (&place[..end], Some(last).filter(|line| *line > 0), None),
-            Some((file, line)) => {
-                let known = |number: u32| Some(number).filter(|number| *number > 0);
-                (&place[..file], known(line), known(last))
-            }
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_has_a_file_a_line_and_a_column() {
-        for (place, expected) in [
-            ("src/a.rs:3:5", ("src/a.rs", Some(3), Some(5))),
-            ("C:\\a.rs:3:5", ("C:\\a.rs", Some(3), Some(5))),
-            ("src/a.rs:3", ("src/a.rs", Some(3), None)),
-            ("src/a.rs:0:0", ("src/a.rs", None, None)),
-            ("somewhere", ("somewhere", None, None)),
-        ] {
-            assert_eq!(parts(place), expected, "{place}");
-        }
     }
 }

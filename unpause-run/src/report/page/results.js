@@ -27,51 +27,66 @@ function chanceInWords(model, after) {
   return `${percent} % of all schedules fail after this step, ${basis}`;
 }
 
+function operationText(model, op, index) {
+  const place = model.place(index);
+  return `\`${brief(op, 60)}\` (${place ? shortPlace(place.text) : "?"})`;
+}
+
 function regionText(model, region) {
-  const name = (index) => (model.place(index) ? shortPlace(model.place(index).text) : "?");
-  const operation = (op, place) => `\`${brief(op, 60)}\` (${name(place)})`;
-  return `${operation(region.from_op, region.from)} and ${operation(region.to_op, region.to)}`;
+  const { from_op, from, to_op, to } = region;
+  return `${operationText(model, from_op, from)} and ${operationText(model, to_op, to)}`;
+}
+
+// What the remedy changes: the order of two operations, or regions that become one step.
+function changeText(model, remedy) {
+  if (!remedy.order) {
+    return `as one step, ${remedy.regions.map((region) => regionText(model, region)).join("; ")}`;
+  }
+  const { early_op, early, late_op, late, times } = remedy.order;
+  const often = times === 1 ? "" : ` ${plural(times, "time")}`;
+  return `${operationText(model, early_op, early)}${often} before ${operationText(model, late_op, late)}`;
 }
 
 // Cause and remedy at the top.
 function drawWhy(model, actions) {
   const { why, run } = model;
   const pairs = [];
+  const pattern = model.finding.pattern ? `${brief(model.finding.pattern, 40)}: ` : "";
   if (why.cause) {
     const events = new Map(run.events.map((event) => [event.event, event]));
-    const all = why.cause.between.map((index) => events.get(index)).filter(Boolean);
-    const told = all.filter((event) => event.sign !== "T");
-    const between = told.length ? told : all;
-    const shown = between
-      .slice(0, 4)
-      .map((event) => [
+    // A report of an earlier version has no decisive events.
+    const { decisive, between } = why.cause;
+    const known = (decisive || between).map((index) => events.get(index)).filter(Boolean);
+    const told = decisive ? known : known.filter((event) => event.sign !== "T");
+    const shown = (told.length ? told : known)
+      .slice(0, 3)
+      .map((event, at, all) => [
+        at === 0 ? "" : at === all.length - 1 ? " and " : ", ",
         `\`${brief(event.text, 80)}\` of ${brief(taskName(model, event.task), 60)} (step `,
         event.at === undefined ? String(event.step) : toStep(model, event.at, actions),
-        "), ",
+        ")",
       ]);
-    const more = between.length > 4 ? ` and ${between.length - 4} more` : "";
+    const whose = `of ${brief(taskName(model, why.cause.task), 60)}`;
     pairs.push([
       "cause",
       [
-        `between ${regionText(model, why.cause.region)} of ${brief(taskName(model, why.cause.task), 60)} came `,
-        shown,
-        more,
+        `${pattern}between ${regionText(model, why.cause.region)} ${whose} `,
+        shown.length ? ["came ", shown] : "another task continued",
       ],
     ]);
+  } else if (pattern) {
+    pairs.push(["cause", brief(model.finding.pattern, 40)]);
   }
   if (why.remedy) {
     const { remedy } = why;
     // The runs that failed are runs without the remedy: with the remedy none failed.
     const passed =
       remedy.kind === "counted"
-        ? `0 of ${plural(remedy.runs || 0, "run")} fail (now ${remedy.failed || 0} of ${remedy.of || 0})`
+        ? `0 of ${plural(remedy.runs || 0, "run")} like this one fail (now ${remedy.failed || 0} of ${remedy.of || 0})`
         : remedy.interleavings === null
           ? `all ${plural(remedy.runs || 0, "run")} with at most ${plural(remedy.preemptions || 0, "preemption")} pass`
-          : `all ${plural(remedy.interleavings, "interleaving")} pass`;
-    pairs.push([
-      "remedy",
-      `as one step, ${remedy.regions.map((region) => regionText(model, region)).join("; ")}: ${passed}`,
-    ]);
+          : `all ${plural(remedy.interleavings, "interleaving")}${remedy.order ? " that keep it" : ""} pass`;
+    pairs.push(["remedy", `${changeText(model, remedy)}: ${passed}`]);
   }
   if (why.no_return) {
     const at = model.atOf.get(why.no_return.after - 1);

@@ -46,8 +46,8 @@ function stepsThatMatter(model) {
   for (const event of model.run.events) {
     if (event.at !== undefined && event.fault) keep(event.at);
   }
-  const between = why.cause ? why.cause.between : [];
-  const named = new Set(between.slice(0, 50));
+  const { between, decisive } = why.cause || { between: [] };
+  const named = new Set([...(decisive || []), ...between.slice(0, 50)]);
   for (const event of model.run.events) if (named.has(event.event) && event.at !== undefined) keep(event.at, 1);
   if (model.run.omitted_steps) {
     const cut = steps.findIndex((step) => step.step >= model.run.omitted_steps.to);

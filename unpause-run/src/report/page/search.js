@@ -20,12 +20,12 @@ function drawSearch(report) {
 function oneSearch({ series }) {
   const points = series.map((point) => ({
     ...point,
-    part: point.part ?? 0,
-    total: point.total === null ? null : Number(point.total),
+    total: point.total === null || isExtrapolated(point) ? null : Number(point.total),
     interval: point.low === null ? [] : [Number(point.low), Number(point.high)],
   }));
   const last = points[points.length - 1];
   const done = `${partText(last.part)} after ${plural(last.runs, "run")} and ${timeText(last.milliseconds)}`;
+  const parts = points.filter((point) => point.part !== null);
   const known = points.filter((point) => point.total !== null);
   const table = element(
     "div",
@@ -34,15 +34,19 @@ function oneSearch({ series }) {
   );
   return [
     element("p", {}, `Completed: ${done}.`),
-    plotOf(points, `Completed part over time: ${done}`, {
-      valuesOf: (point) => [point.part],
-      heightOf: (part) => part,
-      isRough: () => false,
-      ticks: [0, 0.5, 1].map((part) => [part, partText(part)]),
-    }),
+    parts.length > 1 ? partPlot(parts, done) : null,
     known.length > 1 ? estimatePlot(known, series) : null,
     element("details", {}, element("summary", {}, "As a table"), table),
   ];
+}
+
+function partPlot(points, done) {
+  return plotOf(points, `Completed part over time: ${done}`, {
+    valuesOf: (point) => [point.part],
+    heightOf: (part) => part,
+    isExact: () => false,
+    ticks: [0, 0.5, 1].map((part) => [part, partText(part)]),
+  });
 }
 
 // The estimated number of runs, on a logarithmic scale. Bars are intervals.
@@ -56,18 +60,18 @@ function estimatePlot(points, series) {
     ticks.push([10 ** power, power < 6 ? (10 ** power).toLocaleString("en") : `1e${power}`]);
   }
   return [
-    element("p", {}, `Estimated number of all runs: ${last}. ● with an interval of 95 %, ○ extrapolated.`),
+    element("p", {}, `Estimated number of all runs: ${last}. ● with an interval of 95 %, ○ exact.`),
     plotOf(points, `Estimated number of all runs over time: ${last}`, {
       valuesOf: (point) => [point.total, ...point.interval],
       heightOf: (total) => (Math.log10(Math.max(total, 1)) - low) / span,
-      isRough: (point) => !point.interval.length,
+      isExact: (point) => !point.interval.length,
       ticks,
     }),
   ];
 }
 
 // A curve through the first values of the points. Two further values are the ends of an interval.
-function plotOf(points, label, { valuesOf, heightOf, isRough, ticks }) {
+function plotOf(points, label, { valuesOf, heightOf, isExact, ticks }) {
   const { width, height, left, right, top, base } = SEARCH_SIZE;
   const end = points[points.length - 1].milliseconds;
   const count = Math.max(points.length - 1, 1);
@@ -86,7 +90,7 @@ function plotOf(points, label, { valuesOf, heightOf, isRough, ticks }) {
     const [value, low, high] = valuesOf(point);
     const x = across(point, at);
     if (low !== undefined) shapes.push(drawn("path", { d: `M${x} ${up(low)}V${up(high)}`, class: "interval" }));
-    const dot = drawn("circle", { cx: x, cy: up(value), r: 3, class: isRough(point) ? "dot rough" : "dot" });
+    const dot = drawn("circle", { cx: x, cy: up(value), r: 3, class: isExact(point) ? "dot exact" : "dot" });
     dot.append(drawn("title", {}, `${timeText(point.milliseconds)}: ${plural(point.runs, "run")}`));
     shapes.push(dot);
   });
@@ -99,7 +103,7 @@ function seriesTable(series) {
   const rows = series.map((point) => [
     timeText(point.milliseconds),
     point.runs.toLocaleString("en"),
-    partText(point.part ?? 0),
+    partText(point.part),
     totalText(point),
   ]);
   const names = ["time", "runs", "completed", "estimated number of all runs"];
@@ -117,6 +121,7 @@ function seriesTable(series) {
 
 // Only a part of exactly 0 is shown as 0 %, and only a part of exactly 1 as 100 %.
 function partText(part) {
+  if (part === null) return "unknown";
   if (part > 0 && part < 0.0001) return "< 0.01 %";
   if (part < 1 && part > 0.9999) return "> 99.99 %";
   return `${(100 * part).toFixed(2).replace(/\.?0+$/, "")} %`;
@@ -127,8 +132,15 @@ function timeText(milliseconds) {
 }
 
 // A number of runs may exceed the numbers that JavaScript has.
-function totalText({ total, low, high }) {
+function totalText(point) {
+  const { total, low, high } = point;
   const number = (text) => BigInt(text).toLocaleString("en");
   if (total === null) return "unknown";
-  return low === null ? `about ${number(total)}` : `${number(total)} (${number(low)} to ${number(high)})`;
+  if (isExtrapolated(point)) return `about ${number(total)}`;
+  return low === null ? number(total) : `${number(total)} (${number(low)} to ${number(high)})`;
+}
+
+// In a report of an earlier version, a number without an interval may be extrapolated.
+function isExtrapolated({ low, part }) {
+  return low === null && part !== null && part < 1;
 }

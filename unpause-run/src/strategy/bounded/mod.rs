@@ -304,22 +304,12 @@ impl BoundedStack {
     }
 
     fn progress(&self) -> SearchProgress {
-        let (mut part, mut weight) = (0.0, 1.0);
-        for frame in &self.frames[..self.depth] {
-            weight /= frame.tasks_within(self.measure, self.within).max(1) as f64;
-            part += weight * frame.at as f64;
-            for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
-                weight /= drawn.bound as f64;
-                part += weight * drawn.value as f64;
-            }
-        }
         // `left_out` is final at the end of a round.
         let all = self.depth == 0 && self.through == Some(self.within) && !self.left_out;
         let within = SearchBound { what: self.measure.what, through: self.through };
         SearchProgress {
             runs: self.runs,
             repeated: self.repeated,
-            part,
             within: (!all).then_some(within),
             ..SearchProgress::default()
         }

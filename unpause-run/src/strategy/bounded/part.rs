@@ -93,12 +93,13 @@ impl BoundedStack {
 
     /// Ends a look and returns its result.
     pub(super) fn end_look(&mut self) -> Look {
-        let Place { seat, look, .. } = std::mem::take(&mut self.place);
+        let Place { seat, look, is_beyond, .. } = std::mem::take(&mut self.place);
         let last = seat.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
         Look {
             draws: last.unwrap_or_default(),
             tasks: look.unwrap_or_default(),
-            is_end: self.ended,
+            // A share may have complete runs at its top that cost more than the bound.
+            is_end: self.ended && !is_beyond,
             ..Look::default()
         }
     }

@@ -84,6 +84,11 @@ impl SearchTree {
         self.written = Some((bound, count));
     }
 
+    /// Returns `true` if this class is among the classes that are kept, so that a run of the search can be looked up.
+    pub fn keeps_class(&self, class: u64) -> bool {
+        class < self.class_end()
+    }
+
     /// Sorts the classes of the runs, for [`has_class`](Self::has_class).
     pub fn sort_classes(&mut self) {
         self.classes.sort();
@@ -139,6 +144,7 @@ mod tests {
             assert!(end <= u64::MAX / 2, "{end}");
             tree.sort_classes();
             assert_eq!((tree.has_class(end), tree.has_class(0)), (None, Some(false)));
+            assert_eq!((tree.keeps_class(end), tree.keeps_class(0)), (false, true));
             // The classes of a search that restarts are all kept.
             tree.begin_again(Apart::ORDERS);
             assert_eq!(end_of(&mut tree), Some(u64::MAX));

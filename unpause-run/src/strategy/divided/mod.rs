@@ -25,7 +25,7 @@ mod rules;
 mod share;
 mod top;
 
-pub use self::estimate::{TreeEstimate, TreeProbes};
+pub use self::estimate::{PROBES, ProbeRoot, SHOWN_WIDTH, TreeEstimate, TreeProbes};
 pub use self::job::{
     Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Probed, Rest, Seat, Sibling,
     Slice, WAYS_MAX, Wish, never_sleeps,
@@ -101,8 +101,10 @@ pub struct SearchTree {
     classes: Classes,
     /// True if other processes search the rest of the tree.
     is_share: bool,
-    /// The top of the share of a bounded search, at which each level begins.
-    every_level: Option<Top>,
+    /// The top of the share, at which probes begin, and each level of a bounded search.
+    begin: Option<Top>,
+    /// The number of runs, counted or not, before the current level of a bounded search.
+    below_level: u64,
     /// The share of this search, as a part of the whole tree.
     whole: f64,
     /// The estimated number of runs, if any.
@@ -144,7 +146,8 @@ impl SearchTree {
             classes: Classes::default(),
             written: None,
             is_share: false,
-            every_level: None,
+            begin: None,
+            below_level: 0,
             whole: 1.0,
             estimate: None,
             live: None,
@@ -205,6 +208,12 @@ impl SearchTree {
     /// Returns the number of runs so far, counted or not.
     pub fn made(&self) -> u64 {
         self.runs + self.blocked + self.repeated
+    }
+
+    /// Returns the number of runs on the current level of a bounded search, counted or not. Without a bound, all runs
+    /// since the search restarted.
+    pub fn made_on_level(&self) -> u64 {
+        self.made() - self.below_level
     }
 
     /// Returns the number of complete runs so far.
@@ -283,9 +292,10 @@ impl SearchTree {
                 return;
             }
             self.remember(&job.path, slice.probed);
-            wishes.extend(
-                slice.wishes.into_iter().map(|wish| (job.path[..=wish.depth].to_vec(), wish)),
-            );
+            if slice.rest.is_some() || self.known.rules.has(DivisionRule::Kept) {
+                let of_job = |wish: Wish| (job.path[..=wish.depth].to_vec(), wish);
+                wishes.extend(slice.wishes.into_iter().map(of_job));
+            }
             if let Some(rest) = slice.rest {
                 if let Some(last) = job.path.last_mut() {
                     last.draws = rest.draws;
@@ -343,6 +353,7 @@ impl SearchTree {
         self.written = self.written.map(|_| (u64::MAX, 0));
         self.generation += 1;
         (self.estimate, self.live) = (None, None);
+        (self.begin, self.below_level) = (None, 0);
         if self.known.rules.has(DivisionRule::Anew) || self.jobs.is_empty() {
             self.begin_round_one();
         }
@@ -364,7 +375,10 @@ impl SearchTree {
             self.known.level += 1;
             self.generation += 1;
             self.known.noticed.left_out = false;
-            match self.every_level.clone() {
+            // An estimate covers only its level.
+            (self.estimate, self.live) = (None, None);
+            self.below_level = self.made();
+            match self.begin.clone() {
                 Some(top) => self.begin_at(top),
                 None => self.begin_round_one(),
             }
@@ -429,16 +443,25 @@ impl SearchTree {
         }
     }
 
-    /// Returns the explored part of the search.
-    fn part_done(&self) -> f64 {
-        // Frames near the root get their siblings late, so this value is usually too high.
-        let by_siblings = 1.0 - self.left() / self.whole;
-        match self.estimate.map(|estimate| (estimate.is_shown(), self.part_of(estimate))) {
-            Some((true, part)) if !self.is_through() => part,
-            Some((false, part)) if !self.is_through() => part.min(by_siblings),
-            _ => by_siblings,
+    /// Returns the explored part of the search; `None` if it is unknown, because no estimate is good enough.
+    fn part_done(&self) -> Option<f64> {
+        if self.is_through() {
+            return Some(1.0);
         }
-        .clamp(0.0, 1.0)
+        let estimate = self.estimate.filter(TreeEstimate::is_shown);
+        estimate.map(|estimate| self.part_of(estimate).clamp(0.0, 1.0))
+    }
+
+    /// Returns `true` if less than half of the search seems to be explored. Without a good estimate, this is a guess,
+    /// which must not be shown: frames near the root get their siblings late, so the explored part is usually smaller.
+    pub fn is_below_half(&self) -> bool {
+        let by_siblings = 1.0 - self.left() / self.whole;
+        let part = match self.estimate {
+            Some(estimate) if estimate.is_shown() => self.part_of(estimate),
+            Some(estimate) => self.part_of(estimate).min(by_siblings),
+            None => by_siblings,
+        };
+        part < 0.5
     }
 
     /// Returns the explored part of the runs of the current level.
@@ -447,12 +470,15 @@ impl SearchTree {
         (self.runs - before) as f64 / (estimate.runs - before as f64).max(1.0)
     }
 
-    /// Returns the explored part of the search for the live display; `None` if it is unknown.
-    pub fn live_part(&self) -> Option<f64> {
-        match self.bound {
-            Some(_) => Some(self.part_done()),
-            None => self.live.map(|estimate| self.part_of(estimate).min(1.0)),
-        }
+    /// Returns the estimated number of runs, if any. For a bounded search, the number of runs within its current bound.
+    pub fn estimate(&self) -> Option<TreeEstimate> {
+        self.estimate
+    }
+
+    /// Returns the best estimate, if any, including an estimate for the live display.
+    pub fn live_estimate(&self) -> Option<TreeEstimate> {
+        let both = [self.estimate, self.live].into_iter().flatten();
+        both.filter(TreeEstimate::is_shown).max_by_key(|estimate| estimate.width)
     }
 
     /// Sets the estimate for the live display.

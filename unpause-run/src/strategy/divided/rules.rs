@@ -5,6 +5,8 @@
 pub enum DivisionRule {
     /// Requests for a shared frame are granted.
     Wishes,
+    /// The requests of a job are kept when the job is complete.
+    Kept,
     /// Below a task of a shared frame, only the tasks before it sleep.
     Order,
     /// The footprint of a sleeping sibling covers all values that its step may draw.

@@ -199,7 +199,7 @@ impl SearchTree {
 
     fn begin_share(&mut self) {
         self.is_share = true;
-        self.every_level = self.bound.map(|_| self.top());
+        self.begin = Some(self.top());
         self.whole = self.left().max(f64::MIN_POSITIVE);
     }
 }

@@ -414,22 +414,9 @@ impl Explorer {
 
     /// Returns the progress of the search. Valid between two runs.
     pub fn progress(&self) -> SearchProgress {
-        let (mut part, mut weight) = (0.0, 1.0);
-        for frame in &self.frames[..self.depth] {
-            let of = frame.backtrack.iter().filter(|task| !frame.sleeps(**task)).count().max(1);
-            weight /= of as f64;
-            part += weight * frame.done.len() as f64;
-            for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
-                weight /= drawn.bound as f64;
-                part += weight * drawn.value as f64;
-            }
-        }
-        if self.depth == 0 {
-            part = 1.0;
-        }
         let Explorer { runs, blocked, .. } = *self;
         let (blind, by_step) = (self.observer.is_blind(), self.observer.apart().steps);
-        SearchProgress { runs, blocked, part, blind, by_step, ..SearchProgress::default() }
+        SearchProgress { runs, blocked, blind, by_step, ..SearchProgress::default() }
     }
 
     /// Returns the decisions of the current run, so that it can be repeated.

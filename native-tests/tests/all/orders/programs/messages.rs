@@ -209,7 +209,7 @@ pub(crate) const MESSAGES: &[Bug] = &[
     ),
     bug!(
         "flag relaxed, data SeqCst",
-        lost,
+        quarter 11.0,
         passes(SeqCst, [Relaxed, Relaxed]),
         passes(SeqCst, [Release, Acquire])
     ),

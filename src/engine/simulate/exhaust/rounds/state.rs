@@ -2,10 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use super::super::estimate::{Marks, Purpose};
 use super::super::series::Series;
 use super::super::slice::{MadeSlice, SliceOrder};
 use super::super::{SearchEnd, SearchLimits};
+use super::pace::Pace;
 use super::{PoolEnd, Rounds};
+use crate::engine::live::SearchLine;
 use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
 use crate::report::Origin;
@@ -17,7 +20,13 @@ pub(super) struct State<'r> {
     pub(super) tree: &'r mut SearchTree,
     pub(super) explored: &'r mut Explored,
     pub(super) series: &'r mut Series,
+    pub(super) pace: &'r mut Pace,
+    pub(super) marks: &'r mut Marks,
     pub(super) round: Round,
+    /// An estimate that a thread must make before the next round begins.
+    pub(super) due: Option<Purpose>,
+    /// True if the last round was read from the file.
+    pub(super) is_reading: bool,
     /// For each helper, the lines of completed rounds that were not sent to it yet. `None` if the helper is lost.
     pub(super) unheard: Vec<Option<String>>,
     pub(super) ended: Option<PoolEnd>,
@@ -71,6 +80,12 @@ impl State<'_> {
                 self.ended = Some(PoolEnd::NeedsTop);
                 return;
             }
+            if let Some(purpose) = self.estimate_due(rounds) {
+                // No slice is left until the estimate is there.
+                self.round = Round { number: self.round.number, ..Round::default() };
+                self.due = Some(purpose);
+                return;
+            }
             self.allot(rounds);
             if self.ended.is_some() {
                 return;
@@ -86,8 +101,33 @@ impl State<'_> {
         }
     }
 
+    /// Returns the progress for the live display.
+    pub(super) fn line(&self) -> SearchLine {
+        self.pace.line(self.tree, self.series.excess)
+    }
+
     pub(super) fn end(&mut self, ended: SearchEnd) {
         self.ended.get_or_insert(PoolEnd::Over(ended));
+    }
+
+    /// Returns the purpose of an estimate that must be made before the next round, if any.
+    fn estimate_due(&mut self, rounds: &Rounds<'_, '_>) -> Option<Purpose> {
+        if !rounds.may_estimate {
+            return None;
+        }
+        if self.is_half(rounds) && self.marks.due_at_half() {
+            return Some(Purpose::Half);
+        }
+        // A process that reads the rounds of earlier processes estimates only after them. A search for a single run
+        // makes the same estimates as the search that found the run, because the decision at half depends on them.
+        let is_live = rounds.is_watched && rounds.live.is_on();
+        if self.is_reading { None } else { self.marks.due(self.tree, is_live) }
+    }
+
+    /// Returns `true` if the search may be given up now. The budgets of earlier rounds end at this number of runs, so a
+    /// round begins exactly there.
+    fn is_half(&self, rounds: &Rounds<'_, '_>) -> bool {
+        rounds.limits.give_up_at == Some(self.round.number)
     }
 
     /// Allots the runs of the next round. Ends the search if no further run is allowed.
@@ -95,19 +135,8 @@ impl State<'_> {
         let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
         let number = self.round.number;
         let half = give_up_at.filter(|half| number < *half);
-        // The budgets below end at `half`, so a round begins exactly at this number.
-        if *give_up_at == Some(number) {
-            if !rounds.is_estimated {
-                self.ended = Some(PoolEnd::NeedsEstimate);
-                return;
-            }
-            if self.tree.progress().part < 0.5 {
-                return self.end(SearchEnd::GivenUp);
-            }
-        }
-        if number >= rounds.live_from && rounds.live.is_on() {
-            self.ended = Some(PoolEnd::IsLookedAt);
-            return;
+        if self.is_half(rounds) && self.tree.is_below_half() {
+            return self.end(SearchEnd::GivenUp);
         }
         let left = half.unwrap_or(numbers.end).saturating_sub(number);
         if left == 0 {
@@ -127,7 +156,7 @@ impl State<'_> {
         for at in 0..self.round.budgets.len() {
             let key = (self.tree.generation(), self.tree.round(), at);
             let Some(line) = log.take(key) else { continue };
-            let made = MadeSlice::of_line(line);
+            let made = MadeSlice { is_read: true, ..MadeSlice::of_line(line) };
             if made.is_last() {
                 rounds.last.fetch_min(at, Ordering::Relaxed);
             }
@@ -156,13 +185,18 @@ impl State<'_> {
         self.tell_helpers(last);
         let mut made = std::mem::take(&mut self.round.made).into_iter();
         let (mut slices, mut is_cut) = (Vec::new(), false);
-        for MadeSlice { slice, mut explored, is_cut: cut } in
+        self.is_reading = true;
+        for MadeSlice { slice, mut explored, is_cut: cut, is_read } in
             made.by_ref().take(last.saturating_add(1)).flatten()
         {
             explored.renumber(self.round.number);
             self.round.number += slice.made();
             self.explored.merge(explored);
             is_cut |= cut;
+            self.is_reading &= is_read;
+            if is_read {
+                self.pace.skip(if self.tree.is_bounded() { slice.made() } else { slice.runs });
+            }
             slices.push(slice);
         }
         if is_cut && self.explored.found.is_none() {
@@ -191,8 +225,13 @@ impl State<'_> {
                 self.explored.tally.take();
                 self.explored.decided.lines.clear();
                 self.series.restart();
+                *self.pace = Pace::begin(self.tree);
             } else {
                 self.series.add(self.tree);
+            }
+            if self.is_reading {
+                // The time for reading does not count.
+                *self.pace = Pace::begin(self.tree);
             }
         }
     }

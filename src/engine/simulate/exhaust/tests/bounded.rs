@@ -14,7 +14,7 @@ use crate::run::rng::Rng;
 use crate::run::{DrawRecord, Failure, Run};
 use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
-use crate::strategy::divided::{Division, TreeProbes};
+use crate::strategy::divided::{Division, ProbeRoot};
 use crate::strategy::search::{Apart, SearchProgress};
 
 /// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step.
@@ -105,7 +105,8 @@ fn estimated(
 ) -> f64 {
     let search = Bounded::new(measure, Some(most));
     let mut worker = Worker::new(search.strategy());
-    let mut probes = TreeProbes::seeded(Apart::NOTHING, width, seed).within(most);
+    let root = ProbeRoot::whole(Apart::NOTHING).within(most);
+    let mut probes = root.seeded(width, seed);
     while let Some(part) = probes.part() {
         search.adopt(part);
         search.begin_look();
@@ -137,6 +138,7 @@ fn by_share(
         tree.look_below(at, search.end_look());
     }
     tree.keep_share(division);
+    let root = tree.probe_root();
     let mut results = Vec::new();
     while !tree.is_through() {
         let mut slices = Vec::new();
@@ -152,6 +154,18 @@ fn by_share(
             slices.push(search.leave());
         }
         tree.merge(slices);
+    }
+    if let (Some(most), 1..30) = (most, results.len()) {
+        // Probes that visit every node of the share.
+        let mut probes = root.within(most).probes(usize::MAX);
+        while let Some(part) = probes.part() {
+            search.adopt(part);
+            search.begin_look();
+            run();
+            probes.add(search.end_look());
+        }
+        let estimate = probes.estimate().expect("all probes were made");
+        assert_eq!(estimate.runs, results.len() as f64, "{most} {}s in {program:?}", measure.what);
     }
     (results, tree.progress())
 }

@@ -1,5 +1,8 @@
 //! The divided search against the search in one piece: several workers, slices in any order, slices made twice.
 
+mod estimates;
+mod workers;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::pin::pin;
@@ -15,8 +18,7 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 use crate::strategy::Search;
 use crate::strategy::divided::{
-    Division, DivisionRule, Look, Part, SearchTree, Sizes, Slice, TreeEstimate, TreeProbes,
-    without_rule,
+    Division, DivisionRule, Look, Part, SearchTree, Sizes, Slice, without_rule,
 };
 use crate::strategy::exhaustive::Exhaustive;
 use crate::strategy::search::Apart;
@@ -338,6 +340,14 @@ fn requests_that_go_nowhere_are_noticed() {
 }
 
 #[test]
+fn requests_of_complete_jobs_that_are_lost_are_noticed() {
+    let programs = || programs(LOCKS, 0..40);
+    let divided = compared(Some(DivisionRule::Kept), programs(), Apart::ORDERS);
+    assert!(divided.missing > 0, "{divided:?}");
+    assert_eq!(compared(None, programs(), Apart::ORDERS).missing, 0);
+}
+
+#[test]
 fn siblings_that_sleep_behind_each_other_are_noticed() {
     let divided = compared(Some(DivisionRule::Order), programs(MEMORY, 0..10), Apart::ORDERS);
     assert!(divided.missing > 0, "{divided:?}");
@@ -427,71 +437,4 @@ fn slices_that_do_not_plan_their_path_are_noticed() {
     let lost: u64 =
         without_rule(DivisionRule::Replan, || programs.iter().map(lost_reversals).sum());
     assert!(lost > 0);
-}
-
-/// The estimated number of runs of a search, by probes of this width, and the number of short runs that it took.
-fn estimated(program: &Program, width: usize, seed: u64) -> (TreeEstimate, u64) {
-    let mut probes = TreeProbes::seeded(Apart::ORDERS, width, seed);
-    let mut worker = SliceWorker::new();
-    while let Some(part) = probes.part() {
-        probes.add(worker.look(program, part));
-    }
-    (probes.estimate().expect("all probes were made"), worker.runs)
-}
-
-#[test]
-fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough() {
-    crate::engine::simulate::hook::install();
-    let (mut compared, mut errors) = (0, Vec::new());
-    // An exact estimate costs many times the search.
-    let runs_max = if crate::long() { 300 } else { 60 };
-    for kind in [MEMORY, LOCKS, WAITS] {
-        for program in programs(kind, 0..effort().0) {
-            let Some(whole) = by_search_up_to(&program, Apart::ORDERS, runs_max) else { continue };
-            if whole.apart != Apart::ORDERS {
-                continue;
-            }
-            let runs = whole.runs as f64;
-            assert_eq!(estimated(&program, usize::MAX, 0).0.runs, runs, "{program:?}");
-            errors.push(estimated(&program, 4, compared).0.runs / runs - 1.0);
-            compared += 1;
-        }
-    }
-    let mean = errors.iter().sum::<f64>() / compared as f64;
-    let squares = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>();
-    println!(
-        "{compared} programs, mean error {mean:.3}, deviation {:.3}",
-        (squares / compared as f64).sqrt()
-    );
-    assert!(compared > 60 && mean.abs() < 0.05, "{compared} programs, mean error {mean}");
-}
-
-#[test]
-fn an_estimate_of_a_large_search_is_near() {
-    crate::engine::simulate::hook::install();
-    // With other numbers of programs, the comparison has no meaning.
-    let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (6, 300..1_500) };
-    let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
-    for seed in 0.. {
-        let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];
-        let program = Program::generate(&mut Rng::new(seed), kind, (4, 3));
-        let Some(whole) = by_search_up_to(&program, Apart::ORDERS, sizes.end) else { continue };
-        if whole.runs < sizes.start || whole.apart != Apart::ORDERS {
-            continue;
-        }
-        let (runs, (estimate, made)) = (whole.runs as f64, estimated(&program, 32, 0));
-        cost += made;
-        errors.push((estimate.runs / runs - 1.0).abs());
-        held += usize::from((estimate.low..=estimate.high).contains(&runs));
-        if errors.len() == wanted {
-            break;
-        }
-    }
-    errors.sort_unstable_by(f64::total_cmp);
-    let (median, tenth) = (errors[wanted / 2], errors[wanted * 9 / 10]);
-    let each = cost / wanted as u64;
-    println!(
-        "{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}, short runs {each}"
-    );
-    assert!(median < 0.6 && 10 * held > 7 * wanted, "{errors:?}");
 }

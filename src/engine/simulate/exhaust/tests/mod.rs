@@ -4,6 +4,7 @@
 //! the definition of a conflict; the set of classes of runs; and the absence of repeated classes.
 
 mod act;
+mod audited;
 mod bounded;
 mod brute;
 mod certified;

@@ -1,0 +1,129 @@
+//! Searches with several threads against the same searches with one thread, and their estimates.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::report::{Excess, Report, Searched, Style, text};
+use sim::run::{Outcome, StepRecord};
+use sim::{Atomic, Runner};
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("divided").join(name)
+}
+
+fn search(strategy: &str) -> Runner {
+    Runner::new().hermetic().strategy(strategy).out(folder("traces")).name("divided")
+}
+
+/// The screen as one line: a sentence may be wrapped.
+fn screen(report: &Report) -> String {
+    let screen = text(report, &Style::default());
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Three tasks that each add to one word this number of times. The run with this order of the adds fails.
+async fn adders(times: usize, rare: &[usize]) {
+    let word = Arc::new(Atomic::new(0usize));
+    let adds = |word: Arc<Atomic<usize>>| async move {
+        let mut places = Vec::new();
+        for _ in 0..times {
+            places.push(word.fetch_add(1, SeqCst).await);
+        }
+        places
+    };
+    let tasks = [(); 3].map(|()| sim::spawn(adds(word.clone())));
+    let mut order = vec![0; 3 * times];
+    for (number, task) in tasks.into_iter().enumerate() {
+        for place in task.await.unwrap() {
+            order[place] = number;
+        }
+    }
+    assert_ne!(order, rare);
+}
+
+/// An order of twelve adds with many preemptions.
+const MIXED: &[usize] = &[2, 0, 1, 2, 1, 0, 0, 2, 1, 0, 1, 2];
+
+/// An order of eighteen adds with two preemptions.
+const NESTED: &[usize] = &[0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1, 0, 0, 0];
+
+/// The result of a search: the counts and the progress, and the number and the steps of the failing run, if any.
+type Seen = (u64, u64, Searched, Option<(u64, Vec<StepRecord>, Outcome)>);
+
+fn seen(report: Report) -> Seen {
+    let failing = report.finding.map(|finding| {
+        let run = finding.run;
+        (run.seed.0, run.steps, run.outcome)
+    });
+    (report.runs, report.steps, report.searched.expect("it was a search"), failing)
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn each_search_has_the_same_runs_and_failure_with_any_number_of_threads() {
+    for (strategy, limit, rare) in [
+        ("exhaustive", 100_000, MIXED),
+        ("preemptions", 100_000, NESTED),
+        ("delays", 100_000, NESTED),
+        // The first of these searches hands over to another.
+        ("exhaustive", 6_000, &[]),
+        ("preemptions", 6_000, &[]),
+        ("delays", 6_000, &[]),
+        ("preemptions:2", 100_000, &[]),
+        ("delays:3", 100_000, &[]),
+    ] {
+        let times = if rare.len() == MIXED.len() { 4 } else { 6 };
+        let by = |jobs| {
+            let search = search(strategy).seeds(0..limit).jobs(jobs).shrink(false);
+            seen(search.run(move || adders(times, rare)))
+        };
+        let alone = by(1);
+        assert_eq!(alone.3.is_some(), !rare.is_empty(), "{strategy}: {alone:?}");
+        assert_eq!(by(3), alone, "{strategy}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn an_unfinished_search_estimates_its_runs_and_names_the_bound_that_fits() {
+    // The adds of three tasks, in 34,650 orders.
+    let (limit, orders) = (9_000, 34_650);
+    let body = || adders(4, &[]);
+    let by = |jobs| {
+        let results = folder(&format!("estimated by {jobs}"));
+        // It may not be there.
+        let _ = std::fs::remove_dir_all(&results);
+        search("exhaustive").seeds(0..limit).results(results).jobs(jobs).run(body)
+    };
+    let report = by(1);
+    let searched = report.searched.clone().unwrap();
+    let estimate = searched.estimate.expect("the search has made enough runs for an estimate");
+    assert!((orders / 2..orders * 2).contains(&estimate.runs), "{estimate:?}");
+    assert!(estimate.low <= estimate.runs && estimate.runs <= estimate.high, "{estimate:?}");
+    let part = searched.part.expect("the part follows from the estimate");
+    let expected = report.runs as f64 / estimate.runs as f64;
+    assert!((part / expected - 1.0).abs() < 0.01, "{part} instead of {expected}");
+    // The progress over time has the estimate, too, and no number without an interval.
+    assert!(searched.series.iter().all(|point| point.total.is_some() == point.interval.is_some()));
+    assert_eq!(searched.series.last().unwrap().total, Some(estimate.runs));
+
+    let Some(Excess { limit: stated, fits: Some(fits) }) = searched.excess else {
+        panic!("{searched:?}")
+    };
+    assert_eq!(stated, limit);
+    let named = format!("strategy = \"preemptions:{}\" would be complete", fits.preemptions);
+    assert!(screen(&report).contains(&named), "{}", screen(&report));
+    let bounded = search(&format!("preemptions:{}", fits.preemptions)).seeds(0..limit).run(body);
+    let runs = bounded.runs;
+    assert!(bounded.searched.unwrap().complete, "{fits:?}: {runs} runs");
+    assert!((runs / 2..runs * 2).contains(&fits.runs), "{fits:?}: {runs} runs");
+
+    assert_eq!(by(3).searched, Some(searched));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_complete_search_has_no_estimate() {
+    let searched = search("exhaustive").run(|| adders(3, &[])).searched.unwrap();
+    assert_eq!((searched.part, searched.estimate, searched.excess), (Some(1.0), None, None));
+    let last = searched.series.last().unwrap();
+    assert_eq!((last.total, last.interval), (Some(last.runs), None));
+}

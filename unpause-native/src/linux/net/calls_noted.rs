@@ -1,0 +1,99 @@
+//! libc functions that use files without operations of the run: files of libc, which have buffers and locks of their
+//! own, and memory that is mapped from files. A run only records that they are called.
+
+use std::ffi::{c_int, c_void};
+
+use super::super::compiled::note_entered;
+use super::super::real::real;
+use super::super::switch::frame_pointer;
+use super::super::thread::{current, outside};
+use super::disk::is_of_backtrace;
+
+/// Defines functions with up to six arguments, none of them a floating-point number, that a run only records.
+macro_rules! noted {
+    ($($name:ident $symbol:literal $text:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
+            if current().is_some() {
+                note_entered($text);
+            }
+            type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+            // SAFETY: the caller guarantees the arguments. The function ignores the registers of arguments that it does
+            // not have.
+            unsafe { real!($symbol, Function)(a, b, c, d, e, f) }
+        }
+    )*};
+}
+
+noted! {
+    fopen c"fopen" "fopen";
+    fopen64 c"fopen64" "fopen";
+    freopen c"freopen" "freopen";
+    freopen64 c"freopen64" "freopen";
+    fdopen c"fdopen" "fdopen";
+    tmpfile c"tmpfile" "tmpfile";
+    tmpfile64 c"tmpfile64" "tmpfile";
+    scandir c"scandir" "scandir";
+    scandir64 c"scandir64" "scandir";
+    glob c"glob" "glob";
+    glob64 c"glob64" "glob";
+    nftw c"nftw" "nftw";
+    nftw64 c"nftw64" "nftw";
+    ftw c"ftw" "ftw";
+    ftw64 c"ftw64" "ftw";
+    fts_open c"fts_open" "fts_open";
+    shm_open c"shm_open" "shm_open";
+    shm_unlink c"shm_unlink" "shm_unlink";
+}
+
+/// Maps memory. Reads and changes of a file through its memory are not operations. A private copy also shows changes of
+/// the file, until the thread first accesses the memory. `frame` is the frame pointer of the libc function.
+///
+/// # Safety
+/// The requirements are the same as for `mmap`.
+unsafe fn map(
+    frame: usize,
+    (address, size): (*mut c_void, usize),
+    (protection, flags): (c_int, c_int),
+    (file, from): (c_int, i64),
+) -> *mut c_void {
+    if flags & libc::MAP_ANONYMOUS == 0
+        && let Some(thread) = current()
+        && !is_of_backtrace(thread, frame)
+    {
+        note_entered("mmap, of a file");
+    }
+    // The kernel reads whole registers.
+    let [protection, flags, file] = [protection, flags, file].map(i64::from);
+    // SAFETY: the caller guarantees the arguments.
+    let mapped = outside(|| unsafe {
+        libc::syscall(libc::SYS_mmap, address, size, protection, flags, file, from)
+    });
+    mapped as *mut c_void
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    size: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    from: i64,
+) -> *mut c_void {
+    // SAFETY: the caller guarantees the arguments.
+    unsafe { map(frame_pointer(), (address, size), (protection, flags), (file, from)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    size: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    from: i64,
+) -> *mut c_void {
+    // SAFETY: the caller guarantees the arguments.
+    unsafe { map(frame_pointer(), (address, size), (protection, flags), (file, from)) }
+}

@@ -231,7 +231,9 @@ impl Bench<'_, '_, '_> {
             let tested = Tested::All { interleavings, of, left_out };
             return (bounds.runs > 0).then_some(Trial::Proved(tested));
         }
-        let near = self.lab.near(steps, runs(self.lab, COUNT)?, Some(End::Failed));
+        // The other half of the remaining runs is for the unmodified program.
+        let half = budget(self.lab).div_ceil(2);
+        let near = self.lab.near(steps, runs(self.lab, half.min(COUNT))?, Some(End::Failed));
         (near.failed == 0).then_some(Trial::Sampled { bounds, near, search })
     }
 

@@ -112,7 +112,12 @@ pub(super) async fn drive(thread: usize) {
             }
             Request::Spawn { thread: child } => {
                 let handle = start(child, site.place);
-                with(|threads| threads.keep(child, handle));
+                with(|threads| {
+                    threads.keep(child, handle);
+                    if thread == 0 {
+                        threads.last_spawn = Some(WORLD.with(World::position).1);
+                    }
+                });
                 0
             }
             Request::Join { thread: child } => {

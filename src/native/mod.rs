@@ -56,7 +56,7 @@ pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 pub(crate) use self::spin::{shorten_loops, take_rounds};
 use self::threads::Threads;
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
-use crate::rt::{WORLD, World};
+use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::note::Note;
@@ -165,9 +165,10 @@ pub(crate) async fn run(
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
     drive::drive(0).await;
-    let is_beyond = WORLD.with(World::is_beyond);
-    if !is_beyond && threads::with(|threads| threads.has_unfinished()) {
-        // The run ends with the first thread. Other threads may do any number of steps before.
+    let (is_beyond, (_, step)) = WORLD.with(|world| (world.is_beyond(), world.position()));
+    // The run ends with the first thread, in its last step. A thread that it spawned in this step would never run.
+    let has_begun = |threads: &mut Threads| threads.last_spawn == Some(step);
+    if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished()) {
         YieldPoint::new(&ops::RETURN, here()).await;
     }
     let memory = memory::check(leaks);

@@ -36,7 +36,7 @@ pub(super) const WAKE_OP: Op = Op::new("wake_op", op::Access::Wake);
 pub(super) const TIME_OUT: Op = Op::new("time_out", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
-/// Ends the first thread, and with it the run, while other threads have not ended.
+/// Ends the first thread, and with it the run, directly after it has spawned a thread.
 pub(super) const RETURN: Op = Op::new("return", op::Access::Yield);
 /// Represents a step of a command that shrinking left out.
 pub(super) const POINT: Op = Op::new("yield_now", op::Access::Yield);

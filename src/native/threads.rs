@@ -104,6 +104,8 @@ pub(super) struct Threads {
     looks: Vec<Looks>,
     /// The tasks of the threads, by number; `None` for the first thread, and for joined threads.
     pub(super) handles: Vec<Option<Handle<()>>>,
+    /// The last step in which the first thread has spawned a thread.
+    pub(super) last_spawn: Option<u32>,
 }
 
 /// A guard that ends the threads of the run when it is dropped.
@@ -173,6 +175,7 @@ impl Threads {
                 execution.keep_origins();
             }
             threads.handles.push(None);
+            threads.last_spawn = None;
         });
         Begun(())
     }

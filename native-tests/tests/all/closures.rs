@@ -172,7 +172,7 @@ fn threads_of_cut_runs_drop_captured_values() {
     assert_eq!(Arc::strong_count(&value), 1);
 }
 
-/// The return of the body ends the run, at any step of threads that it has not joined.
+/// The return of the body ends the run, at any step of threads that it has not joined. It may directly follow a spawn.
 #[test]
 fn a_thread_that_is_not_joined_does_any_number_of_steps() {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));

@@ -72,28 +72,20 @@ unsafe fn map(
     mapped as *mut c_void
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap(
-    address: *mut c_void,
-    size: usize,
-    protection: c_int,
-    flags: c_int,
-    file: c_int,
-    from: i64,
-) -> *mut c_void {
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { map(frame_pointer(), (address, size), (protection, flags), (file, from)) }
+macro_rules! mappings {
+    ($($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            address: *mut c_void,
+            size: usize,
+            protection: c_int,
+            flags: c_int,
+            file: c_int,
+            from: i64,
+        ) -> *mut c_void {
+            // SAFETY: the caller guarantees the arguments.
+            unsafe { map(frame_pointer(), (address, size), (protection, flags), (file, from)) }
+        }
+    )*};
 }
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap64(
-    address: *mut c_void,
-    size: usize,
-    protection: c_int,
-    flags: c_int,
-    file: c_int,
-    from: i64,
-) -> *mut c_void {
-    // SAFETY: the caller guarantees the arguments.
-    unsafe { map(frame_pointer(), (address, size), (protection, flags), (file, from)) }
-}
+mappings!(mmap mmap64);

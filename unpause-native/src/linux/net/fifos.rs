@@ -183,7 +183,7 @@ fn may_open((folder, path): (c_int, &CStr), [reads, writes]: [bool; 2]) -> Answe
     if answer == 0 { Ok(0) } else { Err(errno()) }
 }
 
-/// The end of a pipe that no file has open, although the other end is open.
+/// The closed end of a pipe whose other end is open.
 struct Missing {
     number: Number,
     object: u64,

@@ -295,7 +295,7 @@ pub(super) fn of_descriptor(descriptor: c_int, status: &libc::stat) -> Target {
     })
 }
 
-/// Returns the file of a descriptor whose file has no name.
+/// Returns the file of a descriptor after the removal of the file's last name.
 fn of_removed(path: &[u8], own: Number) -> Target {
     let Some(short) = path.strip_suffix(REMOVED) else { return UNKNOWN };
     let name = short.rsplit(|byte| *byte == b'/').next().unwrap_or_default();

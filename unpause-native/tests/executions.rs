@@ -404,3 +404,16 @@ fn a_wake_of_a_thread_of_the_system_is_no_part_of_a_run() {
     });
     assert_eq!(ran.ended, Some(Ended::Returned), "{ran:?}");
 }
+
+#[test]
+fn memory_beyond_the_heap_of_a_run_is_noted() {
+    for (blocks, is_noted) in [(4, false), (12, true)] {
+        let body = move || {
+            (0..blocks).for_each(|_| std::mem::forget(Vec::<u8>::with_capacity(100 << 20)));
+        };
+        let mut execution = Execution::begin(Box::new(body)).unwrap();
+        while !matches!(execution.resume(0, 0), Request::End) {}
+        let noted = unpause_native::take_entered();
+        assert_eq!(noted.iter().any(|name| name.contains("1 GiB")), is_noted, "{noted:?}");
+    }
+}

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::heap::{SIZE, UNIT};
+use super::names::name_of;
 
 /// The bytes of a part.
 const PART: usize = 256 << 10;
@@ -165,7 +166,7 @@ impl Places {
     /// Assigns a part without a thread. Its number depends on the path of the thread and its number of parts, unless
     /// another thread already has that part. Returns `None` if all parts have a thread.
     fn take_part(&mut self, path: u64, nth: u64) -> Option<usize> {
-        let hash = (path ^ nth.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
+        let hash = name_of(path, nth << 32);
         let first = (hash >> 32) as usize % PARTS;
         let mut all = (first..first + PARTS).map(|part| part % PARTS);
         let has_room = |part: &usize| PART - self.kept[*part] as usize >= LARGE;

@@ -14,7 +14,7 @@ use super::real::real;
 use super::std_state::{self, streams};
 use super::switch::frame_pointer;
 use super::thread::{current, inside, outside};
-use super::{children, statics, unseen};
+use super::{children, heap, statics, unseen};
 
 /// The functions without requests that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -30,6 +30,7 @@ pub fn std_is_replaced() -> bool {
 pub fn take_entered() -> Vec<&'static str> {
     let mut entered = std::mem::take(&mut *ENTERED.lock().unwrap_or_else(PoisonError::into_inner));
     entered.append(&mut unseen::entered());
+    entered.extend(heap::take_beyond());
     if !entered.is_empty() {
         unseen::tell_entered(&entered);
     }

@@ -9,9 +9,11 @@
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arenas::Places;
 use super::blocks::{self, Blocks};
+use super::names::name_of;
 use super::origins::Origins;
 use super::switch::frame_pointer;
 use super::thread::{Thread, current};
@@ -78,6 +80,19 @@ static HEAP: Shared = Shared(UnsafeCell::new(Heap {
     live: 0,
     peak: 0,
 }));
+
+/// The note for a run with allocations outside of the heap. They have other names in each run, and a closure that has
+/// captured memory does not share them.
+const BEYOND: &str = "memory beyond the 1 GiB that runs can allocate, of which the runs of a closure with captured \
+    values may leave a part behind";
+
+/// True if libc has allocated memory of a run, because the heap was full.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+
+/// Returns a note if the heap has been full since the last call.
+pub(crate) fn take_beyond() -> Option<&'static str> {
+    IS_FULL.swap(false, Ordering::Relaxed).then_some(BEYOND)
+}
 
 /// The name of an allocation, and an offset in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,8 +220,7 @@ impl Heap {
     // SAFETY of the caller's block: `start` must be the start of an allocation, relative to the base.
     pub(crate) unsafe fn set_name(&self, thread: &mut Thread, start: usize) {
         thread.allocations += 1;
-        let name =
-            (thread.path ^ thread.allocations.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
+        let name = name_of(thread.path, thread.allocations << 32);
         // SAFETY: the unit before an allocation is in the mapping and belongs to no allocation.
         unsafe { *((self.base + start - UNIT) as *mut u64) = name };
     }
@@ -224,12 +238,14 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
             }
             _ => blocks::allocate(heap, thread, size, align, frame),
         };
-        start.map_or(null_mut(), |start| {
-            heap.live += 1;
-            heap.peak = heap.peak.max(heap.live);
-            heap.origins.note(thread, heap.base + start, frame);
-            (heap.base + start) as *mut u8
-        })
+        let Some(start) = start else {
+            IS_FULL.store(true, Ordering::Relaxed);
+            return null_mut();
+        };
+        heap.live += 1;
+        heap.peak = heap.peak.max(heap.live);
+        heap.origins.note(thread, heap.base + start, frame);
+        (heap.base + start) as *mut u8
     }
 }
 

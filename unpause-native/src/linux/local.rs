@@ -10,6 +10,7 @@ use super::execution::Ended;
 use super::fault::Fault;
 use super::heap::Memory;
 use super::keys::Key;
+use super::names::{FIRST_THREAD, STACK_OF_THREAD, THREAD_LOCALS, name_of};
 use super::net::{Effect, Net};
 use super::request::Request;
 use super::std_state::Left;
@@ -148,7 +149,7 @@ impl Run {
         function: (Start, *mut c_void),
     ) -> Result<NonNull<Thread>, c_int> {
         let nth = parent.children + 1;
-        let path = (parent.path ^ nth).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let path = name_of(parent.path, nth);
         let number = parent.number;
         let child = parent.run().add(stack, function, (path, number))?;
         parent.children = nth;
@@ -231,7 +232,7 @@ impl Local {
             keys: Vec::new(),
         });
         let body = &raw mut run.body;
-        let first = run.add(STACK, (call, body.cast()), (1, 0));
+        let first = run.add(STACK, (call, body.cast()), (FIRST_THREAD, 0));
         if let Err(error) = first {
             panic!("the system refuses a thread for the run: error {error}");
         }
@@ -394,24 +395,22 @@ impl Local {
     /// Returns a name of an address that does not depend on the order in which threads run. The name is computed from
     /// the offset of the address in its allocation, or in the stack or thread-local block of its thread.
     pub(crate) fn name(&self, address: usize) -> u64 {
-        let mix = |name: u64, offset: usize| {
-            (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
-        };
+        let within = |whole: u64, offset: usize| name_of(whole, offset as u64);
         if heap::has(address) {
-            return heap::name(address).map_or(1, |name| mix(name.allocation, name.offset));
+            return heap::name(address).map_or(1, |name| within(name.allocation, name.offset));
         }
         for thread in &self.run.threads {
             // SAFETY: all threads are suspended while the carrier runs.
             let thread = unsafe { thread.as_ref() };
             let (block, size) = thread.thread_locals();
             if address.wrapping_sub(block) < size {
-                return mix(thread.path.rotate_left(1), address - block);
+                return within(name_of(thread.path, THREAD_LOCALS), address - block);
             }
             if thread.has_on_stack(address) {
-                return mix(thread.path.rotate_left(2), thread.depth(address));
+                return within(name_of(thread.path, STACK_OF_THREAD), thread.depth(address));
             }
         }
-        mix(0, address.wrapping_sub(super::image::load_address()))
+        within(0, address.wrapping_sub(super::image::load_address()))
     }
 
     /// Returns a value for reports and traces. An address on a stack, in thread-locals or in the program differs from

@@ -25,6 +25,7 @@ mod keys;
 mod leaks;
 mod local;
 mod masks;
+mod names;
 mod net;
 mod orders;
 mod origins;

@@ -65,6 +65,7 @@ use self::options::Options;
 use self::sockets::{Listener, Unbound};
 use self::stream::{Stream, Wire};
 use self::unix::Names;
+use super::names::name_of;
 
 /// The answer to a call: a number, or an error number.
 type Answer = Result<usize, c_int>;
@@ -172,8 +173,7 @@ impl Net {
     fn new_object(&mut self) -> u64 {
         let made = self.made.entry(self.path).or_default();
         *made += 1;
-        let mixed = (self.path ^ made.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
-        (mixed >> 3) | KEY
+        (name_of(self.path, *made << 16) >> 3) | KEY
     }
 
     /// Returns the key of the object of an address.

@@ -19,7 +19,7 @@
 //!
 //! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] does the same as a plain function.
 //! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives for tests and for the code under test.
-//!   Without the feature `sim` they are the real primitives.
+//!   Without the feature `sim` they are the real primitives. [`RaceCell`] is plain memory whose data races are found.
 //! - [`History`] and [`check`]: record client calls and their results, and check them against a model.
 //! - [`parallel()`]: concurrent programs generated from a model.
 //! - [`mod@strategy`]: random walks, PCT, POS and others. The [`exhaustive`](runner#proofs) search proves that no
@@ -297,9 +297,9 @@ pub mod tokio;
 /// tokio's names, for code written for tokio. In this build they are tokio's own items.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
-    mod names;
+    mod exports;
 
-    pub use self::names::*;
+    pub use self::exports::*;
     pub use ::tokio::sync;
 }
 
@@ -312,8 +312,8 @@ pub use self::engine::runner::{self, Runner};
 pub use self::node::{Node, node};
 #[doc(inline)]
 pub use self::sync::{
-    Atomic, Cell, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, Ordering, counted, fence,
-    spin_until,
+    Atomic, Cell, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, Ordering, RaceCell,
+    counted, fence, spin_until,
 };
 #[doc(inline)]
 pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
@@ -393,6 +393,11 @@ pub mod __private {
     /// Returns a warning if the name of a variable looks like a setting, but no such setting exists.
     pub fn unknown_setting(variable: &str) -> Option<String> {
         crate::engine::unknown_setting(variable)
+    }
+
+    /// Returns the folder name of a test. The name of the test is unique in its package: `test-queue::pops`.
+    pub fn folder_name(test: &str) -> String {
+        crate::engine::folder_name(test)
     }
 
     /// Returns the environment variable of a setting.

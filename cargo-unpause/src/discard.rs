@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
+use crate::document::{self, Dropped, DroppedFailure};
 use crate::failures::{Loaded, PAGE, Project, REPORT, TRACE};
 use crate::{Exit, Terminal, Usage};
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    let (mut paths, mut stale, mut dry) = (Vec::new(), false, false);
+    let (mut paths, mut stale, mut dry, mut as_json) = (Vec::new(), false, false, false);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -20,9 +21,10 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             }
             Long("stale") => stale = true,
             Long("dry-run") => dry = true,
+            Long("json") => as_json = true,
             Value(path) => paths.push(PathBuf::from(path)),
             other => {
-                let options = ["--stale", "--dry-run", "--help"];
+                let options = ["--stale", "--dry-run", "--json", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause drop --help"));
             }
         }
@@ -40,7 +42,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             // Only failures are removed, and only after all names have been checked.
             for path in paths {
                 Loaded::read(&path)?;
-                dropped.push((path, String::new()));
+                dropped.push((path, None));
             }
         }
         (true, true) => {
@@ -48,19 +50,21 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             for found in project.failures() {
                 let Ok(loaded) = Loaded::read(&found.path) else { continue };
                 if let Some(why) = why_stale(&loaded, &project) {
-                    dropped.push((found.path, format!(": {why}")));
+                    dropped.push((found.path, Some(why)));
                 }
             }
         }
     }
-    if dropped.is_empty() {
+    if dropped.is_empty() && !as_json {
         terminal.error("nothing is stale");
     }
+    let mut failures = Vec::new();
     for (path, why) in dropped {
-        for file in files_of(&path) {
+        let files = files_of(&path);
+        for file in &files {
             if !dry {
                 // If the user names several files of one failure, the first name has removed all of them.
-                let removed = fs::remove_file(&file).or_else(|error| match error.kind() {
+                let removed = fs::remove_file(file).or_else(|error| match error.kind() {
                     ErrorKind::NotFound => Ok(()),
                     _ => Err(error),
                 });
@@ -69,8 +73,19 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
                 })?;
             }
         }
-        let word = if dry { "would drop" } else { "dropped" };
-        terminal.print(&format!("{word} {}{why}\n", path.display()));
+        let path = path.display().to_string();
+        if !as_json {
+            let word = if dry { "would drop" } else { "dropped" };
+            let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            terminal.print(&format!("{word} {path}{why}\n"));
+        }
+        let files = files.iter().map(|file| file.display().to_string()).collect();
+        failures.push(DroppedFailure { path, files, why });
+    }
+    if as_json {
+        let (format, version) = (Dropped::FORMAT.to_owned(), document::ANSWERS);
+        let answer = Dropped { format, version, is_removed: !dry, failures };
+        terminal.print(&document::line(&answer));
     }
     Ok(Exit::Good)
 }
@@ -157,14 +172,15 @@ fn read(file: &str, package: &Path) -> Vec<String> {
 const HELP: &str = "\
 Removes failures: the trace, and the report, page, history and programs beside it. Nothing is built or run.
 
-usage: cargo unpause drop FILE …
-       cargo unpause drop --stale [--dry-run]
+usage: cargo unpause drop FILE … [--dry-run] [--json]
+       cargo unpause drop --stale [--dry-run] [--json]
 
   --stale      all failures of the project, kept ones too, that the sources have left behind: the package is
                gone, a file or a line of an operation is gone, or the line reads differently now. Lines are
                compared only if there is a report beside the trace. A trace that is not stale by its sources
                can still be: the test says so when it replays it
   --dry-run    says what would be removed, and removes nothing
+  --json       writes the failures and their files as JSON (docs/json.md)
 
 examples:
   cargo unpause drop target/sim/demo/bank.transfers/17.simtrace

@@ -2,8 +2,10 @@
 //! it. docs/json.md describes the format.
 //!
 //! [`Document::read`] checks the structure and names the wrong field, if any. It ignores unknown fields, because later
-//! versions may add fields without a new version number.
+//! versions may add fields without a new version number. The answers that some commands write as JSON have the same
+//! form: [`Kept`], [`Dropped`], [`Replayed`] and [`Initialized`].
 
+mod answers;
 mod fields;
 mod part;
 mod shown;
@@ -13,6 +15,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+pub use self::answers::*;
 pub use self::fields::*;
 pub use self::part::{Maybe, Part, Word};
 use self::words::FORMATS;

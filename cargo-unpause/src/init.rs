@@ -10,6 +10,7 @@ use lexopt::prelude::*;
 use sim::check::picture::screen::{Line, Paint, Screen};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
+use crate::document::{self, AddedLine, Initialized, ManifestChange};
 use crate::failures::Project;
 use crate::replace::replace;
 use crate::test::checkout;
@@ -29,6 +30,7 @@ enum Door {
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut package, mut door, mut fast, mut yes) = (None, Door::Async, false, false);
+    let mut as_json = false;
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -41,8 +43,9 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             Long("threads") => door = Door::Threads,
             Long("fast") => fast = true,
             Long("yes") => yes = true,
+            Long("json") => as_json = true,
             other => {
-                let options = ["--package", "--threads", "--fast", "--yes", "--help"];
+                let options = ["--package", "--threads", "--fast", "--yes", "--json", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause init --help"));
             }
         }
@@ -61,6 +64,13 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         let last = changes.len() - 1;
         add_profile(&mut changes[last].new)?;
     }
+    if as_json {
+        if yes {
+            write(&changes)?;
+        }
+        terminal.print(&document::line(&answer(&changes, yes)));
+        return Ok(Exit::Good);
+    }
     let shown: String = changes.iter().map(|change| change.shown(terminal)).collect();
     if shown.is_empty() {
         terminal.print(&format!("{}: nothing is missing\n", manifest.display()));
@@ -71,11 +81,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         terminal.error("nothing was written: --yes writes these lines");
         return Ok(Exit::Good);
     }
-    for change in &changes {
-        replace(&change.path, &change.new.to_string()).map_err(|error| {
-            Usage(format!("{} cannot be written: {error}", change.path.display()))
-        })?;
-    }
+    write(&changes)?;
     let next = match door {
         Door::Async => "write `#[sim::test]` above an `async fn`, and run `cargo test`",
         Door::Threads => {
@@ -84,6 +90,29 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     };
     terminal.print(&format!("written. Next: {next}\n"));
     Ok(Exit::Good)
+}
+
+/// Writes the changed manifests.
+fn write(changes: &[Change]) -> Result<(), Usage> {
+    for change in changes {
+        replace(&change.path, &change.new.to_string()).map_err(|error| {
+            Usage(format!("{} cannot be written: {error}", change.path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the added lines as JSON. Manifests without added lines are left out.
+fn answer(changes: &[Change], yes: bool) -> Initialized {
+    let change = |change: &Change| {
+        let added = change.added().into_iter();
+        let added = added.map(|Added { number, text, .. }| AddedLine { line: number, text });
+        ManifestChange { path: change.path.display().to_string(), added: added.collect() }
+    };
+    let mut changes: Vec<ManifestChange> = changes.iter().map(change).collect();
+    changes.retain(|change| !change.added.is_empty());
+    let (format, version) = (Initialized::FORMAT.to_owned(), document::ANSWERS);
+    Initialized { format, version, is_written: yes && !changes.is_empty(), changes }
 }
 
 /// Asks the user on a terminal. Returns `false` elsewhere, because no user can answer.
@@ -114,29 +143,48 @@ impl Change {
         Ok(Change { path: path.to_owned(), old, new })
     }
 
-    /// Returns the added lines, each with the line before it. Empty if no lines are added.
-    fn shown(&self, terminal: &Terminal) -> String {
+    /// Returns the added lines.
+    fn added(&self) -> Vec<Added> {
         let new = self.new.to_string();
-        let mut screen = Screen::new(terminal.style());
         let mut old = self.old.lines().peekable();
-        let mut before = None;
-        let mut is_changed = false;
-        for line in new.lines() {
+        let (mut before, mut added) = (None, Vec::new());
+        for (number, line) in (1..).zip(new.lines()) {
             if old.peek() == Some(&line) {
                 before = old.next();
                 continue;
             }
-            if !is_changed {
-                screen.heading(&self.path.display().to_string(), "");
-            }
-            if let Some(before) = before.take().filter(|line| !line.trim().is_empty()) {
+            let before = before.take().filter(|line| !line.trim().is_empty());
+            let (before, text) = (before.map(str::to_owned), line.to_owned());
+            added.push(Added { number, before, text });
+        }
+        added
+    }
+
+    /// Returns the added lines as text, each with the line before it. Empty if no lines are added.
+    fn shown(&self, terminal: &Terminal) -> String {
+        let added = self.added();
+        if added.is_empty() {
+            return String::new();
+        }
+        let mut screen = Screen::new(terminal.style());
+        screen.heading(&self.path.display().to_string(), "");
+        for Added { before, text, .. } in added {
+            if let Some(before) = before {
                 screen.line(Line::of(Paint::Faint, &format!("  {before}")));
             }
-            screen.line(Line::of(Paint::Good, &format!("+ {line}")));
-            is_changed = true;
+            screen.line(Line::of(Paint::Good, &format!("+ {text}")));
         }
-        if is_changed { screen.finish() } else { String::new() }
+        screen.finish()
     }
+}
+
+/// An added line of a manifest.
+struct Added {
+    /// The number of the line in the new manifest, from 1.
+    number: u64,
+    /// The line before it, if that line is not an added line and not blank.
+    before: Option<String>,
+    text: String,
 }
 
 /// Returns the manifest entry for the library: its version, or the folder of the checkout from which this command was
@@ -297,7 +345,7 @@ fn root_of(manifest: &Path) -> Result<PathBuf, Usage> {
 const HELP: &str = "\
 Adds unpause to a package: shows the lines for its Cargo.toml, and writes them. Lines that are there stay.
 
-usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes]
+usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes] [--json]
 
   -p PACKAGE   the package, in a workspace with several
   --threads    for tests with plain threads only: one dev-dependency. Tests of a crate need no line at all under
@@ -305,6 +353,7 @@ usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes]
   --fast       also compiles the library for speed: seven times as many seeds a second, and about 36 s more of
                processor time, once
   --yes        writes without a question. Without a terminal nothing is written otherwise
+  --json       writes the lines as JSON (docs/json.md), without a question
 
 Without --threads the lines are those for async code over `sim`: its binaries have the real primitives, and its
 tests are simulated.

@@ -9,12 +9,13 @@ use crate::Usage;
 
 /// The cargo arguments that commands on screens contain. The arguments in the second list take a
 /// value.
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 10] = [
     "--any",
     "--races",
     "--lib",
     "--doc",
     "--release",
+    "--no-default-features",
     "--exact",
     "--include-ignored",
     "--",
@@ -178,7 +179,21 @@ impl Invocation {
         if words.next().as_deref() != Some("cargo") {
             return Err("it does not call cargo".to_owned());
         }
-        let arguments: Vec<String> = words.collect();
+        Invocation::checked(variables, words.collect())
+    }
+
+    /// Creates the command of cargo with these arguments, if it has the form of a command on screens.
+    ///
+    /// # Errors
+    /// If it has another form.
+    pub(crate) fn checked(
+        variables: Vec<(String, String)>,
+        arguments: Vec<String>,
+    ) -> Result<Invocation, String> {
+        // The command is shown, and a file from elsewhere must not control the terminal.
+        if arguments.iter().any(|word| word.contains(char::is_control)) {
+            return Err("it has a control character".to_owned());
+        }
         // An example with a `Runner` in its `main` reads its own arguments, which follow `--`.
         let of_cargo = arguments.split(|word| word == "--").next().unwrap_or_default();
         let is_of_example = of_cargo.iter().any(|word| word == "--example");
@@ -356,6 +371,8 @@ mod tests {
                 "--manifest-path=/tmp/x is no argument of such a command",
             ),
             ("cargo test 'a", "a quote is open"),
+            ("cargo test a\u{1b}[2J", "it has a control character"),
+            ("cargo run --example a -- \u{7}", "it has a control character"),
             (
                 ".replay(\"sim2:0\") on the Runner of a.rs:3, which is hermetic",
                 "it does not call cargo",

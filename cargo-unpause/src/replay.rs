@@ -1,15 +1,17 @@
 //! `cargo unpause replay`: runs the test of a failure again, with its trace, or a test with a seed.
 //!
-//! The report contains the command from its screen: package, target, profile and test. This program runs only commands
-//! of that form, without a shell, because a report may come from another machine.
+//! The trace contains the cargo command of its test: package, target, profile, features and test. A trace of an earlier
+//! version does not, and then the report contains the command from its screen. This program runs only commands of that
+//! form, without a shell, because the files may come from another machine.
 
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
+use crate::document::{self, Document, Failure, Replayed, ReplayedTest};
 use crate::failures::Loaded;
 use crate::invocation::{Invocation, Tests, name_of, quoted};
-use crate::rerun::{Folder, reports_in};
+use crate::rerun::{self, Folder, Stop, reports_in};
 use crate::show::which;
 use crate::{Exit, Terminal, Usage};
 
@@ -18,6 +20,7 @@ const REPORTS: &str = "SIM_JSON";
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut path, mut last, mut dry, mut tests) = (None, false, false, Tests::default());
+    let mut as_json = false;
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -26,13 +29,15 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             }
             Long("last") => last = true,
             Long("dry-run") => dry = true,
+            Long("json") => as_json = true,
             Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
             Value(value) => {
                 let value = value.to_string_lossy().into_owned();
                 return Err(Usage(format!("one failure at a time: what is {value:?}?")));
             }
             other => {
-                let options = [&["--last", "--dry-run", "--help"], &Tests::OPTIONS[..]].concat();
+                let options =
+                    [&["--last", "--dry-run", "--json", "--help"], &Tests::OPTIONS[..]].concat();
                 let unknown =
                     Usage::unknown_option(&other, &options, "cargo unpause replay --help");
                 let name = name_of(&other);
@@ -43,9 +48,9 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         }
     }
     let of_seed = path.as_ref().filter(|path| !path.exists()).and_then(|path| seed_of(path));
-    let invocation = if let Some((seed, test)) = of_seed.filter(|_| !last) {
+    let (invocation, loaded) = if let Some((seed, test)) = of_seed.filter(|_| !last) {
         tests.test = Some(test);
-        tests.invocation(true, vec![("SIM_SEED".to_owned(), seed.to_string())])?
+        (tests.invocation(true, vec![("SIM_SEED".to_owned(), seed.to_string())])?, None)
     } else {
         if tests.names_a_test() {
             let text = "a failure in a file has its own command: --package, --lib, --test, --any and --plain-threads \
@@ -57,8 +62,11 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         if let Some(features) = tests.features {
             invocation.add(["--features".to_owned(), features]);
         }
-        invocation
+        (invocation, Some(loaded))
     };
+    if as_json {
+        return in_json(&invocation, loaded.as_ref(), dry, terminal);
+    }
     terminal.error(&format!("running: {}", invocation.text()));
     if dry {
         return Ok(Exit::Good);
@@ -82,12 +90,74 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         return Ok(Exit::Bad);
     }
     match reports.transpose()? {
-        Some(reports) if reports.is_empty() => Err(Usage(
-            "no test has written a report, so nothing was replayed. The path of a test is without the name of its crate, \
-             and a test with plain threads needs --plain-threads or --any. A hermetic Runner reads no variables"
-                .to_owned(),
-        )),
+        Some(reports) if reports.is_empty() => Err(Usage(NOTHING.to_owned())),
         _ => Ok(Exit::Good),
+    }
+}
+
+/// The error if the command was successful, but ran no test.
+const NOTHING: &str = "no test has written a report, so nothing was replayed. The path of a test is without the name of \
+    its crate, and a test with plain threads needs --plain-threads or --any. A hermetic Runner reads no variables";
+
+/// Runs the command, and writes its result as JSON. The output of the command goes to standard error.
+fn in_json(
+    invocation: &Invocation,
+    loaded: Option<&Loaded>,
+    dry: bool,
+    terminal: &mut Terminal,
+) -> Result<Exit, Usage> {
+    let ended = match dry {
+        true => None,
+        false => Some(rerun::run(invocation, &Stop::default())?),
+    };
+    let code = ended.as_ref().and_then(|ended| ended.code);
+    let tests = ended.iter().flat_map(|ended| &ended.reports).map(replayed);
+    let tests: Vec<ReplayedTest> = tests.collect();
+    if let Some(ended) = &ended {
+        terminal.error(ended.output.trim_end());
+        if code == Some(0) && tests.is_empty() {
+            return Err(Usage(NOTHING.to_owned()));
+        }
+    }
+    let failures = ended.iter().flat_map(|ended| &ended.reports).filter_map(failure_of);
+    let is_same = |loaded| failures.clone().any(|failure| is_same_failure(loaded, failure));
+    let answer = Replayed {
+        format: Replayed::FORMAT.to_owned(),
+        version: document::ANSWERS,
+        command: invocation.text(),
+        is_run: ended.is_some(),
+        exit_code: code.and_then(|code| u64::try_from(code).ok()),
+        same_failure: loaded.filter(|_| ended.is_some()).map(is_same),
+        tests,
+    };
+    terminal.print(&document::line(&answer));
+    Ok(if dry || code == Some(0) { Exit::Good } else { Exit::Bad })
+}
+
+fn replayed(report: &Document) -> ReplayedTest {
+    let failure = failure_of(report);
+    ReplayedTest {
+        test: report.test.clone(),
+        package: report.package.clone(),
+        passed: report.finding.is_none(),
+        kind: failure.map(|failure| failure.kind.clone()),
+        failure: failure.map(|failure| failure.text.clone()),
+        diverged: failure.is_some_and(|failure| failure.diverged.0.is_some()),
+        screen: report.screen.text(false),
+    }
+}
+
+/// Returns the failure of a report.
+pub(crate) fn failure_of(report: &Document) -> Option<&Failure> {
+    report.finding.as_ref()?.failure.as_ref()
+}
+
+/// Returns `true` if a replay failed like the run of this file.
+pub(crate) fn is_same_failure(before: &Loaded, now: &Failure) -> bool {
+    match before.report.as_ref().and_then(failure_of) {
+        Some(failure) => failure.signature == now.signature,
+        // A trace has no signature.
+        None => before.text() == now.text,
     }
 }
 
@@ -97,28 +167,47 @@ fn seed_of(given: &Path) -> Option<(u64, String)> {
     Some((seed.parse().ok()?, test.to_owned()))
 }
 
-/// Returns the command that replays a failure, with the trace beside its report.
+/// Returns the command that replays a failure with its trace.
 ///
 /// # Errors
 /// If the failure has no such command, or the command does not have the form of a command on screens.
 pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
     let called = loaded.path.display();
-    let remark = loaded.remark.as_deref().map_or_else(String::new, |remark| format!(": {remark}"));
-    let Some(report) = &loaded.report else {
-        return Err(Usage(format!(
-            "the report of {called} has the command, and is not known{remark}{}",
-            by_hand(loaded)
-        )));
+    let not_run = |of: &str, why: String, command: &str| {
+        let command = command.replace(char::is_control, "\u{fffd}");
+        Usage(format!("the command in {of} {called} is not run, because {why}: {command}"))
     };
-    let replay = report.finding.as_ref().and_then(|finding| finding.replay.as_ref());
-    let Some(replay) = replay else {
-        return Err(Usage(format!(
-            "{called} cannot be replayed: its report has no command for that"
-        )));
+    let of_trace = loaded.without_report();
+    let header = of_trace.as_ref().and_then(|of_trace| of_trace.trace.as_ref());
+    let header = header.map(|trace| &trace.header);
+    let replay = loaded.report.as_ref().and_then(|report| report.finding.as_ref()?.replay.as_ref());
+    // The report does not contain the features. A trace of an earlier version has no command, and then its report is
+    // more exact than the usual command.
+    let written = header.and_then(|header| header.cargo.as_ref()).filter(|words| !words.is_empty());
+    let usual = header.filter(|_| replay.is_none()).and_then(|header| header.cargo_arguments());
+    let mut invocation = match (written.cloned().or(usual), replay) {
+        (Some(words), _) => {
+            let text = words.join(" ");
+            let checked = Invocation::checked(Vec::new(), words);
+            checked.map_err(|why| not_run("the trace of", why, &format!("cargo {text}")))?
+        }
+        (None, Some(replay)) => {
+            Invocation::parse(replay).map_err(|why| not_run("the report of", why, replay))?
+        }
+        (None, None) if loaded.report.is_some() => {
+            return Err(Usage(format!(
+                "{called} cannot be replayed: its report has no command for that"
+            )));
+        }
+        (None, None) => {
+            let remark = loaded.remark.as_deref();
+            let remark = remark.map_or_else(String::new, |remark| format!(": {remark}"));
+            return Err(Usage(format!(
+                "{called} names no test that cargo runs, and the report of it is not known{remark}{}",
+                by_hand(loaded)
+            )));
+        }
     };
-    let mut invocation = Invocation::parse(replay).map_err(|why| {
-        Usage(format!("the command in the report of {called} is not run, because {why}: {replay}"))
-    })?;
     if let Some(trace) = loaded.trace_file() {
         let trace = std::path::absolute(&trace).unwrap_or(trace);
         invocation.set("SIM_REPLAY", &trace.display().to_string());
@@ -146,20 +235,21 @@ fn by_hand(loaded: &Loaded) -> String {
 }
 
 const HELP: &str = "\
-Replays a failure: runs its test or its example with its trace, by the command in its report. The trace
-has the settings of the run. The exit code is the test's: a failure that comes again is 1.
+Replays a failure: runs its test or its example with its trace. The trace has the settings of the run,
+and names the test, its package and its features. The exit code is the test's: a failure that comes
+again is 1.
 
-usage: cargo unpause replay FILE [--features F] [--dry-run]
+usage: cargo unpause replay FILE [--features F] [--dry-run] [--json]
        cargo unpause replay --last …
        cargo unpause replay SEED@TEST [-p PACKAGE] [--lib | --test NAME] [--any | --plain-threads] …
 
-FILE is a report, or a trace with the report beside it. Only commands of screens are run: variables that
-begin with SIM_, and cargo with one test or one example. SEED@TEST runs one seed of a test, by its
-whole path.
+FILE is a trace, or the report beside it. Only commands of screens are run: variables that begin with
+SIM_, and cargo with one test or one example. SEED@TEST runs one seed of a test, by its whole path.
 
   --last         the newest failure in target/sim
-  --features F   features of the package that the test needs
+  --features F   features of the package that the test needs, if the trace does not name them
   --dry-run      says what would be run, and runs nothing
+  --json         writes the result as JSON (docs/json.md). The test's output goes to standard error
 
 examples:
   cargo unpause replay --last

@@ -151,8 +151,7 @@ pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> 
     })
 }
 
-/// Returns the reports in a folder, sorted by file name. Also copies the report of a failure beside its trace, where a
-/// test writes it by default.
+/// Returns the reports in a folder, sorted by file name.
 pub(crate) fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -161,16 +160,7 @@ pub(crate) fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
     let read = |path: &PathBuf| {
         let text = fs::read_to_string(path).map_err(|error| error.to_string());
         let report = text.and_then(|text| Document::read(&text).map_err(|why| why.to_string()));
-        let report =
-            report.map_err(|why| Usage(format!("the report {}: {why}", path.display())))?;
-        let finding = report.finding.as_ref();
-        if let Some(trace) = finding.and_then(|finding| finding.trace_file.as_ref()) {
-            let beside = Path::new(trace).with_extension(REPORT);
-            fs::copy(path, &beside).map_err(|error| {
-                Usage(format!("{} cannot be written: {error}", beside.display()))
-            })?;
-        }
-        Ok(report)
+        report.map_err(|why| Usage(format!("the report {}: {why}", path.display())))
     };
     files.iter().map(read).collect()
 }

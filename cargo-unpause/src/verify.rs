@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use lexopt::prelude::*;
 use serde_json::{Value as Json, json};
@@ -18,6 +21,10 @@ use crate::{Exit, Terminal, Usage};
 
 /// The version of certificates that this command reads.
 const VERSION: u64 = 1;
+/// The minimum number of runs for a process of their own.
+const RUNS_MIN: usize = 400;
+/// The maximum number of runs that a process may be ahead of the checker.
+const READ_AHEAD: usize = 256;
 /// The maximum number of bytes shown of the output of a test.
 const SHOWN: usize = 2_000;
 /// The maximum number of missing shares that are listed.
@@ -236,12 +243,38 @@ struct Test {
 }
 
 impl Test {
-    fn observed(
-        &mut self,
+    /// Executes runs in several processes, one for each range of runs, and shows them in order.
+    fn observed(&self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), Usage> {
+        let processes = thread::available_parallelism().map_or(1, NonZero::get);
+        let each = runs.len().div_ceil(processes).max(RUNS_MIN);
+        thread::scope(|scope| {
+            let begin = |(nth, range)| {
+                let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
+                scope.spawn(move || {
+                    // If a run is refused, no receiver is left, and the other runs are not needed.
+                    let mut send = |observed| sender.send(Ok(observed)).is_ok();
+                    if let Err(invalid) = self.range(nth, range, &mut send) {
+                        let _ = sender.send(Err(invalid));
+                    }
+                });
+                receiver
+            };
+            let ranges: Vec<_> = runs.chunks(each).enumerate().map(begin).collect();
+            ranges.into_iter().flatten().try_for_each(|observed| {
+                show(observed?);
+                Ok(())
+            })
+        })
+    }
+
+    /// Executes a range of runs in one process, and passes them to `send` until it returns `false`.
+    fn range(
+        &self,
+        nth: usize,
         runs: &[Decisions],
-        show: &mut dyn FnMut(Observed),
+        send: &mut dyn FnMut(Observed) -> bool,
     ) -> Result<(), Usage> {
-        let file = self.folder.path().join("runs.certificate");
+        let file = self.folder.path().join(format!("runs-{nth}.certificate"));
         let answers = file.with_extension("observed");
         let lines = runs.iter().map(Decisions::line);
         let text: String =
@@ -249,15 +282,17 @@ impl Test {
         let cannot = |error: std::io::Error| Usage(format!("{}: {error}", file.display()));
         let _ = fs::remove_file(&answers);
         fs::write(&file, text).map_err(cannot)?;
-        self.invocation.set("SIM_OBSERVE", &file.display().to_string());
-        let ended = rerun(&self.invocation, &Stop::default())?;
+        let mut invocation = self.invocation.clone();
+        invocation.set("SIM_OBSERVE", &file.display().to_string());
+        let ended = rerun(&invocation, &Stop::default())?;
         let Ok(answers) = File::open(&answers) else { return Err(self.no_answer(&ended, &file)) };
         let wrong = |why: String| Usage(format!("the test wrote something else: {why}"));
         let mut reader = Reader::default();
         for line in BufReader::new(answers).lines() {
             let line = line.map_err(cannot)?;
-            if let Some(observed) = reader.read(&line).map_err(wrong)? {
-                show(observed);
+            let observed = reader.read(&line).map_err(wrong)?;
+            if observed.is_some_and(|observed| !send(observed)) {
+                break;
             }
         }
         Ok(())
@@ -329,8 +364,9 @@ const HELP: &str = "\
 Verifies the certificate of a search that proved a test (SIM_CERTIFY). The test makes each run of it
 again. In each of them, each task is put before each step that it could have gone before, and each
 drawn value is replaced by each other one: every such run must be of a class in the certificate. A
-set of runs with this property has every class. No code of the search is used. If the search was
-divided (SIM_SHARD), each share writes a certificate: name all of them.
+set of runs with this property has every class. No code of the search is used. All cores make runs,
+each with a process of its own. If the search was divided (SIM_SHARD), each share writes a
+certificate: name all of them.
 
 usage: cargo unpause verify FILE... [--features F] [--json]
 

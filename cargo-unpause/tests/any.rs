@@ -227,6 +227,7 @@ fn models_of_loom_are_searched() {
     let summary = "test result: FAILED. 24 passed; 2 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     assert!(output.contains("test a_run_begins_with_the_first_values_and_not"), "{output}{errors}");
+    assert!(output.contains("test result: ok. 1 passed; 0 failed"), "{output}{errors}");
     assert!(!output.contains("FAILED  statics::"), "{output}{errors}");
     for test in failing {
         assert!(output.contains(&format!("FAILED  models::{test}")), "{output}{errors}");
@@ -262,11 +263,16 @@ fn models_of_loom_are_searched() {
 #[ignore = "builds the runtime: run by .ci/run"]
 fn tests_of_shuttle_are_run() {
     let (exit, output, errors) = run(&in_native_tests("shuttle"), &[], &[]);
-    let summary = "test result: FAILED. 21 passed; 1 failed; 0 ignored";
+    let summary = "test result: FAILED. 31 passed; 1 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     let screen = "FAILED  checks::an_increment_in_two_steps_is_lost";
     assert!(output.contains(screen) && output.contains("tests/checks.rs:16:"), "{output}{errors}");
     assert!(!output.contains("unpause-shuttle/src"), "{output}");
+
+    let one = ["yields_are_searched_on_request", "--", "--exact"];
+    let variables = [("UNPAUSE_SHUTTLE_DFS", "all")];
+    let (exit, output, errors) = run(&in_native_tests("shuttle"), &one, &variables);
+    assert!(exit == 0 && errors.contains("explored all 252 interleavings"), "{output}{errors}");
 }
 
 #[test]

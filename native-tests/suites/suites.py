@@ -8,7 +8,8 @@
 `suites.json` lists the suites. loom's and shuttle's own tests are copied into a package that depends on the facade.
 Other crates are copied whole, and `[patch.crates-io]` puts the facade in the place of the tool. `leave_out` names files
 or single items as `FILE::NAME`, that cannot compile over the facade, each with the reason: they are removed from the copy,
-and tests among them are counted. Nothing else is changed. `parts` are words of names: each part runs by itself.
+and tests among them are counted. Nothing else is changed. `parts` are words of names: each part runs by itself. A word
+with `=` is a variable for this part, and the words after `--skip` are names that another part has.
 
 Each suite runs twice. `results.json` has each test by name. `reviews.json` has a written reason for each test that does
 not pass; `table` refuses to write without it. The first word of a reason is its kind, from `KINDS`. The variables of
@@ -137,7 +138,10 @@ def one_run(suite, folder, environment):
 
 
 def one_part(suite, folder, environment, part):
-    """One run of the tests with names that have a word of `part`."""
+    """One run of the tests with names that have a word of `part`, with the variables of the part."""
+    variables = [word.split("=", 1) for word in part if "=" in word]
+    environment = {**dict(environment), **dict(variables)}.items()
+    part = [word for word in part if "=" not in word]
     tests = [*suite["arguments"], "--no-fail-fast", "--", "--test-threads=1", *part]
     code, output, errors, seconds = call(tests, folder, RUN_MAX, environment)
     named, why, models = read(output, errors)
@@ -249,7 +253,7 @@ def table():
         name, result = suite["name"], results.get(suite["name"], {"not_run": "no result"})
         title = f"{name} {suite['version']}"
         if "not_run" in result:
-            rows.append(f"| {title} | {suite['tool']} | | | | | | | | {result['not_run']} |")
+            rows.append(f"| {title} | {suite['tool']} | | | | | | | | | {result['not_run']} |")
             continue
         outcomes_ = result["tests"]
         open_ = [test for test, outcome in outcomes_.items() if outcome in ("fail", "undecided")]
@@ -258,17 +262,18 @@ def table():
         missing += [f"{name}: {test}: {result['why'].get(test)}" for test, why in reasons.items()
                     if not why or why.split(":")[0] not in KINDS]
         count = list(outcomes_.values()).count
+        as_there = sum((why or "").startswith("same:") for why in reasons.values())
         same = result["compared"] - len(result["differ"])
         says = suite.get("note", "") + ("; stopped by the time limit" if result["stopped"] else "")
-        cells = [title, suite["tool"], len(outcomes_), count("pass"), count("fail"), count("undecided"),
-                 count("not reached"), count("ignored"),
+        cells = [title, suite["tool"], len(outcomes_), count("pass"), count("fail") - as_there, as_there,
+                 count("undecided"), count("not reached"), count("ignored"),
                  f"{same} of {result['compared']}", "; ".join(filter(None, [left(result), says]))]
         rows.append("| " + " | ".join(map(str, cells)) + " |")
         tests += [f"| {name} | `{test}` | {outcomes_[test]} | {say(why)} |" for test, why in reasons.items()]
     if missing:
         sys.exit("no reason in reviews.json:\n" + "\n".join(missing))
-    head = ["| suite | tool | tests | passed | failed | undecided | not reached | ignored there | the same twice | |",
-            "|---|---|--:|--:|--:|--:|--:|--:|--:|---|"]
+    head = ["| suite | tool | tests | passed | failed | as with the tool | undecided | not reached | ignored there "
+            "| the same twice | |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"]
     second = ["| suite | test | result | why |", "|---|---|---|---|"]
     text = "\n".join([*head, *rows, "", *second, *tests])
     page = PAGE.read_text()

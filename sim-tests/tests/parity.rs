@@ -16,9 +16,11 @@ use sim::check::models::{Counter, CounterOp, CounterRet};
 use sim::report::Report;
 use sim::{
     Atomic, Cell, History, JoinError, JoinHandle, Mutex, MutexGuard, Ordering, Ordering::SeqCst,
-    Runner,
+    RaceCell, Runner,
 };
 
+#[path = "parity/plain.rs"]
+mod plain;
 #[path = "parity/programs.rs"]
 mod programs;
 #[path = "parity/tasks.rs"]
@@ -39,7 +41,6 @@ fn is_static<T: Send + Sync + 'static>(_: &T) {}
 
 static FLAG: Atomic<bool> = Atomic::<bool>::const_new(true);
 static POINTER: Atomic<*mut u8> = Atomic::<*mut u8>::const_new(std::ptr::null_mut());
-static LIST: Cell<Vec<u8>> = Cell::const_new(Vec::new());
 
 // ---- the surface
 
@@ -120,26 +121,6 @@ fn an_atomic_pointer() {
 }
 
 #[test]
-fn a_cell() {
-    sim::block_on(async {
-        is_static(&LIST);
-        let mut cell: Cell<Vec<u8>> = Cell::new(vec![1]);
-        is_static(&cell);
-        let _: (Cell<u8>, Cell<u8>) = (Cell::from(1), Cell::default());
-        let _: &dyn Debug = &cell;
-        assert_eq!(of::<Vec<u8>>(LIST.get()).await, []);
-        of::<()>(cell.set(vec![2])).await;
-        assert_eq!(of::<Vec<u8>>(cell.replace(vec![3])).await, [2]);
-        assert_eq!(of::<Vec<u8>>(cell.take()).await, [3]);
-        let _: Vec<u8> = cell.peek();
-        let last: &mut Vec<u8> = cell.get_mut();
-        last.push(4);
-        let last: Vec<u8> = cell.into_inner();
-        assert_eq!(last, [4]);
-    });
-}
-
-#[test]
 fn a_mutex() {
     sim::block_on(async {
         let mut mutex: Mutex<Vec<u8>> = Mutex::new(vec![]);
@@ -199,6 +180,7 @@ fn a_history() {
         let _: sim::check::verdict::Verdict = history.check_within(&budget);
         let () = history.assert_linearizable();
         let fed = History::new(Counter::default()).check_online(sim::check::online::Online::new);
+        let fed: History<Counter> = fed.real_time();
         fed.invoke(CounterOp::Increment).ok(CounterRet::Done);
         let value = |_: &CounterOp, ret: Option<&CounterRet>| ret.cloned();
         let guess: Option<CounterRet> = fed.guess(sim::generate::Guess::Own, value);
@@ -372,6 +354,9 @@ fn types_have_the_same_auto_traits() {
         "Atomic of a pointer": any::<Atomic<*mut u8>>;
         "Cell of what is sent": any::<Cell<Sent>>;
         "Cell of what is local": any::<Cell<Local>>;
+        "RaceCell": any::<RaceCell<u8>>;
+        "RaceCell of what is sent": any::<RaceCell<Sent>>;
+        "RaceCell of what is local": any::<RaceCell<Local>>;
         "Mutex of what is sent": any::<Mutex<Sent>>;
         "Mutex of what is local": any::<Mutex<Local>>;
         "Lock": any::<sim::sync::Lock<'static, u8>>;
@@ -405,6 +390,9 @@ Atomic: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
 Atomic of a pointer: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
 Cell of what is sent: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
 Cell of what is local: - - Unpin UnwindSafe RefUnwindSafe\n\
+RaceCell: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
+RaceCell of what is sent: - - Unpin UnwindSafe RefUnwindSafe\n\
+RaceCell of what is local: - - Unpin UnwindSafe RefUnwindSafe\n\
 Mutex of what is sent: Send Sync Unpin UnwindSafe -\n\
 Mutex of what is local: - - Unpin - -\n\
 Lock: Send Sync Unpin - -\n\

@@ -33,6 +33,12 @@ mod engine;
 #[path = "tidy/form.rs"]
 mod form;
 
+#[path = "tidy/names.rs"]
+mod names;
+
+#[path = "tidy/functions.rs"]
+mod functions;
+
 #[path = "tidy/linted.rs"]
 mod linted;
 
@@ -69,6 +75,7 @@ use tree::{Offence, Tree};
 /// - Data and siblings touch nothing outside the run.
 /// - A panic of misuse names the line of the caller.
 /// - Every function of a run is an operation, or its entry says why not.
+/// - No function is longer than a screen or two.
 #[test]
 fn modules_and_functions_of_the_engine_keep_their_rules() {
     let tree = Tree::of_the_repository();
@@ -82,6 +89,7 @@ fn modules_and_functions_of_the_engine_keep_their_rules() {
         bans::check_all(&Library::below(&[CHECKERS], &sources)),
         callers::check(&sources),
         operations::check(&tree.files, &sources),
+        functions::check(&sources),
     ];
     assert_none(offences.concat());
 }
@@ -114,6 +122,11 @@ fn every_manifest_takes_the_lints() {
 #[test]
 fn no_source_is_longer_than_the_limit() {
     assert_none(each(form::too_long));
+}
+
+#[test]
+fn names_of_files_say_to_which_room_they_belong() {
+    assert_none(names::check(&Tree::of_the_repository().files));
 }
 
 #[test]

@@ -5,8 +5,6 @@
 //! with `SIM_` only causes a note.
 
 use unpause_ordered::sort;
-mod clock;
-mod faults;
 mod file;
 mod grammar;
 mod idle;
@@ -14,13 +12,12 @@ mod invalid;
 mod json;
 mod list;
 mod meaning;
-mod memory;
-mod names;
 mod row;
 mod strategy;
+mod unknown;
+mod values;
 
 use std::ffi::OsString;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -30,14 +27,14 @@ pub use self::invalid::InvalidSetting;
 pub(crate) use self::json::JsonFiles;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
-pub(crate) use self::names::unknown;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
 pub(crate) use self::row::{ProofRuns, WhyRuns};
 use self::strategy::meant;
+pub(crate) use self::unknown::unknown;
 use crate::native;
 use crate::run::chances::Chances;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::isolation::Isolation;
 use crate::run::memory_model::MemoryModel;
@@ -95,8 +92,19 @@ pub(crate) struct TestKind {
     pub(crate) long_is_undecided: bool,
     /// The number of the phase, from 2 on, if the test is a further phase of a model.
     pub(crate) phase: Option<u32>,
-    /// True if a run ends at its step limit without a failure.
-    pub(crate) ends_at_limit: bool,
+    /// The behaviour of plain threads at the step limit of a run. `None` if the run continues beyond the limit.
+    pub(crate) at_limit: Option<AtLimit>,
+    /// True if a search executes each order of steps as a separate run.
+    pub(crate) each_order: bool,
+}
+
+/// The end of a run at its step limit. Each `yield_now` of a plain thread is then a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AtLimit {
+    /// The run ends without a failure.
+    Ends,
+    /// The run fails.
+    Fails,
 }
 
 impl TestKind {
@@ -106,7 +114,8 @@ impl TestKind {
             native: over.native || self.native,
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
             phase: over.phase.or(self.phase),
-            ends_at_limit: over.ends_at_limit || self.ends_at_limit,
+            at_limit: over.at_limit.or(self.at_limit),
+            each_order: over.each_order || self.each_order,
         }
     }
 }
@@ -247,66 +256,22 @@ impl Settings {
         own.each_overridden_by(over)
     }
 
-    /// Returns the isolation of the runs of plain threads.
-    fn isolation(&self) -> Result<Isolation, InvalidSetting> {
-        let name = self.isolate.as_deref().unwrap_or(Isolation::DEFAULT);
-        let invalid = |grammar: &str| InvalidSetting {
-            name: "isolate".to_owned(),
-            value: name.to_owned(),
-            grammar: grammar.to_owned(),
-        };
-        let isolate = Isolation::parse(name).ok_or_else(|| invalid(Isolation::GRAMMAR))?;
-        if isolate == Isolation::Process && self.kind.native && self.closure == Some(true) {
-            return Err(invalid(
-                "run in a test with `closure`, because the model that checks other orders of the calls is in the \
-                 process of the run, which has ended then: leave out one of the two",
-            ));
-        }
-        Ok(isolate)
-    }
-
     /// Resolves these settings: sets missing values to their defaults.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let source = Box::new(self.clone());
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
         let strategy = self.chosen(name)?;
         let searches = strategy.search().is_some();
-        if self.seeds.as_ref().is_some_and(Range::is_empty) {
-            return Err(InvalidSetting {
-                name: "seeds".to_owned(),
-                value: format!("{:?}", self.seeds.unwrap_or_default()),
-                grammar: "a range of seeds that is not empty: a test without a run proves nothing"
-                    .to_owned(),
-            });
-        }
+        self.check_seeds()?;
         if !crate::seam::SIMULATED {
             self.replay_on_threads()?;
         }
         let must_prove = self.must_prove.unwrap_or(false);
         if must_prove && self.replay.is_none() && !searches {
-            return Err(InvalidSetting {
-                name: "strategy".to_owned(),
-                value: name.to_owned(),
-                grammar: format!(
-                    "a search, because nothing else can prove what the test must (must_prove, \
-                     Runner::must_prove or SIM_MUST_PROVE=1): {}",
-                    SEARCHES.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
-                ),
-            });
+            return Err(proves_nothing(name));
         }
-        let points = self.points.as_deref().unwrap_or(Points::DEFAULT);
-        let points = Points::parse(points).ok_or_else(|| InvalidSetting {
-            name: "points".to_owned(),
-            value: points.to_owned(),
-            grammar: Points::GRAMMAR.to_owned(),
-        })?;
-        let points = Points { arc: self.arc, ..points };
-        let chances = self.chances.as_deref().unwrap_or(Chances::DEFAULT);
-        let chances = Chances::parse(chances).ok_or_else(|| InvalidSetting {
-            name: "chances".to_owned(),
-            value: chances.to_owned(),
-            grammar: Chances::GRAMMAR.to_owned(),
-        })?;
+        let points = self.points()?;
+        let chances = self.chances()?;
         let clock = self.clock_mode()?;
         let faults = self.faults(chances)?;
         let isolate = self.isolation()?;
@@ -315,17 +280,7 @@ impl Settings {
             MemoryModel::Sc => strategy,
             MemoryModel::C11 => strategy.for_stale_reads(),
         };
-        let many = match crate::seam::SIMULATED {
-            true if searches => SEARCH_RUNS,
-            true => SEEDS,
-            false => SEEDS_REAL,
-        };
-        let runs = self.seeds.as_ref().map_or(many, |seeds| seeds.end);
-        let (first, count) = match (self.seed, self.seeds) {
-            (Some(seed), _) => (seed, 1),
-            (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
-            (None, None) => (0, many),
-        };
+        let (first, count, runs) = self.seeds_and_runs(searches);
         Ok(Config {
             source,
             own: Arc::default(),
@@ -370,6 +325,48 @@ impl Settings {
             json: self.json.unwrap_or_default(),
         })
     }
+
+    /// Returns an error for an empty range of seeds.
+    fn check_seeds(&self) -> Result<(), InvalidSetting> {
+        let Some(seeds) = self.seeds.as_ref().filter(|seeds| seeds.is_empty()) else {
+            return Ok(());
+        };
+        Err(InvalidSetting {
+            name: "seeds".to_owned(),
+            value: format!("{seeds:?}"),
+            grammar: "a range of seeds that is not empty: a test without a run proves nothing"
+                .to_owned(),
+        })
+    }
+
+    /// Returns the first seed, the number of seeds, and the maximum number of runs of a search.
+    fn seeds_and_runs(&self, searches: bool) -> (u64, u64, u64) {
+        let default = match crate::seam::SIMULATED {
+            true if searches => SEARCH_RUNS,
+            true => SEEDS,
+            false => SEEDS_REAL,
+        };
+        let runs = self.seeds.as_ref().map_or(default, |seeds| seeds.end);
+        let (first, count) = match (self.seed, &self.seeds) {
+            (Some(seed), _) => (seed, 1),
+            (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
+            (None, None) => (0, default),
+        };
+        (first, count, runs)
+    }
+}
+
+/// The error of a test that must prove something, but has the strategy `name`, which is not a search.
+fn proves_nothing(name: &str) -> InvalidSetting {
+    InvalidSetting {
+        name: "strategy".to_owned(),
+        value: name.to_owned(),
+        grammar: format!(
+            "a search, because nothing else can prove what the test must (must_prove, \
+             Runner::must_prove or SIM_MUST_PROVE=1): {}",
+            SEARCHES.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+        ),
+    }
 }
 
 impl Config {
@@ -386,7 +383,19 @@ impl Config {
     /// Returns `true` if a run ends at its step limit without a failure.
     #[allow(dead_code, reason = "runs on real threads have no step limit")]
     pub(crate) fn ends_at_limit(&self) -> bool {
-        self.source.kind.ends_at_limit
+        self.source.kind.at_limit == Some(AtLimit::Ends)
+    }
+
+    /// Returns `true` if a search executes each order of steps as a separate run.
+    #[allow(dead_code, reason = "real threads have no search")]
+    pub(crate) fn searches_each_order(&self) -> bool {
+        self.source.kind.each_order
+    }
+
+    /// Returns `true` if a run of plain threads may continue beyond its step limit.
+    #[allow(dead_code, reason = "runs on real threads have no step limit")]
+    pub(crate) fn runs_on(&self) -> bool {
+        self.is_native() && self.source.kind.at_limit.is_none()
     }
 
     /// Returns the number of the phase, if the test is a further phase of a model. Its results have their own file.
@@ -401,6 +410,8 @@ impl Config {
             native::set_chances(self.chances);
             native::set_isolation(self.isolate);
             native::set_memory(self.memory);
+            let TestKind { at_limit, each_order, .. } = &self.source.kind;
+            native::count_yields(at_limit.is_some() || *each_order);
         }
     }
 

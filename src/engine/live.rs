@@ -5,7 +5,7 @@
 //! example in a build log, a test writes a new line every 30 seconds.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,9 @@ pub(crate) struct Live<'a> {
     is_terminal: bool,
     /// The time of the last write, since the test began; `None` before the first write.
     written: Mutex<Option<Duration>>,
+    /// The time of the next update on a terminal, in milliseconds since the test began. Before it, threads that look in
+    /// each run take no lock.
+    next: AtomicU64,
     /// True after the first write.
     is_on: AtomicBool,
 }
@@ -44,7 +47,8 @@ impl<'a> Live<'a> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = !is_dumb && io::stderr().is_terminal();
         let (written, is_on) = (Mutex::new(None), AtomicBool::new(false));
-        Live { test, began: Instant::now(), is_terminal, written, is_on }
+        let next = AtomicU64::new(milliseconds(FIRST));
+        Live { test, began: Instant::now(), is_terminal, written, next, is_on }
     }
 
     /// Returns `true` if the test has shown its line. Takes no lock, so the caller may hold a lock that the text needs.
@@ -58,7 +62,10 @@ impl<'a> Live<'a> {
     #[inline]
     pub(crate) fn look(&self, text: impl FnOnce(Duration) -> String) {
         if self.is_terminal {
-            self.look_at(self.began.elapsed(), text, &mut io::stderr());
+            let now = self.began.elapsed();
+            if milliseconds(now) >= self.next.load(Ordering::Relaxed) {
+                self.look_at(now, text, &mut io::stderr());
+            }
         }
     }
 
@@ -89,6 +96,8 @@ impl<'a> Live<'a> {
 
     fn look_at(&self, now: Duration, text: impl FnOnce(Duration) -> String, to: &mut dyn Write) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = written.unwrap_or(now);
+        self.next.store(milliseconds(FIRST.max(last + EVERY)), Ordering::Relaxed);
         let begin = match *written {
             None if now < FIRST || SHOWN.swap(true, Ordering::Relaxed) => return,
             None if is_line_open() => "\n",
@@ -96,6 +105,7 @@ impl<'a> Live<'a> {
             _ => "",
         };
         *written = Some(now);
+        self.next.store(milliseconds(now + EVERY), Ordering::Relaxed);
         self.is_on.store(true, Ordering::Relaxed);
         let line = line(self.test, &text(now));
         // The cursor returns to the first column, so that the next output overwrites the line.
@@ -117,6 +127,10 @@ impl Drop for Live<'_> {
             self.clear(&mut io::stderr());
         }
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Formats the line within its maximum length. If the test name is too long, only its end is shown.
@@ -229,7 +243,8 @@ mod tests {
 
     fn live(test: &str) -> Live<'_> {
         let (written, is_on) = (Mutex::new(None), AtomicBool::new(false));
-        Live { test, began: Instant::now(), is_terminal: false, written, is_on }
+        let next = AtomicU64::new(milliseconds(FIRST));
+        Live { test, began: Instant::now(), is_terminal: false, written, next, is_on }
     }
 
     #[test]

@@ -40,6 +40,11 @@ pub(crate) fn variable_of(setting: &str) -> Option<&'static str> {
     config::SETTINGS.iter().find(|row| row.name == setting).map(|row| row.variable)
 }
 
+/// Returns the folder name of a test with this name, in which the test has its traces.
+pub(crate) fn folder_name(test: &str) -> String {
+    persistence::folder_name(test)
+}
+
 /// Returns the warning about a variable that has the prefix of settings but names no setting.
 pub(crate) fn unknown_setting(variable: &str) -> Option<String> {
     let is_known = config::SETTINGS.iter().any(|row| row.variable == variable);

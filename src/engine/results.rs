@@ -8,7 +8,8 @@
 //! disk. Several processes may write to one file. Each process continues from a position in the file, and readers
 //! select lines that form a contiguous sequence ([`chain`]).
 //!
-//! Each further phase of a model has its own file, `<k>-of-<n>-phase-<number>.jsonl`.
+//! Each further phase of a model has its own file, `<k>-of-<n>-phase-<number>.jsonl`. A search with a certificate keeps
+//! the decisions of its runs beside its results, in `<k>-of-<n>.decisions`.
 
 use unpause_ordered::{Map, Set};
 mod binary;
@@ -37,6 +38,7 @@ use self::part::PHASE;
 pub use self::part::{
     EndRecord, Failed, ResultsFile, ResultsHeader, SearchCommand, Segment, Subject, Unread, chain,
 };
+use self::search::OpenedFile;
 #[cfg(test)]
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::search::read_back;
@@ -45,7 +47,7 @@ pub(crate) use self::search::{AuditLine, SearchLog, SeenBySlice, SliceKey, Slice
 pub use self::search::{Ledger, SearchLines};
 pub use self::tally::Tally;
 
-use crate::engine::config::{Config, InvalidSetting};
+use crate::engine::config::{Config, InvalidSetting, Shard};
 use crate::engine::persistence;
 use crate::engine::runner::Site;
 use crate::native;
@@ -58,6 +60,9 @@ use crate::strategy::search::Apart;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The interval for long lines: coverage and statistics list every class and every history.
 const INTERVAL_LONG: Duration = Duration::from_secs(10);
+
+/// The file extension of results.
+const RESULTS_ENDING: &str = "jsonl";
 
 /// The result files that tests of this process have written. If a second test opens the same file, it is another run of
 /// the same test or another `Runner` of the same name. The file then contains seeds of the first test, so the second
@@ -144,17 +149,18 @@ impl Results {
                  Runner::name"
             )));
         }
-        let opened = open(&path, &header);
-        let (file, torn, part) = opened.map_err(|why| {
-            invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"))
-        })?;
+        let refused =
+            |why| invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"));
+        let opened = open(&path, &header).map_err(refused)?;
         taken.insert(path.clone());
         drop(taken);
         if config.strategy.is_search() {
             let others = learnt_by_others(&path, &header);
-            let log = SearchLog::new((name, header, others), (file, torn), part);
+            let about = (name.clone(), header, others);
+            let log = SearchLog::new(about, opened, config.certify.is_some()).map_err(refused)?;
             return Ok(Results { log: None, search: Some(log), begin: 0 });
         }
+        let OpenedFile { file, is_torn: torn, part, .. } = opened;
         let segments = chain(part.map_or_else(Vec::new, |part| part.segments));
         let mut whole = Tally::default();
         let begin = segments.last().map_or(0, |segment| segment.to);
@@ -337,12 +343,13 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     let folder = persistence::where_user_is(folder, site);
     let test = persistence::folder_name(&site.key());
     let phase = config.phase().map_or(String::new(), |phase| format!("-phase-{phase}"));
-    let shard = format!("{}-of-{}{phase}.jsonl", config.shard.number, config.shard.of);
+    let Shard { number, of } = config.shard;
+    let shard = format!("{number}-of-{of}{phase}.{RESULTS_ENDING}");
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
-/// Opens a file for appending. Returns the file, `true` if it ends within a line, and its content unless it is new.
-fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<ResultsFile>), String> {
+/// Opens a file for appending, and reads it.
+fn open(path: &Path, header: &ResultsHeader) -> Result<OpenedFile, String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(text)?;
@@ -351,12 +358,19 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
     let bytes = fs::read(path).map_err(text)?;
     // The file is never truncated, because another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
+    let read = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
     let part = match ResultsFile::read(&bytes) {
         Ok(part) => part,
         Err(Unread::Begun) => {
             let begin = if torn { "\n" } else { "" };
             file.write_all(format!("{begin}{}\n", header.line()).as_bytes()).map_err(text)?;
-            return Ok((file, false, None));
+            return Ok(OpenedFile {
+                path: path.to_owned(),
+                file,
+                is_torn: false,
+                read,
+                part: None,
+            });
         }
         Err(Unread::Foreign) => {
             return Err("it is not a file of results. Name another folder".to_owned());
@@ -378,14 +392,17 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
             differences.join("; "),
         ));
     }
-    Ok((file, torn, Some(part)))
+    Ok(OpenedFile { path: path.to_owned(), file, is_torn: torn, read, part: Some(part) })
 }
 
 /// Returns the criteria that other shares of the search have learned for distinguishing runs, as far as their files are
 /// present.
 fn learnt_by_others(path: &Path, header: &ResultsHeader) -> Apart {
     let files = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-    let files = files.flatten().map(|entry| entry.path()).filter(|other| *other != path);
+    let is_other = |other: &PathBuf| {
+        *other != path && other.extension().is_some_and(|ending| ending == RESULTS_ENDING)
+    };
+    let files = files.flatten().map(|entry| entry.path()).filter(is_other);
     let read = |file: PathBuf| ResultsFile::read(&fs::read(file).ok()?).ok();
     let same =
         |file: &ResultsFile| file.header.subject == header.subject && file.header.of == header.of;

@@ -5,7 +5,7 @@
 //! does.
 
 #[allow(dead_code, reason = "the real build has no runs of plain threads")]
-mod helped;
+mod helped_seeds;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use unpause_ordered::Set;
 
 #[allow(unused_imports, reason = "as above")]
-pub(super) use self::helped::{SeedHelper, SeedMaker, explore as explore_with_helpers};
+pub(super) use self::helped_seeds::{SeedHelper, SeedMaker, explore as explore_with_helpers};
 use crate::engine::assignment::Assignment;
 use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;

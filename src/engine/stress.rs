@@ -3,7 +3,7 @@
 //! Each seed is one run: tasks start together, and seeded jitter delays them at each operation. A failure is real but
 //! cannot be replayed. Its history and its generated programs are written to files.
 
-mod watch;
+mod stress_watch;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::abortable;
 
-use self::watch::{EndWatchOnDrop, Stall, StressLimits, WatchedRun, watch};
+use self::stress_watch::{EndWatchOnDrop, Stall, StressLimits, WatchedRun, watch};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::Config;
 use crate::engine::results::{Results, Tally};

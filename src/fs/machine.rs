@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use unpause_ordered::Map;
 
-use super::faults::{Faults, Rates};
+use super::disk_faults::{Faults, Rates};
 use super::lock::FileLock;
 use super::marks::{Marks, PartOf};
 use super::trouble::{self, Befalls, DiskFault};

@@ -73,7 +73,7 @@
 mod at;
 mod call;
 mod dir;
-mod faults;
+mod disk_faults;
 mod file;
 mod lock;
 mod locking;
@@ -98,7 +98,7 @@ use std::path::{Path, PathBuf};
 use self::at::At;
 use self::call::{acts, both, by_path};
 pub use self::dir::{DirEntry, FileType, Metadata, ReadDir, metadata, read_dir};
-pub use self::faults::{Faults, Rules};
+pub use self::disk_faults::{Faults, Rules};
 pub use self::file::File;
 use self::machine::Machines;
 pub use self::map::Map;

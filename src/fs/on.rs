@@ -1,6 +1,6 @@
 //! The disk of a node as a test controls it: its settings and its lasting faults.
 
-use super::faults::Faults;
+use super::disk_faults::Faults;
 use super::machine::Machines;
 use super::trouble::DiskFault;
 use crate::node::Node;

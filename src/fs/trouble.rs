@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use super::faults::{Draw, Faults, Rates};
+use super::disk_faults::{Draw, Faults, Rates};
 use crate::disk;
 use crate::seam;
 

@@ -29,6 +29,15 @@ pub(crate) async fn run(
 /// Has no effect: this build has no plain threads.
 pub(crate) fn end_alike() {}
 
+/// A guard that does nothing when it is dropped.
+pub(crate) struct KeptDeath;
+
+/// Returns a guard without effect: no run dies.
+#[allow(dead_code, reason = "runs on real threads are not explained")]
+pub(crate) fn keep_death() -> KeptDeath {
+    KeptDeath
+}
+
 /// Has no effect: this build has no plain threads.
 pub(crate) fn set_points(_points: Points) {}
 
@@ -56,6 +65,14 @@ pub(crate) fn take_strengthened() -> bool {
 
 /// Has no effect: this build has no plain threads.
 pub(crate) fn set_isolation(_isolation: Isolation) {}
+
+/// Has no effect: this build has no plain threads.
+pub(crate) fn count_yields(_wanted: bool) {}
+
+/// Returns `false`: this build has no runs of plain threads.
+pub(crate) fn spawns_nothing() -> bool {
+    false
+}
 
 /// Has no effect: this build has no plain threads.
 #[allow(dead_code, reason = "runs on real threads have no step limit")]
@@ -101,6 +118,12 @@ pub(crate) fn shorten_loops() -> Shortened {
 pub(crate) struct Rounds {
     pub(crate) reads: u64,
     pub(crate) left_out: bool,
+}
+
+/// Returns `false`: no run has locks of plain threads.
+#[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) fn take_simplified() -> bool {
+    false
 }
 
 /// Returns no rounds: no run has loops of plain threads.
@@ -172,7 +195,7 @@ pub(crate) fn exclusive() -> Exclusive {
 }
 
 /// Returns a guard that excludes no other test: no test steps plain threads.
-pub(crate) fn of_closure(_has_captured: bool) -> Exclusive {
+pub(crate) fn of_closure(_has_captured: bool, _keeps: Option<&str>) -> Exclusive {
     Exclusive
 }
 

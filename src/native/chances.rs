@@ -13,6 +13,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::sites::{Loose, Site};
 use super::threads::with;
 use crate::rt::WORLD;
 use crate::run::chances::{Chance, Chances};
@@ -25,6 +26,8 @@ use crate::seam::{ForeignWord, client, draw, given, seed};
 pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);
 /// A sleep, which has no object, ends although other threads can continue.
 pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
+/// A sleep of shuttle's names is a point. It is no yield, which strategies would take for a sign of a loop.
+pub(super) const SLEPT: Op = Op::new("sleep", Access::Read);
 /// A waiter leaves its queue without a wake-up.
 pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
 
@@ -68,9 +71,26 @@ pub(super) fn has(chance: Chance) -> bool {
 
 /// Decides if the chance happens here. If the run does not have the chance, there is no decision.
 pub(super) fn happens(chance: Chance) -> bool {
-    if !has(chance) {
-        return false;
+    has(chance) && decides(chance)
+}
+
+/// Decides if a wait at this place ends without a wake-up. `park` of shuttle's names has this chance in every run.
+pub(super) fn wakes(site: Site) -> bool {
+    match site.loose {
+        Some(Loose::Park) => decides(Chance::Spurious),
+        _ => site.wakes_spuriously && happens(Chance::Spurious),
     }
+}
+
+/// Returns `true` if a sleep of shuttle's names is only a point: shuttle has no time. In a search, where a loop of such
+/// sleeps would have no end, sleeps take time.
+pub(super) fn passes() -> bool {
+    let value = u64::from(seed().is_some());
+    given(2, value, "a sleep that is only a point") != 0
+}
+
+/// Decides if the chance happens here.
+fn decides(chance: Chance) -> bool {
     let nth = DECIDED.replace(DECIDED.get() + 1);
     let mut taken = TAKEN.get();
     let why = why(chance);

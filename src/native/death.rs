@@ -37,6 +37,21 @@ pub(crate) fn end_alike() {
     }
 }
 
+/// A guard that restores the last death of a run on drop.
+pub(crate) struct KeptDeath(Option<Death>);
+
+/// Returns a guard under which the deaths of runs do not change the way in which the process would end: these runs only
+/// explain an earlier run.
+pub(crate) fn keep_death() -> KeptDeath {
+    KeptDeath(*LAST.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Drop for KeptDeath {
+    fn drop(&mut self) {
+        *LAST.lock().unwrap_or_else(PoisonError::into_inner) = self.0;
+    }
+}
+
 /// Ends the run, because its thread `thread`, which the current task steps, has died. `last` is the place of its last
 /// request.
 pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {

@@ -1,5 +1,6 @@
 //! The detail in which a run steps its locks: by calls, by their queues or by instructions.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Set;
@@ -11,6 +12,22 @@ use crate::run::untried::Untried;
 /// search steps as single operations.
 pub(super) const OTHERWISE: &str =
     "the own code of a lock, which another operation on it has brought a thread to";
+
+thread_local! {
+    /// True if a run on this thread has left out orders of lock operations since the last [`take_simplified`].
+    static SIMPLIFIED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Records that the run leaves out orders of lock operations that threads may see.
+pub(super) fn simplify() {
+    SIMPLIFIED.set(true);
+}
+
+/// Returns `true` if a run on this thread has left out orders of lock operations since the last call. Runs of a search
+/// leave out none. All interleavings of such a run together are then not all interleavings of the program.
+pub(crate) fn take_simplified() -> bool {
+    SIMPLIFIED.replace(false)
+}
 
 /// True if searches step the instructions of locks.
 static IN_DETAIL: AtomicBool = AtomicBool::new(false);

@@ -3,6 +3,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use unpause_native::{Access, Operation, Request};
@@ -11,13 +12,14 @@ use super::beyond;
 use super::calls;
 use super::chances;
 use super::death;
+use super::detail;
 use super::futexes;
 use super::locks;
 use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
 use super::queues;
-use super::sites::Site;
+use super::sites::{Loose, Site};
 use super::spin::{Look, Looks, Repeated, Round};
 use super::threads::{Threads, with};
 use super::transfers::transfer;
@@ -26,6 +28,7 @@ use crate::rt::{WORLD, World};
 use crate::run::chances::Chance;
 use crate::run::event::Values;
 use crate::run::ids::Place;
+use crate::run::points::Points;
 use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 
 /// Steps a thread until it ends.
@@ -33,16 +36,7 @@ pub(super) async fn drive(thread: usize) {
     let (mut reply, mut looks) = (0, with(Threads::take_looks));
     let points = with(|threads| threads.points);
     loop {
-        let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
-        if is_noted {
-            calls::note(thread, &request, site);
-        }
-        if site.spawns_in_turn {
-            turns::note();
-        }
-        if let Some(part) = site.unseen(points) {
-            WORLD.with(|world| world.note_unseen(part));
-        }
+        let (request, site) = resume(thread, reply, points);
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();
         }
@@ -52,111 +46,138 @@ pub(super) async fn drive(thread: usize) {
             reply = answer;
             continue;
         }
-        if let Request::Access(access) = request
-            && let Some(part) = locks::whole(&access, site, points)
-        {
-            reply = locks::step(thread, access, site, part).await;
-            continue;
-        }
         reply = match request {
-            Request::Access(access) if access.size == 0 => {
-                with(|threads| threads.let_pass(thread, site));
-                perform(thread).0
-            }
-            Request::Access(access) if !site.is_point(points) => {
-                with(|threads| threads.let_pass(thread, site));
-                let (old, new) = do_quietly(thread, access, site);
-                locks::changed_otherwise(access.address, new, site);
-                old
-            }
-            Request::Access(access) if queues::takes_in(&access, site) => {
-                do_quietly(thread, access, site).0
-            }
-            Request::Access(access) if points.all => do_access(thread, access, site).await.0,
-            Request::Access(access) => {
-                let look = looks.next(thread, access.address, &site);
-                let (old, new, is_newest) = match looks.repeated(look, &site) {
-                    Repeated::Again { value, noted }
-                        if sees(thread, access, site, value, noted) =>
-                    {
-                        looks.saw_again(look, value);
-                        reply = perform(thread).0;
-                        continue;
-                    }
-                    Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
-                    Repeated::Unchanged(round) => {
-                        let done = hold(thread, access, site, round, look, &mut looks).await;
-                        (done.0, done.1, true)
-                    }
-                };
-                if is_newest {
-                    looks.saw(look, access, old, new);
-                } else {
-                    // This is not a round of a loop: a thread is held for the newest values only.
-                    looks.forget();
-                }
-                old
-            }
-            Request::Wait { word, expected, bits, deadline } => {
-                futexes::wait(thread, word, (expected, bits), deadline, site).await
-            }
-            Request::Wake { word, count, bits } => {
-                futexes::wake_with(word, count, bits, site).await
-            }
-            Request::Requeue { word, to, wakes, moves, expected } => {
-                futexes::requeue(thread, [word, to], [wakes, moves], expected, site).await
-            }
-            Request::WakeOp { word, count, access, others, comparison, operand } => {
-                let test = (comparison, operand);
-                futexes::wake_op(thread, (word, count), (access, others), test, site).await
-            }
-            Request::Spawn { thread: child } => {
-                let handle = start(child, site.place);
-                with(|threads| {
-                    threads.keep(child, handle);
-                    if thread == 0 {
-                        threads.last_spawn = Some(WORLD.with(World::position).1);
-                    }
-                });
-                0
-            }
-            Request::Join { thread: child } => {
-                join(child, site).await;
-                0
-            }
+            Request::Access(access) => match locks::whole(&access, site, points) {
+                Some(part) => locks::step(thread, access, site, part).await,
+                None => match do_at_once(thread, access, site, points) {
+                    Some(old) => old,
+                    None if points.all => do_access(thread, access, site).await.0,
+                    None => do_in_loop(thread, access, site, &mut looks).await,
+                },
+            },
             Request::Yield if site.is_behind && queues::are_on() => 0,
             Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
-            Request::Yield => {
-                YieldPoint::new(&YIELD, site.place).await;
-                0
-            }
-            Request::Point => {
-                YieldPoint::new(&POINT, site.place).await;
-                0
-            }
-            // A sleep until a time in the past does not let other threads run first.
-            Request::Sleep { until } if with(|threads| threads.has_passed(until)) => {
-                YieldPoint::new(&SLEEP, site.place).await;
-                0
-            }
-            Request::Sleep { until } if chances::happens(Chance::Timer) => {
-                YieldPoint::new(&chances::SLEEP_ENDS_EARLY, site.place).await;
-                chances::pass_time(until);
-                0
-            }
-            Request::Sleep { until } => {
-                sleep(until).await;
-                YieldPoint::new(&SLEEP, site.place).await;
-                0
-            }
-            Request::Transfer(requested) => transfer(thread, requested, site).await,
-            Request::Key => draw_key(),
-            Request::Fault => return memory::failed().await,
             Request::End => return with(|threads| threads.put_back(looks)),
+            Request::Fault => return memory::failed().await,
             Request::Died(reason) => death::fail(thread, reason, site.place),
-            Request::Noted => unreachable!("a note is repeated, and the thread goes on"),
+            request => call(thread, request, site).await,
         };
     }
+}
+
+/// Resumes a thread until its next request. Returns the request and its site.
+#[inline]
+fn resume(thread: usize, reply: u64, points: Points) -> (Request, Site) {
+    let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
+    if is_noted {
+        calls::note(thread, &request, site);
+    }
+    if site.spawns_in_turn {
+        turns::note();
+    }
+    if let Some(part) = site.unseen(points) {
+        WORLD.with(|world| world.note_unseen(part));
+    }
+    (request, site)
+}
+
+/// Performs an access that is not a point. Returns the previous value, or `None` if the access is a point.
+#[inline]
+fn do_at_once(thread: usize, access: Access, site: Site, points: Points) -> Option<u64> {
+    if access.size == 0 {
+        with(|threads| threads.let_pass(thread, site));
+        return Some(perform(thread).0);
+    }
+    if !site.is_point(points) {
+        with(|threads| threads.let_pass(thread, site));
+        let (old, new) = do_quietly(thread, access, site);
+        locks::changed_otherwise(access.address, new, site);
+        return Some(old);
+    }
+    if !queues::takes_in(&access, site) {
+        return None;
+    }
+    if site.primitive.is_none() {
+        // A lock of std is a single word. Other locks have queues in other memory.
+        detail::simplify();
+    }
+    Some(do_quietly(thread, access, site).0)
+}
+
+/// Performs an access at a point. If the access belongs to a loop that changes nothing, the point is left out, or the
+/// thread is held. Returns the previous value.
+async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks) -> u64 {
+    let look = looks.next(thread, access.address, &site);
+    let (old, new, is_newest) = match looks.repeated(look, &site) {
+        Repeated::Again { value, noted } if sees(thread, access, site, value, noted) => {
+            looks.saw_again(look, value);
+            return perform(thread).0;
+        }
+        Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
+        Repeated::Unchanged(round) => {
+            let done = hold(thread, access, site, round, look, looks).await;
+            (done.0, done.1, true)
+        }
+    };
+    if is_newest {
+        looks.saw(look, access, old, new);
+    } else {
+        // This is not a round of a loop: a thread is held for the newest values only.
+        looks.forget();
+    }
+    old
+}
+
+/// Performs a request that is not an access: a wait, a wake, a thread, a sleep, or a transfer. Returns the reply.
+async fn call(thread: usize, request: Request, site: Site) -> u64 {
+    match request {
+        Request::Wait { word, expected, bits, deadline } => {
+            futexes::wait(thread, word, (expected, bits), deadline, site).await
+        }
+        Request::Wake { word, count, bits } => futexes::wake_with(word, count, bits, site).await,
+        Request::Requeue { word, to, wakes, moves, expected } => {
+            futexes::requeue(thread, [word, to], [wakes, moves], expected, site).await
+        }
+        Request::WakeOp { word, count, access, others, comparison, operand } => {
+            let test = (comparison, operand);
+            futexes::wake_op(thread, (word, count), (access, others), test, site).await
+        }
+        Request::Spawn { thread: child } => spawn_thread(thread, child, site),
+        Request::Join { thread: child } => {
+            join(child, site).await;
+            0
+        }
+        Request::Yield => {
+            YieldPoint::new(&YIELD, site.place).await;
+            0
+        }
+        Request::Point => {
+            YieldPoint::new(&POINT, site.place).await;
+            0
+        }
+        Request::Sleep { until } => {
+            sleep(thread, until, site).await;
+            0
+        }
+        Request::Transfer(requested) => transfer(thread, requested, site).await,
+        Request::Key => draw_key(),
+        Request::Noted => unreachable!("a note is repeated, and the thread goes on"),
+        Request::Access(_) | Request::End | Request::Fault | Request::Died(_) => {
+            unreachable!("`drive` performs it")
+        }
+    }
+}
+
+fn spawn_thread(thread: usize, child: usize, site: Site) -> u64 {
+    super::HAS_SPAWNED.store(true, Ordering::Relaxed);
+    let handle = start(child, site.place);
+    with(|threads| {
+        threads.keep(child, handle);
+        if thread == 0 {
+            threads.last_spawn = Some(WORLD.with(World::position).1);
+        }
+    });
+    0
 }
 
 /// Spawns the task of a thread. This is a separate function, because the future of a task spawns futures of its own
@@ -320,8 +341,26 @@ async fn join(child: usize, site: Site) {
     }
 }
 
+/// Performs a sleep until a virtual time, and a point at its end. A timer may end the sleep early.
+async fn sleep(thread: usize, until: u64, site: Site) {
+    // A sleep until a time in the past does not let other threads run first.
+    if with(|threads| threads.has_passed(until)) {
+        YieldPoint::new(&SLEEP, site.place).await;
+    } else if site.loose == Some(Loose::Sleep) && chances::passes() {
+        let timer = with(|threads| threads.timer_of(thread, site));
+        timer.point(&chances::SLEPT, site.place, || ((), Values::None)).await;
+        chances::pass_time(until);
+    } else if chances::happens(Chance::Timer) {
+        YieldPoint::new(&chances::SLEEP_ENDS_EARLY, site.place).await;
+        chances::pass_time(until);
+    } else {
+        wait_until(until).await;
+        YieldPoint::new(&SLEEP, site.place).await;
+    }
+}
+
 /// Waits until a virtual time.
-async fn sleep(until: u64) {
+async fn wait_until(until: u64) {
     WORLD.with(|world| world.set_timer(until));
     let mut polled = false;
     poll_fn(|_| match std::mem::replace(&mut polled, true) {

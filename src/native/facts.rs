@@ -112,14 +112,14 @@ fn done(requests: &[Requested], events: &[Event]) -> impl Iterator<Item = usize>
 
 /// The operations that acquired a lock and whose holds have not ended yet.
 #[derive(Default)]
-struct Held {
+struct HeldLock {
     exclusive: Option<usize>,
     shared: Vec<(TaskId, usize)>,
 }
 
 /// Returns the locks that are held at the end of these events.
 fn holds(events: &[Event], locks: &Map<ObjectId, Family>) -> Vec<HoldRecord> {
-    let mut all: Map<ObjectId, Held> = Map::new();
+    let mut all: Map<ObjectId, HeldLock> = Map::new();
     for (index, event) in events.iter().enumerate() {
         let Some((object, family)) =
             event.object.and_then(|object| Some((object, *locks.get(&object)?)))

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use unpause_native::{Access, Comparison};
 
+use super::chances;
 use super::drive::{perform, values};
 use super::locks;
 use super::ops::{self, LOAD, MOVE, REQUEUE, RESUME, WAIT, WAKE, WAKE_OP};
@@ -82,7 +83,7 @@ pub(super) async fn wait(
         Joined::Late => return ETIMEDOUT,
     };
     let wait = TimedWait { queue: address, word: &word, waiter: &waiter, deadline };
-    match wait.end(&RESUME, site.place, site.wakes_spuriously).await {
+    match wait.end(&RESUME, site.place, || chances::wakes(site)).await {
         Woken::InTime => 0,
         Woken::TooLate => ETIMEDOUT,
     }

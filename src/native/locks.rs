@@ -206,108 +206,131 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
     if act == Act::Count {
         return do_quietly(thread, access, site).0;
     }
-    let (place, address) = (site.place, access.address);
-    let lock = with(|threads| threads.lock_at(address, part.family, site));
+    let family = part.family;
+    let lock = with(|threads| threads.lock_at(access.address, family, site));
     let other = |word: &Arc<ForeignWord>| !Arc::ptr_eq(word, lock.word());
-    if with(|threads| threads.known_word(address)).as_ref().is_some_and(other) {
+    if with(|threads| threads.known_word(access.address)).as_ref().is_some_and(other) {
         note_otherwise(site);
     }
-    let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
+    if !is_search() && !matches!(act, Act::Lock | Act::Unlock) {
+        // Other threads release their locks without points, and writers do not queue.
+        detail::simplify();
+    }
+    let call = LockCall { thread, access, site, family, lock };
     match act {
-        Act::Lock => {
-            if part.family.lets_writers_queue() && is_search() {
-                lock.queue(&QUEUE, place).await;
-            }
-            refresh(thread, part.family, &lock, site);
-            with(|threads| threads.begin_await(address));
-            lock.enter(exclusive, place).await;
-            with(|threads| threads.end_await(address));
-            let (old, _) = do_quietly(thread, access, site);
-            if old != access.operand {
-                stray(&lock, &UNLOCK, part.family, site);
-            }
-            old
-        }
-        Act::TryLock => {
-            let taken = lock
-                .try_enter(&TRY_LOCK, place, || refresh(thread, part.family, &lock, site))
-                .await;
-            let (old, _) = do_quietly(thread, access, site);
-            if taken && old != access.operand {
-                stray(&lock, &UNLOCK, part.family, site);
-            }
-            old
-        }
-        Act::Try => {
-            let refresh = || refresh(thread, part.family, &lock, site);
-            let taken = lock.try_enter(&TRY_LOCK, place, refresh).await;
-            let (seen, _) = perform(thread);
-            if taken != (part.family.vacancy(seen) == Vacancy::Free) {
-                note_otherwise(site);
-            }
-            seen
-        }
-        Act::Tried => {
-            let (old, _) = do_quietly(thread, access, site);
-            if old != access.operand {
-                stray(&lock, &UNLOCK, part.family, site);
-            }
-            old
-        }
-        Act::Look => {
-            let refresh = || refresh(thread, part.family, &lock, site);
-            if lock.try_enter(&IS_LOCKED, place, refresh).await {
-                lock.leave(&UNLOCK, place);
-            }
-            perform(thread).0
-        }
-        Act::Share => {
-            refresh(thread, part.family, &lock, site);
-            with(|threads| threads.begin_await(address));
-            lock.enter(&READ, place).await;
-            with(|threads| threads.end_await(address));
-            let (seen, _) = perform(thread);
-            if !part.family.lets_reader_in(seen) {
-                stray(&lock, &END_READ, part.family, site);
-            }
-            seen
-        }
-        Act::Shared => {
-            let (old, _) = do_quietly(thread, access, site);
-            if old != access.operand {
-                stray(&lock, &END_READ, part.family, site);
-            }
-            old
-        }
-        Act::Unlock | Act::UnlockShared => {
-            let leave = if act == Act::Unlock { &UNLOCK } else { &END_READ };
-            let mut old = 0;
-            let leaves_if_equal = with(|threads| threads.follows(part.family));
-            let mut effect = || {
-                old = do_quietly(thread, access, site).0;
-                !leaves_if_equal || old == access.operand
-            };
-            if is_search() {
-                lock.leave_at_point([leave, &UNLOCK_SLOWLY], place, effect).await;
-            } else {
-                effect();
-                lock.leave(leave, place);
-            }
-            old
-        }
+        Act::Lock => call.lock().await,
+        Act::TryLock => call.try_lock().await,
+        Act::Try => call.try_by_read().await,
+        Act::Tried => call.complete(&UNLOCK),
+        Act::Look => call.look().await,
+        Act::Share => call.share().await,
+        Act::Shared => call.complete(&END_READ),
+        Act::Unlock => call.unlock(&UNLOCK).await,
+        Act::UnlockShared => call.unlock(&END_READ).await,
         Act::Count | Act::Wait => unreachable!("no access of a lock"),
     }
 }
 
-/// Updates the recorded lock state from the value in memory that the pending access of the thread would read now. The
-/// address may have belonged to another lock before.
-fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
-    let vacancy = match with(|threads| threads.execution().look(thread)) {
-        Some(value) => family.vacancy(value),
-        // The compare-exchange would succeed.
-        None => Vacancy::Free,
-    };
-    lock.vacate(vacancy, site.place);
+/// An access that is part of a lock call.
+struct LockCall {
+    thread: usize,
+    access: Access,
+    site: Site,
+    family: Family,
+    lock: Arc<ForeignLock>,
+}
+
+impl LockCall {
+    async fn lock(&self) -> u64 {
+        let LockCall { access, site, family, ref lock, .. } = *self;
+        if family.lets_writers_queue() && is_search() {
+            lock.queue(&QUEUE, site.place).await;
+        }
+        let exclusive = if family.kind() == "Mutex" { &LOCK } else { &WRITE };
+        self.refresh();
+        with(|threads| threads.begin_await(access.address));
+        lock.enter(exclusive, site.place).await;
+        with(|threads| threads.end_await(access.address));
+        self.complete(&UNLOCK)
+    }
+
+    async fn try_lock(&self) -> u64 {
+        let LockCall { thread, access, site, .. } = *self;
+        let taken = self.lock.try_enter(&TRY_LOCK, site.place, || self.refresh()).await;
+        if taken {
+            return self.complete(&UNLOCK);
+        }
+        do_quietly(thread, access, site).0
+    }
+
+    /// Performs a read before an operation that acquires the mutex.
+    async fn try_by_read(&self) -> u64 {
+        let taken = self.lock.try_enter(&TRY_LOCK, self.site.place, || self.refresh()).await;
+        let (seen, _) = perform(self.thread);
+        if taken != (self.family.vacancy(seen) == Vacancy::Free) {
+            note_otherwise(self.site);
+        }
+        seen
+    }
+
+    async fn look(&self) -> u64 {
+        let place = self.site.place;
+        if self.lock.try_enter(&IS_LOCKED, place, || self.refresh()).await {
+            self.lock.leave(&UNLOCK, place);
+        }
+        perform(self.thread).0
+    }
+
+    /// Performs a read before an operation that acquires a shared hold.
+    async fn share(&self) -> u64 {
+        let LockCall { thread, access, site, family, ref lock } = *self;
+        self.refresh();
+        with(|threads| threads.begin_await(access.address));
+        lock.enter(&READ, site.place).await;
+        with(|threads| threads.end_await(access.address));
+        let (seen, _) = perform(thread);
+        if !family.lets_reader_in(seen) {
+            stray(lock, &END_READ, family, site);
+        }
+        seen
+    }
+
+    async fn unlock(&self, leave: &'static Op) -> u64 {
+        let LockCall { thread, access, site, family, ref lock } = *self;
+        let mut old = 0;
+        let leaves_if_equal = with(|threads| threads.follows(family));
+        let mut effect = || {
+            old = do_quietly(thread, access, site).0;
+            !leaves_if_equal || old == access.operand
+        };
+        if is_search() {
+            lock.leave_at_point([leave, &UNLOCK_SLOWLY], site.place, effect).await;
+        } else {
+            effect();
+            lock.leave(leave, site.place);
+        }
+        old
+    }
+
+    /// Performs the access that acquires the lock. If it fails, the lock is left by the operation `leave`.
+    fn complete(&self, leave: &'static Op) -> u64 {
+        let (old, _) = do_quietly(self.thread, self.access, self.site);
+        if old != self.access.operand {
+            stray(&self.lock, leave, self.family, self.site);
+        }
+        old
+    }
+
+    /// Updates the recorded lock state from the value in memory that the pending access of the thread would read now.
+    /// The address may have belonged to another lock before.
+    fn refresh(&self) {
+        let vacancy = match with(|threads| threads.execution().look(self.thread)) {
+            Some(value) => self.family.vacancy(value),
+            // The compare-exchange would succeed.
+            None => Vacancy::Free,
+        };
+        self.lock.vacate(vacancy, self.site.place);
+    }
 }
 
 /// Ends the admission of a thread whose code does not acquire the lock, because other code uses the lock.
@@ -328,6 +351,8 @@ fn note_otherwise(site: Site) {
     if is_search() {
         detail::is_used_otherwise(site.place);
         WORLD.with(|world| world.note_unseen(OTHERWISE));
+    } else {
+        detail::simplify();
     }
 }
 

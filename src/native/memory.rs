@@ -103,7 +103,7 @@ fn failure(fault: &Fault) -> Failure {
     let steps = fault.steps.iter().map(shown).collect();
     let too_weak = fault.missing.as_ref().map_or_else(Vec::new, links);
     debug_assert!(Failure::KINDS.contains(&problem), "the schema of reports lacks {problem}");
-    Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak })
+    Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak, unordered: None })
 }
 
 /// Returns the operations that are too weak to order a data race, with the changes for an order.

@@ -46,15 +46,15 @@ pub(crate) use unpause_native::{
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
-pub(crate) use self::death::end_alike;
+pub(crate) use self::death::{end_alike, keep_death};
 use self::detail::Detail;
-pub(crate) use self::detail::{begin_instructions, step_instructions};
+pub(crate) use self::detail::{begin_instructions, step_instructions, take_simplified};
 pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
 pub(crate) use self::isolation::{ends_child, set as set_isolation, spare_captured};
 pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
-pub(crate) use self::spin::{shorten_loops, take_rounds};
-use self::threads::Threads;
+pub(crate) use self::spin::{count_yields, shorten_loops, take_rounds};
+use self::threads::{Begun, Threads};
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
 use crate::rt::WORLD;
 use crate::run::Failure;
@@ -130,6 +130,38 @@ pub(crate) async fn run(
         // The memory of the error ends with the run, so it is cloned outside.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
+    let begun = begin(with_error, leaks)?;
+    drive::drive(0).await;
+    let (is_beyond, (_, step)) = WORLD.with(|world| (world.is_beyond(), world.position()));
+    // The run ends with the first thread, in its last step. A thread that it spawned in this step would never run.
+    let has_begun = |threads: &mut Threads| threads.last_spawn == Some(step);
+    if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished()) {
+        YieldPoint::new(&ops::RETURN, here()).await;
+    }
+    let memory = memory::check(leaks);
+    if let Some(end) = threads::with(|threads| threads.execution().died()) {
+        // This check must follow the last request of all threads. A process that ended earlier has already failed its
+        // thread.
+        death::fail(0, Death::Process(end), here());
+    }
+    if calls::are_noted() {
+        facts::note_panic();
+    }
+    threads::with(|threads| threads.execution().keep_statics());
+    match begun.end() {
+        // The panic may be a consequence of the memory error.
+        _ if memory.is_some() => memory.into_iter().for_each(|error| fail(|| error)),
+        Some(Ended::Panicked(message, place)) => {
+            fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
+        }
+        _ => {}
+    }
+    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.or_else(notes::take_error)
+}
+
+/// Begins the threads of a run. `body` is the body of the first thread. Returns `None` if the run has failed.
+fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
     let memory = match has_captured() {
         // A checking heap does not know the allocations that earlier runs have left.
         true => {
@@ -140,8 +172,8 @@ pub(crate) async fn run(
     };
     let (detail, points, clock) = draw_points();
     let execution = match isolation::is_process() {
-        true => Execution::begin_apart(with_error, memory, &isolation::watch()),
-        false => Execution::begin_with(with_error, memory),
+        true => Execution::begin_apart(body, memory, &isolation::watch()),
+        false => Execution::begin_with(body, memory),
     };
     let mut execution = match execution {
         Ok(execution) => execution,
@@ -160,36 +192,12 @@ pub(crate) async fn run(
     if clock.readings_differ {
         execution.tell_readings_apart();
     }
+    HAS_RUN.store(true, Ordering::Relaxed);
     let begun = Threads::begin(execution, detail, points);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
-    drive::drive(0).await;
-    let (is_beyond, (_, step)) = WORLD.with(|world| (world.is_beyond(), world.position()));
-    // The run ends with the first thread, in its last step. A thread that it spawned in this step would never run.
-    let has_begun = |threads: &mut Threads| threads.last_spawn == Some(step);
-    if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished()) {
-        YieldPoint::new(&ops::RETURN, here()).await;
-    }
-    let memory = memory::check(leaks);
-    if let Some(end) = threads::with(|threads| threads.execution().died()) {
-        // This check must follow the last request of all threads. A process that ended earlier has already failed its
-        // thread.
-        death::fail(0, Death::Process(end), here());
-    }
-    if calls::are_noted() {
-        facts::note_panic();
-    }
-    match begun.end() {
-        // The panic may be a consequence of the memory error.
-        _ if memory.is_some() => memory.into_iter().for_each(|error| fail(|| error)),
-        Some(Ended::Panicked(message, place)) => {
-            fail(|| Failure::Panic { task: TaskId::MAIN, message, place });
-        }
-        _ => {}
-    }
-    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
-    error.or_else(notes::take_error)
+    Some(begun)
 }
 
 /// The name of the function below. The `Arc` reference counts in it are not points.
@@ -220,7 +228,7 @@ pub(crate) fn set_points(points: Points) {
 }
 
 /// The clock of a run.
-struct Clock {
+struct DrawnClock {
     /// True if two consecutive reads differ.
     readings_differ: bool,
     /// The start of the monotonic clock, in seconds.
@@ -228,7 +236,7 @@ struct Clock {
 }
 
 /// Draws the detail in which a run steps locks, its points, and its clock.
-fn draw_points() -> (Detail, Points, Clock) {
+fn draw_points() -> (Detail, Points, DrawnClock) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     let starts_differ = unpause_native::has_seeds_of_clock();
     let drawn = draw(wanted.arc, Detail::of_searches(), starts_differ);
@@ -236,7 +244,7 @@ fn draw_points() -> (Detail, Points, Clock) {
     let arc = Some(drawn.counts || wanted.arc == Some(true));
     // If all operations are points, no lock call is stepped as a whole.
     let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(drawn.detail) };
-    let clock = Clock { readings_differ: drawn.readings_differ, start: drawn.start };
+    let clock = DrawnClock { readings_differ: drawn.readings_differ, start: drawn.start };
     (detail, Points { arc, ..wanted }, clock)
 }
 
@@ -259,6 +267,15 @@ pub(crate) fn has_captured() -> bool {
     HAS_CAPTURED.load(Ordering::Relaxed)
 }
 
+/// True if this process has executed a run of the current closure, and true if a run has spawned a thread.
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+static HAS_SPAWNED: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if this process has executed runs of the current closure, and none of them has spawned a thread.
+pub(crate) fn spawns_nothing() -> bool {
+    HAS_RUN.load(Ordering::Relaxed) && !HAS_SPAWNED.load(Ordering::Relaxed)
+}
+
 /// The guard of a test that runs a closure.
 pub(crate) struct OfClosure {
     // This field is first, so that the statics are restored before the next test begins.
@@ -267,11 +284,14 @@ pub(crate) struct OfClosure {
 }
 
 /// Waits until no other test steps plain threads. The returned guard restores the statics when it is dropped. If the
-/// closure `has_captured` memory, the runs leave alone all memory that exists now, and do not treat it as shared.
-pub(crate) fn of_closure(has_captured: bool) -> OfClosure {
+/// closure `has_captured` memory, the runs leave alone all memory that exists now, and do not treat it as shared. If
+/// `keeps` is the name of a crate, its statics keep the values of the last complete run: see [`capture`].
+pub(crate) fn of_closure(has_captured: bool, keeps: Option<&str>) -> OfClosure {
     let only = exclusive();
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
-    OfClosure { _captured: capture(has_captured), _only: only }
+    HAS_RUN.store(false, Ordering::Relaxed);
+    HAS_SPAWNED.store(false, Ordering::Relaxed);
+    OfClosure { _captured: capture(has_captured, keeps), _only: only }
 }
 
 impl Drop for OfClosure {

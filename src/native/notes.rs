@@ -38,7 +38,7 @@ pub(super) fn write(note: Note) {
         Note::Drawn { bound, why } => (0u8, bound, why).write(&mut bytes),
         Note::Given { bound, value, why } => (1u8, bound, value, why).write(&mut bytes),
         Note::History => 2u8.write(&mut bytes),
-        Note::Call { history, point } => (3u8, history, Point::of(point)).write(&mut bytes),
+        Note::Call { history, point } => (3u8, history, WrittenPoint::of(point)).write(&mut bytes),
         Note::Program => 4u8.write(&mut bytes),
         Note::Condition(Condition { name, place, percent, runs }) => {
             (5u8, name, (place.file(), place.line(), place.column()), (percent, runs))
@@ -92,7 +92,7 @@ fn read(bytes: &[u8]) -> Option<Note> {
         }
         2 => Note::History,
         3 => {
-            let (history, point): (usize, Point) = Written::read(from)?;
+            let (history, point): (usize, WrittenPoint) = Written::read(from)?;
             Note::Call { history, point: point.call_point() }
         }
         4 => Note::Program,
@@ -109,16 +109,16 @@ fn read(bytes: &[u8]) -> Option<Note> {
 
 /// The point of a call, as two numbers.
 #[derive(Clone, Copy)]
-struct Point(u8, usize);
+struct WrittenPoint(u8, usize);
 
-impl Point {
-    fn of(point: CallPoint) -> Point {
+impl WrittenPoint {
+    fn of(point: CallPoint) -> WrittenPoint {
         match point {
-            CallPoint::Invoked(call) => Point(0, call),
-            CallPoint::Announced(call) => Point(1, call),
-            CallPoint::Returned(call) => Point(2, call),
-            CallPoint::Checked => Point(3, 0),
-            CallPoint::Shown => Point(4, 0),
+            CallPoint::Invoked(call) => WrittenPoint(0, call),
+            CallPoint::Announced(call) => WrittenPoint(1, call),
+            CallPoint::Returned(call) => WrittenPoint(2, call),
+            CallPoint::Checked => WrittenPoint(3, 0),
+            CallPoint::Shown => WrittenPoint(4, 0),
         }
     }
 
@@ -133,13 +133,13 @@ impl Point {
     }
 }
 
-impl Written for Point {
+impl Written for WrittenPoint {
     fn write(&self, to: &mut Vec<u8>) {
         (self.0, self.1).write(to);
     }
 
-    fn read(from: &mut &[u8]) -> Option<Point> {
-        <(u8, usize)>::read(from).map(|(kind, call)| Point(kind, call))
+    fn read(from: &mut &[u8]) -> Option<WrittenPoint> {
+        <(u8, usize)>::read(from).map(|(kind, call)| WrittenPoint(kind, call))
     }
 }
 

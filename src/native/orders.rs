@@ -94,8 +94,8 @@ fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: S
     if is_trusted(site) {
         return 0;
     }
-    if is_weaker(access) {
-        IS_WEAKER.set(true);
+    if is_weaker(access) && !IS_WEAKER.replace(true) {
+        WORLD.with(World::note_weaker);
     }
     // The compiler turned a read-modify-write, which reads the newest store, into a loop.
     if !IS_WEAKER.get() || site.looped.is_some() {

@@ -34,9 +34,10 @@ impl Site {
         is_of_cell: false,
         is_behind: false,
         spawns_in_turn: false,
-        part: Part::Visible,
+        part: CodePart::Visible,
         backs_off: false,
         wakes_spuriously: false,
+        loose: None,
         is_weak: false,
         looped: None,
         names_thread: false,
@@ -63,11 +64,13 @@ pub(super) struct SiteParts {
     pub(super) is_behind: bool,
     /// True in the spawn of a task if no decision changes the order of the task: see [`turns`].
     pub(super) spawns_in_turn: bool,
-    part: Part,
+    part: CodePart,
     /// True in code that spins for a bounded number of rounds and counts them on the stack.
     pub(super) backs_off: bool,
     /// True if the program can observe that a wait here ends without a wake-up. The locks of std wait again instead.
     pub(super) wakes_spuriously: bool,
+    /// The function of shuttle's names that has called std here, if it promises less than std's function.
+    pub(super) loose: Option<Loose>,
     /// True in `compare_exchange_weak`, unless std calls it.
     pub(super) is_weak: bool,
     /// The name of the atomic operation, if the compiler turned it into a loop with a compare-exchange.
@@ -76,6 +79,15 @@ pub(super) struct SiteParts {
     pub(super) names_thread: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
+}
+
+/// A function of shuttle's names that returns in cases in which std's function waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Loose {
+    /// A sleep, which takes no time there.
+    Sleep,
+    /// `park`, which may return at any moment there.
+    Park,
 }
 
 /// An operation of std that is not a point, but whose effect a function of std shows to other threads.
@@ -89,7 +101,7 @@ enum Shown {
 
 /// The part of the program to which a place belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+enum CodePart {
     /// Code whose operations are visible to the program.
     Visible,
     /// The reference counts of `Arc`.
@@ -110,9 +122,9 @@ impl SiteParts {
     /// Returns `true` if an operation here is a point. Otherwise it takes effect without a point.
     pub(super) fn is_point(&self, points: Points) -> bool {
         match self.part {
-            Part::Visible => true,
-            Part::Counts => points.all || points.arc == Some(true),
-            Part::Internal => points.all,
+            CodePart::Visible => true,
+            CodePart::Counts => points.all || points.arc == Some(true),
+            CodePart::Internal => points.all,
         }
     }
 
@@ -202,14 +214,14 @@ fn decides(frame: &Frame) -> bool {
 }
 
 /// Returns the part of the program that a std function determines. `None` if the function belongs to several parts.
-fn part_of(frame: &Frame) -> Option<Part> {
+fn part_of(frame: &Frame) -> Option<CodePart> {
     match () {
-        () if is_replacement(frame) => Some(Part::Visible),
+        () if is_replacement(frame) => Some(CodePart::Visible),
         // This comes first, because outer functions may belong to another part. For example, a channel waits in a
         // closure of `LocalKey::with`, and a sender is dropped with the last reference of an `Arc`.
-        () if primitive(frame) == Some("channel") => Some(Part::Visible),
-        () if counts(frame) => Some(Part::Counts),
-        () if is_internal(frame) => Some(Part::Internal),
+        () if primitive(frame) == Some("channel") => Some(CodePart::Visible),
+        () if counts(frame) => Some(CodePart::Counts),
+        () if is_internal(frame) => Some(CodePart::Internal),
         () => None,
     }
 }
@@ -241,12 +253,13 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part: match (names_thread, shows) {
-            (true, _) => Part::Internal,
-            (false, Some(_)) => Part::Visible,
-            (false, None) => inner.iter().find_map(part_of).unwrap_or(Part::Visible),
+            (true, _) => CodePart::Internal,
+            (false, Some(_)) => CodePart::Visible,
+            (false, None) => inner.iter().find_map(part_of).unwrap_or(CodePart::Visible),
         },
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
+        loose: loose(frames),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
         names_thread,
@@ -318,6 +331,17 @@ fn wakes_spuriously(inner: &[Frame]) -> bool {
     let documented = |name| matches!(name, None | Some("Condvar" | "thread"));
     documented(inner.iter().find_map(primitive))
         && documented(inner.iter().rev().find_map(primitive))
+}
+
+/// Returns the function of shuttle's names that has called these functions, if it promises less than std's function.
+fn loose(frames: &[Frame]) -> Option<Loose> {
+    let of_facade = frames.iter().find(|frame| frame.is_of_facade())?;
+    let is_of_shuttle = of_facade.file.contains("unpause-shuttle");
+    match last_name(&of_facade.function) {
+        "sleep" if is_of_shuttle => Some(Loose::Sleep),
+        "park" | "park_timeout" if is_of_shuttle => Some(Loose::Park),
+        _ => None,
+    }
 }
 
 /// Returns `true` for the atomic method that may fail although it sees the expected value.
@@ -401,14 +425,16 @@ pub(super) fn primitive(frame: &Frame) -> Option<&'static str> {
 }
 
 /// Returns `true` for a std function whose operations are invisible to programs. Such functions create and join
-/// threads, count references, or guard the panic counter and the standard streams.
+/// threads, count references, detect features of the processor, or guard the panic counter and the standard streams.
 fn is_internal(frame: &Frame) -> bool {
     let Frame { function, file, .. } = frame;
-    let named = |names: &[&str]| names.iter().any(|name| function.contains(name));
     if let Some((_, thread)) = file.split_once("/std/src/thread/") {
-        return thread != "scoped.rs" && !named(&["park"]);
+        // The name of a generic function has the names of its types, which are the user's.
+        return thread != "scoped.rs" && !last_name(function).contains("park");
     }
     file.contains("/std/src/io/")
+        // The list of the processor's features, which is filled before the first run.
+        || file.contains("/std_detect/src/")
         || file.contains("/std/src/panicking.rs")
         || file.ends_with("/std/src/sync/poison.rs")
 }

@@ -1,10 +1,10 @@
 //! Spin loops: loops that read until another thread changes something.
 //!
 //! A thread that has seen the same values in some rounds is held until a value changes that the rounds read. This loses
-//! nothing if the thread would loop for ever. But a loop that counts its rounds terminates by itself, so the registers
-//! of the rounds must be the same. If the registers differ, the loop is held after [`ROUNDS`] rounds, and sooner in a
-//! library known to count ([`SiteParts::backs_off`]). Before that, the loop gets rounds without points, in which it may
-//! terminate.
+//! nothing if the thread would loop for ever. But a loop that counts its rounds terminates by itself. So the registers
+//! of the rounds must be the same, and no part of the stack may differ in each of the rounds. Otherwise the loop is
+//! held after [`ROUNDS`] rounds, and sooner in a library known to count ([`SiteParts::backs_off`]). Before that, the
+//! loop gets rounds without points, in which it may terminate.
 //!
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs after all
@@ -14,14 +14,21 @@
 //! The decision to hold a thread depends only on the values that it has seen, and not on the current memory, because
 //! other threads may write to its stack.
 //!
-//! Limitation: this file does not recognize a loop that counts in memory, if no other thread changes the values that
-//! its later rounds read.
+//! A loop may also change memory and change it back in each round: for example, `FuturesUnordered` registers its waker
+//! in each poll, and wakes itself while its queue is being changed. Such a round has the same effects in each
+//! repetition. So another order of a later round is also an order of an earlier round, which had points. The loop is
+//! held only where its changes are undone, if the thread yields in each round, and if its stack is the same, too. A
+//! loop of this kind that does not yield may be one that takes items from a list.
+//!
+//! Limitation: this file does not recognize a loop that counts on the heap, if no other thread changes the values that
+//! its later rounds read. Rounds with changes may not count on the stack.
 //!
 //! The rounds of released threads are most of the work in a run with endless loops. So the replays of the shrinker
 //! [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same, because
 //! rounds without points have none.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
 
@@ -50,6 +57,15 @@ const TIMES_BEFORE_TIME: u32 = 4;
 const PAUSE: u64 = 1_000_000;
 /// The number of rounds of a released thread in a run that shortens loops.
 const SHORT: u32 = 4;
+
+/// True if each yield of future runs is a step.
+static COUNTS_YIELDS: AtomicBool = AtomicBool::new(false);
+
+/// Makes each yield of future runs a step if `wanted`. Otherwise the yields of a loop without effects are no steps from
+/// some round on.
+pub(crate) fn count_yields(wanted: bool) {
+    COUNTS_YIELDS.store(wanted, Ordering::Relaxed);
+}
 
 thread_local! {
     /// True while the runs of this thread shorten loops.
@@ -95,23 +111,34 @@ fn count_round() {
     MADE.set(Rounds { reads: rounds.reads + 1, ..rounds });
 }
 
-/// A read: an access that left the memory unchanged, or a yield.
+/// An access of a thread, or a yield.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// [`SiteParts::lines`] of its place. The value is equal in all copies of an unrolled loop body.
     lines: u64,
-    /// The address of the read; 0 for a yield.
+    /// The address of the access; 0 for a yield.
     address: usize,
+    /// The value before the access.
     value: u64,
-    /// A hash of the thread's registers before the read and of its address in the program; 0 if the place is new.
+    /// The value after the access, if the access was a change. `None` for a read.
+    left: Option<u64>,
+    /// A hash of the thread's registers before the access and of its address in the program; 0 if the place is new. In
+    /// a loop with changes, it includes the stack.
     state: u64,
-    /// The number of events in the run before this read.
+    /// Hashes of the parts of the thread's stack; 0 if the place is new.
+    stack: (u64, u64),
+    /// The number of events in the run before this access.
     seen: usize,
 }
 
 impl Look {
     fn is_same(&self, other: &Look) -> bool {
-        (self.lines, self.address, self.value) == (other.lines, other.address, other.value)
+        let parts = |look: &Look| (look.lines, look.address, look.value, look.left);
+        parts(self) == parts(other)
+    }
+
+    fn is_yield(&self) -> bool {
+        self.address == 0
     }
 }
 
@@ -140,7 +167,21 @@ pub(super) enum Repeated {
     Unchanged(Round),
 }
 
-/// The reads of a thread since it last changed something.
+/// Returns `true` if a part of the stack differs in each of these rounds. The thread then counts its rounds there. A
+/// part that differs once may be a variable that another thread has changed, which is no count.
+fn counts(stacks: impl Iterator<Item = (u64, u64)> + Clone) -> bool {
+    let part = |(first, second): (u64, u64), nth: u32| match nth {
+        0..4 => (first >> (16 * nth)) as u16,
+        _ => (second >> (16 * (nth - 4))) as u16,
+    };
+    (0..8).any(|nth| {
+        let values = stacks.clone().map(|stack| part(stack, nth));
+        let differs = |(at, value)| !values.clone().take(at).any(|other| other == value);
+        values.clone().enumerate().all(differs)
+    })
+}
+
+/// The last accesses of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     looks: Vec<Look>,
@@ -161,10 +202,18 @@ impl Looks {
         let lines = site.lines;
         let is_here = |look: &Look| look.lines == lines && look.address == address;
         let is_known = self.looks.iter().rev().take(ROUND).any(is_here);
+        let has = |is_one: fn(&Look) -> bool| self.looks.iter().rev().take(ROUND).any(is_one);
         let registers = || with(|threads| threads.execution().registers(thread));
         let state = |registers: u64| (registers ^ site.caller) | 1;
-        let state = if is_known { registers().map_or(0, state) } else { 0 };
-        Look { lines, address, value: 0, state, seen: WORLD.with(World::events) }
+        let mut state = if is_known { registers().map_or(0, state) } else { 0 };
+        if state != 0 && has(Look::is_yield) && has(|look| look.left.is_some()) {
+            state ^= with(|threads| threads.execution().hash_of_stack(thread)) << 1;
+        }
+        let stack = match is_known {
+            true => with(|threads| threads.execution().hashes_of_stack(thread)),
+            false => (0, 0),
+        };
+        Look { lines, address, value: 0, left: None, state, stack, seen: WORLD.with(World::events) }
     }
 
     /// Compares the next access with the previous rounds.
@@ -174,13 +223,20 @@ impl Looks {
     pub(super) fn repeated(&self, look: Look, site: &Site) -> Repeated {
         let Some((period, rounds)) = self.rounds(&look) else { return Repeated::No };
         let round = &self.looks[self.looks.len() - period..];
-        let mut states =
-            self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
+        let earlier =
+            || self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
         // The registers of a spinning library prove nothing: some builds count in registers, others in memory.
         let is_endless = !site.backs_off
             && rounds >= ROUNDS_ALIKE
             && look.state != 0
-            && states.all(|past| past.state == look.state);
+            && earlier().all(|past| past.state == look.state)
+            && !counts(earlier().map(|past| past.stack).chain([look.stack]));
+        if round.iter().any(|look| look.left.is_some()) {
+            return match is_endless && !look.is_yield() && self.has_undone(round) {
+                true => self.repeated_with_changes(round),
+                false => Repeated::No,
+            };
+        }
         let enough = if site.backs_off { ROUNDS_OF_LIBRARY } else { ROUNDS };
         if !is_endless && rounds < enough {
             return Repeated::No;
@@ -200,12 +256,43 @@ impl Looks {
         if shortened {
             MADE.set(Rounds { left_out: true, ..MADE.get() });
         }
+        self.unchanged(round)
+    }
+
+    /// Returns the answer for a loop that is held until an address of its last round changes.
+    fn unchanged(&self, round: &[Look]) -> Repeated {
         let mut addresses: Vec<usize> =
             round.iter().map(|look| look.address).filter(|address| *address != 0).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let since = round[0].seen;
         Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES })
+    }
+
+    /// Like [`repeated`](Self::repeated), for a loop with changes. A released thread has some more rounds with points.
+    fn repeated_with_changes(&self, round: &[Look]) -> Repeated {
+        let free = if self.times == 0 { 0 } else { SHORT << self.times };
+        match self.again < free * round.len() as u32 {
+            true => Repeated::No,
+            false => self.unchanged(round),
+        }
+    }
+
+    /// Returns `true` if the thread yields in its last round, and has now undone the changes of the round. The values
+    /// must be the values before the first change, and at the last yield: a thread that yields has no lock that it
+    /// releases in the same round.
+    fn has_undone(&self, round: &[Look]) -> bool {
+        let Some(yielded) = self.looks.iter().rposition(Look::is_yield) else { return false };
+        let is_undone = |address: usize| {
+            let mut changes = self.looks.iter().filter(|look| look.address == address);
+            let before = changes.find_map(|look| look.left.and(Some(look.value)));
+            let last = |looks: &[Look]| {
+                looks.iter().rev().filter(|look| look.address == address).find_map(|look| look.left)
+            };
+            before == last(&self.looks) && before == last(&self.looks[..yielded])
+        };
+        let mut changed = round.iter().filter(|look| look.left.is_some());
+        round.iter().any(Look::is_yield) && changed.all(|look| is_undone(look.address))
     }
 
     /// Returns the number of reads in a round, and the number of complete rounds before `look`, if `look` begins
@@ -232,14 +319,22 @@ impl Looks {
         let failed_spuriously = access.operation == Operation::CompareExchange
             && (old, new) == (access.operand, access.operand)
             && access.replacement != access.operand;
-        if changed || failed_spuriously {
+        if failed_spuriously {
             return self.forget();
         }
-        let look = Look { value: old, ..look };
-        let is_same =
-            |(period, _): (usize, usize)| self.looks[self.looks.len() - period].is_same(&look);
-        if !self.rounds(&look).is_some_and(is_same) {
-            (self.again, self.times) = (0, 0);
+        let look = Look { value: old, left: changed.then_some(new), ..look };
+        let round = |period: usize| &self.looks[self.looks.len() - period..];
+        let repeats = |period: usize, rounds: usize| {
+            let waits = || rounds >= ROUNDS_ALIKE && round(period).iter().any(Look::is_yield);
+            round(period)[0].is_same(&look) && (!changed || waits())
+        };
+        match self.rounds(&look) {
+            Some((period, rounds)) if repeats(period, rounds) => {
+                // In a loop without changes, only rounds without points count.
+                let has_changes = round(period).iter().any(|look| look.left.is_some());
+                self.again += u32::from(has_changes);
+            }
+            _ => (self.again, self.times) = (0, 0),
         }
         self.keep(look);
     }
@@ -256,6 +351,9 @@ impl Looks {
 
     /// Records a yield. Returns `true` if it is part of a round without points.
     pub(super) fn yields_again(&mut self, thread: usize, site: &Site) -> bool {
+        if COUNTS_YIELDS.load(Ordering::Relaxed) {
+            return false;
+        }
         let look = self.next(thread, 0, site);
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
         self.again += u32::from(again);

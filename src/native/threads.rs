@@ -279,6 +279,14 @@ impl Threads {
         word
     }
 
+    /// Returns the object of a thread's sleeps that are only points.
+    pub(super) fn timer_of(&mut self, thread: usize, site: Site) -> Arc<ForeignWord> {
+        // No memory of the program has this address.
+        let key = u64::MAX - thread as u64;
+        let timer = || Arc::new(ForeignWord::without_values("timer", site.place, key));
+        self.words.entry(key).or_insert_with(timer).clone()
+    }
+
     /// Returns the lock at an address. The first lock call of the run creates it.
     pub(super) fn lock_at(
         &mut self,

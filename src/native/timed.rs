@@ -32,12 +32,16 @@ pub(super) enum Woken {
 }
 
 impl TimedWait<'_> {
-    /// Waits for the end of the wait, announced as `op`. If `spurious` is true, the wait may end
-    /// without a wake.
-    pub(super) async fn end(self, op: &'static Op, place: Place, spurious: bool) -> Woken {
+    /// Waits for the end of the wait, announced as `op`. If `spurious` returns true, the wait may end without a wake.
+    pub(super) async fn end(
+        self,
+        op: &'static Op,
+        place: Place,
+        spurious: impl FnOnce() -> bool,
+    ) -> Woken {
         let TimedWait { queue, word, waiter, deadline } = self;
         let early = deadline.is_some() && chances::happens(Chance::Timer);
-        let spurious = !early && spurious && chances::happens(Chance::Spurious);
+        let spurious = !early && spurious();
         if let Some(deadline) = deadline.filter(|_| !early) {
             WORLD.with(|world| world.set_timer(deadline));
         }

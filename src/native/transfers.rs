@@ -200,5 +200,5 @@ async fn join(
     let Some(waiter) = waiter else { return true };
     let timed = TimedWait { queue: key as usize, word: object, waiter: &waiter, deadline };
     // A socket has no spurious wake-ups.
-    matches!(timed.end(wait, site.place, false).await, Woken::InTime)
+    matches!(timed.end(wait, site.place, || false).await, Woken::InTime)
 }

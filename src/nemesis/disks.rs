@@ -1,7 +1,7 @@
 //! Disk faults: lasting faults, and the loss of all files.
 
 use super::Nemesis;
-use super::fault::{Active, Kind, Package};
+use super::fault::{Active, FaultKind, Package};
 use crate::fs::{self, DiskFault};
 use crate::node::{Death, Node};
 use crate::seam::Here;
@@ -36,7 +36,7 @@ impl Package {
     pub(super) fn takes_data(&self, parameter: Option<u64>) -> bool {
         let takes = |fault: &DiskFault| fault.takes_data();
         match parameter {
-            _ if self.kind == Kind::Wipe => true,
+            _ if self.kind == FaultKind::Wipe => true,
             Some(parameter) => self.trouble(parameter).as_ref().is_some_and(takes),
             None => self.troubles.iter().any(takes),
         }

@@ -4,7 +4,7 @@ use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::underway::Struck;
 use super::{Nemesis, Victim};
-use super::{clocks, clogs};
+use super::{clock_faults, clogs};
 use crate::fs::DiskFault;
 use crate::net;
 use crate::node::{Death, Node};
@@ -12,7 +12,7 @@ use crate::run::op::{Access, Op, word};
 use crate::seam::{Here, Wrapped};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FaultKind {
     Isolate,
     Cut,
     Partition,
@@ -73,48 +73,48 @@ const SLOW: Row = row!("slow", "full speed", "a step");
 const DISK: Row = row!("disk", "mend", "a call");
 const WIPE: Row = row!("wipe", "restart", "a file");
 
-impl Kind {
-    pub(super) const ALL: [Kind; 18] = [
-        Kind::Isolate,
-        Kind::Cut,
-        Kind::Partition,
-        Kind::Kill,
-        Kind::PowerOff,
-        Kind::Restart,
-        Kind::Pause,
-        Kind::Swizzle,
-        Kind::Rolling,
-        Kind::Churn,
-        Kind::Offset,
-        Kind::Drift,
-        Kind::Jump,
-        Kind::Strobe,
-        Kind::Slow,
-        Kind::Clog,
-        Kind::Disk,
-        Kind::Wipe,
+impl FaultKind {
+    pub(super) const ALL: [FaultKind; 18] = [
+        FaultKind::Isolate,
+        FaultKind::Cut,
+        FaultKind::Partition,
+        FaultKind::Kill,
+        FaultKind::PowerOff,
+        FaultKind::Restart,
+        FaultKind::Pause,
+        FaultKind::Swizzle,
+        FaultKind::Rolling,
+        FaultKind::Churn,
+        FaultKind::Offset,
+        FaultKind::Drift,
+        FaultKind::Jump,
+        FaultKind::Strobe,
+        FaultKind::Slow,
+        FaultKind::Clog,
+        FaultKind::Disk,
+        FaultKind::Wipe,
     ];
 
     fn row(self) -> Row {
         match self {
-            Kind::Isolate => ISOLATE,
-            Kind::Cut => CUT,
-            Kind::Partition => PARTITION,
-            Kind::Kill => KILL,
-            Kind::PowerOff => POWER_OFF,
-            Kind::Restart => RESTART,
-            Kind::Pause => PAUSE,
-            Kind::Offset => OFFSET,
-            Kind::Drift => DRIFT,
-            Kind::Jump => JUMP,
-            Kind::Strobe => STROBE,
-            Kind::Slow => SLOW,
-            Kind::Clog => CLOG,
-            Kind::Disk => DISK,
-            Kind::Wipe => WIPE,
-            Kind::Swizzle => SWIZZLE,
-            Kind::Rolling => ROLLING,
-            Kind::Churn => CHURN,
+            FaultKind::Isolate => ISOLATE,
+            FaultKind::Cut => CUT,
+            FaultKind::Partition => PARTITION,
+            FaultKind::Kill => KILL,
+            FaultKind::PowerOff => POWER_OFF,
+            FaultKind::Restart => RESTART,
+            FaultKind::Pause => PAUSE,
+            FaultKind::Offset => OFFSET,
+            FaultKind::Drift => DRIFT,
+            FaultKind::Jump => JUMP,
+            FaultKind::Strobe => STROBE,
+            FaultKind::Slow => SLOW,
+            FaultKind::Clog => CLOG,
+            FaultKind::Disk => DISK,
+            FaultKind::Wipe => WIPE,
+            FaultKind::Swizzle => SWIZZLE,
+            FaultKind::Rolling => ROLLING,
+            FaultKind::Churn => CHURN,
         }
     }
 
@@ -124,7 +124,14 @@ impl Kind {
 
     /// Returns `true` if the fault affects only the life in which it starts.
     fn is_of_life(self) -> bool {
-        matches!(self, Kind::Kill | Kind::PowerOff | Kind::Wipe | Kind::Pause | Kind::Slow)
+        matches!(
+            self,
+            FaultKind::Kill
+                | FaultKind::PowerOff
+                | FaultKind::Wipe
+                | FaultKind::Pause
+                | FaultKind::Slow
+        )
     }
 
     /// Returns the name of the condition that a fault of this kind had an effect.
@@ -136,35 +143,35 @@ impl Kind {
 /// A kind of fault with its victim.
 #[derive(Clone, Debug)]
 pub(super) struct Package {
-    pub(super) kind: Kind,
+    pub(super) kind: FaultKind,
     pub(super) victim: Victim,
-    /// The partitions to choose from; used only by `Kind::Partition`.
+    /// The partitions to choose from; used only by `FaultKind::Partition`.
     pub(super) ways: Vec<Partition>,
-    /// The disk faults to choose from; used only by `Kind::Disk`.
+    /// The disk faults to choose from; used only by `FaultKind::Disk`.
     pub(super) troubles: Vec<DiskFault>,
 }
 
 impl Package {
-    pub(super) fn new(kind: Kind, victim: Victim) -> Package {
+    pub(super) fn new(kind: FaultKind, victim: Victim) -> Package {
         Package { kind, victim, ways: Vec::new(), troubles: Vec::new() }
     }
 
     /// Returns the number of different parameters.
     pub(super) fn parameters(&self) -> u64 {
         match self.kind {
-            Kind::Cut => 2,
-            Kind::Clog => clogs::PARAMETERS,
-            Kind::Partition => self.ways.len() as u64,
-            Kind::Disk => self.troubles.len() as u64,
-            Kind::Swizzle => 6,
-            Kind::Rolling => 3,
+            FaultKind::Cut => 2,
+            FaultKind::Clog => clogs::PARAMETERS,
+            FaultKind::Partition => self.ways.len() as u64,
+            FaultKind::Disk => self.troubles.len() as u64,
+            FaultKind::Swizzle => 6,
+            FaultKind::Rolling => 3,
             kind => kind.sizes().unwrap_or(1),
         }
     }
 
     /// Returns `true` if the fault has no duration.
     pub(super) fn is_instant(&self) -> bool {
-        self.kind == Kind::Restart
+        self.kind == FaultKind::Restart
     }
 
     /// Returns the partition for a parameter.
@@ -175,8 +182,8 @@ impl Package {
     /// Returns the package for a single part of a series.
     pub(super) fn part(&self) -> Package {
         let kind = match self.kind {
-            Kind::Swizzle | Kind::Rolling => Kind::Isolate,
-            Kind::Churn => Kind::Kill,
+            FaultKind::Swizzle | FaultKind::Rolling => FaultKind::Isolate,
+            FaultKind::Churn => FaultKind::Kill,
             kind => kind,
         };
         Package { kind, ..self.clone() }
@@ -202,9 +209,9 @@ impl Package {
             return Some(format!("{way:?}"));
         }
         match self.kind {
-            Kind::Disk => self.trouble(parameter).map(|trouble| format!("{trouble:?}")),
-            Kind::Cut => Some(DIRECTIONS[(parameter % 2) as usize].to_owned()),
-            Kind::Clog => Some(clogs::tell(parameter)),
+            FaultKind::Disk => self.trouble(parameter).map(|trouble| format!("{trouble:?}")),
+            FaultKind::Cut => Some(DIRECTIONS[(parameter % 2) as usize].to_owned()),
+            FaultKind::Clog => Some(clogs::tell(parameter)),
             _ => None,
         }
     }
@@ -221,19 +228,13 @@ impl Package {
     ) -> Active {
         let parameter = command.parameter;
         let mut victims = nemesis.tolerated((self, parameter), nodes, victims, others, here);
-        let death = match self.kind {
-            Kind::Kill => Some(Death::Killed),
-            Kind::PowerOff | Kind::Wipe => Some(Death::PoweredOff),
-            _ => None,
-        };
-        if death.is_some() {
+        if matches!(self.kind, FaultKind::Kill | FaultKind::PowerOff | FaultKind::Wipe) {
             let down = nodes.iter().filter(|node| !node.is_up()).count();
             victims.retain(Node::is_up);
             victims.truncate(nemesis.down_max.saturating_sub(down));
         }
-        let trouble = self.trouble(parameter);
         let note = match self.kind {
-            Kind::Clog | Kind::Disk => self.tell_parameter(parameter),
+            FaultKind::Clog | FaultKind::Disk => self.tell_parameter(parameter),
             _ => None,
         };
         let shown = shown(&victims, role, note);
@@ -254,47 +255,58 @@ impl Package {
             };
             fault.cuts = way.cuts(&fault.victims, coins);
         }
-        match self.kind {
-            Kind::Swizzle | Kind::Rolling | Kind::Churn => unreachable!("a series has parts"),
-            Kind::Isolate => fault.cuts = fault.links(nodes, [true, true]),
-            Kind::Cut => {
-                let outgoing = parameter % 2 == 0;
-                fault.cuts = fault.links(nodes, [outgoing, !outgoing]);
-            }
-            Kind::Clog => {
-                fault.clogs = fault.links(nodes, clogs::ways(parameter));
-                fault.met = clogs::begin(&fault.clogs, parameter, here);
-            }
-            Kind::Partition => {}
-            Kind::Kill | Kind::PowerOff => {
-                let death = death.unwrap_or(Death::Killed);
-                let ends = |node: &Node| u64::from(node.end(death, here));
-                fault.met = fault.victims.iter().map(ends).sum();
-            }
-            Kind::Wipe => fault.wipe(here),
-            Kind::Disk => {
-                trouble.into_iter().for_each(|trouble| fault.break_disks(trouble, here));
-            }
-            Kind::Restart => {
-                fault.met =
-                    fault.victims.iter().map(|node| node.start_again(here)).sum::<u32>().into();
-            }
-            Kind::Pause => {
-                let pause = |node: &Node| node.set_paused(true, here);
-                fault.met = fault.victims.iter().map(pause).sum::<u32>().into();
-            }
-            Kind::Offset | Kind::Drift | Kind::Jump | Kind::Strobe | Kind::Slow => {
-                // The count at the start, which is compared at the end, like for cuts.
-                fault.met = self.kind.met(&fault.victims);
-                self.kind.disturb(&fault.victims, size.unwrap_or(0), here);
-            }
-        }
+        self.begin_effect(&mut fault, nodes, here);
         if !fault.cuts.is_empty() {
             // At the end of the fault, the difference to this number is the number of affected messages.
             fault.met = net::met_so_far();
             fault.cuts.iter().for_each(|(from, to)| net::set_cut(from, to, true, here));
         }
         fault
+    }
+
+    /// Starts the effect of a fault, except for cuts: computes the links that the fault cuts.
+    fn begin_effect(&self, fault: &mut Active, nodes: &[Node], here: Here) {
+        let parameter = fault.parameter;
+        match self.kind {
+            FaultKind::Swizzle | FaultKind::Rolling | FaultKind::Churn => {
+                unreachable!("a series has parts")
+            }
+            FaultKind::Isolate => fault.cuts = fault.links(nodes, [true, true]),
+            FaultKind::Cut => {
+                let outgoing = parameter % 2 == 0;
+                fault.cuts = fault.links(nodes, [outgoing, !outgoing]);
+            }
+            FaultKind::Clog => {
+                fault.clogs = fault.links(nodes, clogs::ways(parameter));
+                fault.met = clogs::begin(&fault.clogs, parameter, here);
+            }
+            FaultKind::Partition => {}
+            FaultKind::Kill => fault.end_lives(Death::Killed, here),
+            FaultKind::PowerOff => fault.end_lives(Death::PoweredOff, here),
+            FaultKind::Wipe => fault.wipe(here),
+            FaultKind::Disk => {
+                if let Some(trouble) = self.trouble(parameter) {
+                    fault.break_disks(trouble, here);
+                }
+            }
+            FaultKind::Restart => {
+                fault.met =
+                    fault.victims.iter().map(|node| node.start_again(here)).sum::<u32>().into();
+            }
+            FaultKind::Pause => {
+                let pause = |node: &Node| node.set_paused(true, here);
+                fault.met = fault.victims.iter().map(pause).sum::<u32>().into();
+            }
+            FaultKind::Offset
+            | FaultKind::Drift
+            | FaultKind::Jump
+            | FaultKind::Strobe
+            | FaultKind::Slow => {
+                // The count at the start, which is compared at the end, like for cuts.
+                fault.met = self.kind.met(&fault.victims);
+                self.kind.disturb(&fault.victims, fault.size.unwrap_or(0), here);
+            }
+        }
     }
 }
 
@@ -328,9 +340,9 @@ pub(super) fn named(nodes: &[Node]) -> String {
 /// A fault that has started.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
-    kind: Kind,
+    kind: FaultKind,
     /// The kind of the series that contains this fault, or its own kind.
-    of: Kind,
+    of: FaultKind,
     pub(super) victims: Vec<Node>,
     /// The lives that the fault affects, one for each victim; empty if it also affects later lives.
     lives: Vec<u64>,
@@ -351,20 +363,26 @@ pub(super) struct Active {
 }
 
 impl Active {
-    fn of(kind: Kind) -> Active {
+    fn of(kind: FaultKind) -> Active {
         let (victims, lives, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (shown, size, trouble) = (String::new(), None, None);
         let (of, parameter, met) = (kind, 0, 0);
         Active { kind, of, victims, lives, shown, cuts, clogs, parameter, met, size, trouble }
     }
 
+    /// Ends the lives of the victims.
+    fn end_lives(&mut self, death: Death, here: Here) {
+        let ends = |node: &Node| u64::from(node.end(death, here));
+        self.met = self.victims.iter().map(ends).sum();
+    }
+
     /// Returns the kind under which the fault is counted.
-    pub(super) fn counts_as(&self) -> Kind {
+    pub(super) fn counts_as(&self) -> FaultKind {
         self.of
     }
 
     /// Marks the fault as a part of a series of this kind.
-    pub(super) fn part_of(self, series: Kind) -> Active {
+    pub(super) fn part_of(self, series: FaultKind) -> Active {
         Active { of: series, ..self }
     }
 
@@ -385,18 +403,18 @@ impl Active {
 
     /// Returns `true` if this fault cuts the node off.
     pub(super) fn cuts_off(&self, node: &Node) -> bool {
-        matches!(self.kind, Kind::Isolate | Kind::Cut) && self.victims.contains(node)
+        matches!(self.kind, FaultKind::Isolate | FaultKind::Cut) && self.victims.contains(node)
     }
 
     /// Waits for the duration of the fault.
     pub(super) async fn last(&self, time: Pause, here: Here) {
-        clocks::last(self.kind, &self.victims, self.size.unwrap_or(0), time, here).await;
+        clock_faults::last(self.kind, &self.victims, self.size.unwrap_or(0), time, here).await;
     }
 
     /// Ends the fault, except effects that other active faults share. A restart of a node has already ended its faults
     /// of the earlier life. Returns `true` if the fault affected something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
-        if self.kind != Kind::Restart && self.size.is_none() && !self.victims.is_empty() {
+        if self.kind != FaultKind::Restart && self.size.is_none() && !self.victims.is_empty() {
             show(self.kind.row().1[1], &self.shown, here);
         }
         for (from, to) in &self.cuts {
@@ -406,15 +424,18 @@ impl Active {
             }
         }
         clogs::end(&self, others, here);
-        let is_alike =
-            |other: Kind| other == self.kind || (other.is_of_clock() && self.kind.is_of_clock());
+        let is_alike = |other: FaultKind| {
+            other == self.kind || (other.is_of_clock() && self.kind.is_of_clock())
+        };
         for node in self.victims.iter().filter(|node| self.acts_on(node)) {
             let is_held = others.iter().any(|other| is_alike(other.kind) && other.acts_on(node));
             match self.kind {
-                Kind::Kill | Kind::PowerOff | Kind::Wipe if !node.is_up() && !is_held => {
+                FaultKind::Kill | FaultKind::PowerOff | FaultKind::Wipe
+                    if !node.is_up() && !is_held =>
+                {
                     node.start_again(here);
                 }
-                Kind::Pause if node.is_paused() && !is_held => {
+                FaultKind::Pause if node.is_paused() && !is_held => {
                     node.set_paused(false, here);
                 }
                 kind if !is_held => kind.calm(node, here),
@@ -425,7 +446,7 @@ impl Active {
             return self.mend_disks(trouble, here);
         }
         match (self.size, self.cuts.is_empty()) {
-            _ if self.kind == Kind::Clog => net::delayed_so_far() > self.met,
+            _ if self.kind == FaultKind::Clog => net::delayed_so_far() > self.met,
             (Some(_), _) => self.kind.met(&self.victims) > self.met,
             (None, true) => self.met > 0,
             (None, false) => net::met_so_far() > self.met,

@@ -49,7 +49,7 @@
 //! The nemesis waits at most 10 ms at a time and counts nothing.
 
 mod branch;
-mod clocks;
+mod clock_faults;
 mod clogs;
 mod disks;
 mod fault;
@@ -68,7 +68,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 pub(crate) use self::branch::Branch;
-use self::fault::{Kind, Package};
+use self::fault::{FaultKind, Package};
 pub use self::liveness::{majority, quiesce_core};
 use self::plan::Source;
 pub use self::script::Fault;
@@ -130,12 +130,12 @@ impl Nemesis {
 
     /// Cuts the victim off from all other nodes, in both directions.
     pub fn isolate(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Isolate, victim)
+        self.with(FaultKind::Isolate, victim)
     }
 
     /// Cuts the links from the victim to all other nodes, or the links in the other direction.
     pub fn cut(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Cut, victim)
+        self.with(FaultKind::Cut, victim)
     }
 
     /// Partitions the nodes in one of these ways; use [`Partition::ANY`] for all ways.
@@ -155,29 +155,29 @@ impl Nemesis {
     /// ```
     pub fn partition(mut self, ways: impl IntoIterator<Item = Partition>) -> Nemesis {
         let ways: Vec<Partition> = ways.into_iter().collect();
-        let package = Package::new(Kind::Partition, Victim::one());
+        let package = Package::new(FaultKind::Partition, Victim::one());
         self.packages.push(Package { ways, ..package });
         self
     }
 
     /// [Kills](Node::kill) the victim, and restarts it later.
     pub fn kill(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Kill, victim)
+        self.with(FaultKind::Kill, victim)
     }
 
     /// [Switches](Node::power_off) the victim off, and restarts it later.
     pub fn power_off(self, victim: Victim) -> Nemesis {
-        self.with(Kind::PowerOff, victim)
+        self.with(FaultKind::PowerOff, victim)
     }
 
     /// [Restarts](Node::restart) the victim, in one step.
     pub fn restart(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Restart, victim)
+        self.with(FaultKind::Restart, victim)
     }
 
     /// [Pauses](Node::pause) the victim, and resumes it later.
     pub fn pause(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Pause, victim)
+        self.with(FaultKind::Pause, victim)
     }
 
     /// Sets the wall clock of the victim off by 10 ms, 500 ms or 1 h, ahead or behind, and corrects it later.
@@ -194,34 +194,34 @@ impl Nemesis {
     /// # assert!(report.passed());
     /// ```
     pub fn offset(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Offset, victim)
+        self.with(FaultKind::Offset, victim)
     }
 
     /// Makes the [clock](Node::clock) of the victim run at a wrong rate, by 1e-5, 1e-3 or 1e-1, and
     /// corrects it later.
     pub fn drift(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Drift, victim)
+        self.with(FaultKind::Drift, victim)
     }
 
     /// Makes the wall clock of the victim jump by 10 ms, 500 ms or 1 h, and corrects it later.
     pub fn jump(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Jump, victim)
+        self.with(FaultKind::Jump, victim)
     }
 
     /// Makes the wall clock of the victim jump back and forth several times, and corrects it later.
     pub fn strobe(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Strobe, victim)
+        self.with(FaultKind::Strobe, victim)
     }
 
     /// Makes the victim [slow](Node::slow) for a while.
     pub fn slow(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Slow, victim)
+        self.with(FaultKind::Slow, victim)
     }
 
     /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the fault ends.
     /// Messages that are in flight at the end of the fault still arrive late. See [`net::clog`].
     pub fn clog(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Clog, victim)
+        self.with(FaultKind::Clog, victim)
     }
 
     /// Injects one of these faults into the victim's disk for a while; [`DiskFault::PASSING`] contains the faults that
@@ -252,7 +252,7 @@ impl Nemesis {
     /// ```
     pub fn disk(mut self, victim: Victim, faults: impl IntoIterator<Item = DiskFault>) -> Nemesis {
         let troubles = faults.into_iter().collect();
-        self.packages.push(Package { troubles, ..Package::new(Kind::Disk, victim) });
+        self.packages.push(Package { troubles, ..Package::new(FaultKind::Disk, victim) });
         self
     }
 
@@ -272,19 +272,19 @@ impl Nemesis {
     /// # assert!(report.passed());
     /// ```
     pub fn wipe(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Wipe, victim)
+        self.with(FaultKind::Wipe, victim)
     }
 
     /// Isolates the victims one after the other, and heals them in another order, with a gap between successive
     /// actions.
     pub fn swizzle(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Swizzle, victim)
+        self.with(FaultKind::Swizzle, victim)
     }
 
     /// Isolates the victim, and a few times moves the isolation to the node that is then the victim. Use it with
     /// [`Victim::guided`], for example to follow each new leader.
     pub fn rolling(self, victim: Victim) -> Nemesis {
-        self.with(Kind::Rolling, victim)
+        self.with(FaultKind::Rolling, victim)
     }
 
     /// Kills all nodes one after the other in a drawn order, and restarts each node before the next kill, like a
@@ -300,10 +300,10 @@ impl Nemesis {
     /// # assert!(report.passed());
     /// ```
     pub fn churn(self) -> Nemesis {
-        self.with(Kind::Churn, Victim::one())
+        self.with(FaultKind::Churn, Victim::one())
     }
 
-    fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
+    fn with(mut self, kind: FaultKind, victim: Victim) -> Nemesis {
         self.packages.push(Package::new(kind, victim));
         self
     }
@@ -441,7 +441,8 @@ impl Nemesis {
             "a nemesis of {} nodes: give it 1 to 32",
             nodes.len()
         );
-        let empty = |package: &Package| package.kind == Kind::Disk && package.troubles.is_empty();
+        let empty =
+            |package: &Package| package.kind == FaultKind::Disk && package.troubles.is_empty();
         assert!(!self.packages.iter().any(empty), "disk(..) without faults: DiskFault::PASSING");
         self.check_disks();
     }

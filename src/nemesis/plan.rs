@@ -17,7 +17,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Nemesis;
-use super::fault::{Kind, Package};
+use super::fault::{FaultKind, Package};
 use crate::run::op::{Access, Op};
 use crate::run::program::{Change, PROGRAM};
 use crate::seam::{self, Here, YieldPoint};
@@ -185,7 +185,7 @@ fn pauses(steps: &[u32], rungs: &[Duration]) -> Vec<Pause> {
     steps.chain(rungs.iter().map(|time| Pause::Time(*time))).collect()
 }
 
-fn kind_of(nemesis: &Nemesis, package: usize) -> Kind {
+fn kind_of(nemesis: &Nemesis, package: usize) -> FaultKind {
     nemesis.packages[package].kind
 }
 
@@ -241,7 +241,7 @@ impl Draws<'_> {
         let package = kind.checked_sub(1)?;
         let Package { victim, ways, .. } = &nemesis.packages[package];
         let orders = || (1..=nodes as u64).product();
-        let takes_all = !ways.is_empty() || kind_of(nemesis, package) == Kind::Churn;
+        let takes_all = !ways.is_empty() || kind_of(nemesis, package) == FaultKind::Churn;
         let victims = if takes_all { orders() } else { victim.choices(nodes) };
         let victim = self.below(victims, VICTIM);
         let parameter = self.below(nemesis.packages[package].parameters(), PARAMETER);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fault::{Kind, Package};
+use super::fault::{FaultKind, Package};
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::victim::Victim;
@@ -20,7 +20,7 @@ use crate::node::Node;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    kind: Kind,
+    kind: FaultKind,
     victims: Vec<String>,
     parameter: u64,
     lasts: Option<Pause>,
@@ -44,8 +44,8 @@ impl Fault {
     /// If there is no such kind.
     #[track_caller]
     pub fn new<'a>(kind: &str, victims: impl IntoIterator<Item = &'a str>) -> Fault {
-        let known = Kind::ALL.into_iter().find(|known| known.name() == kind);
-        let names = || Kind::ALL.map(Kind::name).join(", ");
+        let known = FaultKind::ALL.into_iter().find(|known| known.name() == kind);
+        let names = || FaultKind::ALL.map(FaultKind::name).join(", ");
         let Some(kind) = known else {
             panic!("a fault of the kind {kind:?}: give one of {}", names())
         };
@@ -109,12 +109,12 @@ impl Fault {
         };
         let victim = Victim::these(self.victims.iter().map(known));
         let ways = match self.kind {
-            Kind::Partition => Partition::ANY.to_vec(),
+            FaultKind::Partition => Partition::ANY.to_vec(),
             _ => Vec::new(),
         };
         let Fault { mut parameter, lasts, gap, .. } = *self;
         let mut troubles = Vec::new();
-        if self.kind == Kind::Disk {
+        if self.kind == FaultKind::Disk {
             troubles.push(disks::of_way(std::mem::take(&mut parameter)));
         }
         let package = nemesis.packages.len();
@@ -134,10 +134,10 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
             let coins = if way == Partition::Uniform { command.victim } else { 0 };
             position.unwrap_or(0) as u64 + ways * coins
         }
-        (Kind::Swizzle | Kind::Rolling, None) => command.parameter,
-        (Kind::Cut, None) => command.parameter % 2,
-        (Kind::Clog, None) => command.parameter % super::clogs::PARAMETERS,
-        (Kind::Disk, None) => package.trouble(command.parameter).map_or(0, disks::way),
+        (FaultKind::Swizzle | FaultKind::Rolling, None) => command.parameter,
+        (FaultKind::Cut, None) => command.parameter % 2,
+        (FaultKind::Clog, None) => command.parameter % super::clogs::PARAMETERS,
+        (FaultKind::Disk, None) => package.trouble(command.parameter).map_or(0, disks::way),
         (kind, None) => kind.sizes().map_or(0, |sizes| command.parameter % sizes),
     };
     let way = if parameter == 0 { String::new() } else { format!(".way({parameter})") };

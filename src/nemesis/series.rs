@@ -1,7 +1,7 @@
 //! Faults that consist of several single faults: isolations one by one, an isolation that follows
 //! its victim, a rolling restart.
 
-use super::fault::{Active, Kind, Package};
+use super::fault::{Active, FaultKind, Package};
 use super::plan::{Command, Pause};
 use super::shapes::ordered;
 use super::underway::{Struck, Underway};
@@ -21,8 +21,8 @@ impl Underway {
     ) -> bool {
         let part = package.part();
         match package.kind {
-            Kind::Churn => self.churn(&part, struck, (command, lasts)).await,
-            Kind::Rolling => self.rolling(&part, struck, (command, lasts), is_guided).await,
+            FaultKind::Churn => self.churn(&part, struck, (command, lasts)).await,
+            FaultKind::Rolling => self.rolling(&part, struck, (command, lasts), is_guided).await,
             _ => self.swizzle(&part, struck, (command, lasts)).await,
         }
     }
@@ -79,7 +79,7 @@ impl Underway {
                 met | self.end_one(fault, &[])
             }
             None => {
-                self.active().push(fault.part_of(Kind::Rolling));
+                self.active().push(fault.part_of(FaultKind::Rolling));
                 met
             }
         }
@@ -101,7 +101,7 @@ impl Underway {
             begun.push(fault);
         }
         let Some(time) = lasts else {
-            let begun = begun.into_iter().map(|fault| fault.part_of(Kind::Swizzle));
+            let begun = begun.into_iter().map(|fault| fault.part_of(FaultKind::Swizzle));
             self.active().extend(begun);
             return false;
         };

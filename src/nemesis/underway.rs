@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::fault::{Active, Kind};
+use super::fault::{Active, FaultKind};
 use super::plan::{Command, Pause, REAL_MAX};
 use super::{Nemesis, calm, series};
 use crate::node::Node;
@@ -62,7 +62,7 @@ impl Underway {
         let Some(struck) = self.struck(command, is_guided, pinned).await else { return };
         let lasts = command.lasts.map(Pause::at_once);
         told(&struck, lasts);
-        if matches!(package.kind, Kind::Swizzle | Kind::Rolling | Kind::Churn) {
+        if matches!(package.kind, FaultKind::Swizzle | FaultKind::Rolling | FaultKind::Churn) {
             if self.series(package, struck, (command, lasts), is_guided).await {
                 self.count(package.kind, true);
             }
@@ -92,7 +92,7 @@ impl Underway {
         const PATIENCE: u32 = 8;
         let package = &self.nemesis.packages[command.package];
         let victim = &package.victim;
-        if !package.ways.is_empty() || package.kind == Kind::Churn {
+        if !package.ways.is_empty() || package.kind == FaultKind::Churn {
             return Some(series::of_all(self, package, command));
         }
         let Some((role, named)) = victim.guide().filter(|_| is_guided) else {
@@ -145,7 +145,7 @@ impl Underway {
     }
 
     /// Counts a fault that starts, or a fault that had an effect.
-    fn count(&self, kind: Kind, has_met: bool) {
+    fn count(&self, kind: FaultKind, has_met: bool) {
         if !seam::in_run() {
             return;
         }

@@ -48,7 +48,7 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {
     let here = here();
     let stream = Stream::new(Host::of(from), Host::of(to), "link", here);
-    let way = Line::Stream(stream);
+    let way = Medium::Stream(stream);
     let sides = Arc::new(Sides { way: way.clone(), here });
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
@@ -84,47 +84,47 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
         let inbox = inbox.clone();
         Arc::new(move |message, here| inbox.send(message, here))
     };
-    let way = Line::Datagrams { inbox, send };
+    let way = Medium::Datagrams { inbox, send };
     let sides = Arc::new(Sides { way: way.clone(), here });
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
 
 /// The transport of the messages.
-enum Line<M: Send + 'static> {
+enum Medium<M: Send + 'static> {
     Stream(Arc<Stream<M>>),
     Datagrams { inbox: Arc<Datagrams<M>>, send: Arc<dyn Fn(M, Here) + Send + Sync> },
 }
 
-impl<M: Send + 'static> Clone for Line<M> {
+impl<M: Send + 'static> Clone for Medium<M> {
     fn clone(&self) -> Self {
         match self {
-            Line::Stream(stream) => Line::Stream(stream.clone()),
-            Line::Datagrams { inbox, send } => {
-                Line::Datagrams { inbox: inbox.clone(), send: send.clone() }
+            Medium::Stream(stream) => Medium::Stream(stream.clone()),
+            Medium::Datagrams { inbox, send } => {
+                Medium::Datagrams { inbox: inbox.clone(), send: send.clone() }
             }
         }
     }
 }
 
-impl<M: Send + 'static> Line<M> {
+impl<M: Send + 'static> Medium<M> {
     fn inbox(&self) -> &Inbox<M> {
         match self {
-            Line::Stream(stream) => &stream.inbox,
-            Line::Datagrams { inbox, .. } => &inbox.inbox,
+            Medium::Stream(stream) => &stream.inbox,
+            Medium::Datagrams { inbox, .. } => &inbox.inbox,
         }
     }
 
     fn shows(&self) -> &Shows<M> {
         match self {
-            Line::Stream(stream) => &stream.shows,
-            Line::Datagrams { inbox, .. } => &inbox.shows,
+            Medium::Stream(stream) => &stream.shows,
+            Medium::Datagrams { inbox, .. } => &inbox.shows,
         }
     }
 
     fn send(&self, message: M, here: Here) -> Result<(), M> {
         match self {
-            Line::Stream(stream) => stream.send(message, here),
-            Line::Datagrams { send, .. } => {
+            Medium::Stream(stream) => stream.send(message, here),
+            Medium::Datagrams { send, .. } => {
                 send(message, here);
                 Ok(())
             }
@@ -134,8 +134,8 @@ impl<M: Send + 'static> Line<M> {
     /// Returns the operations of a send. For datagrams, the send order does not matter.
     fn ops(&self) -> &'static CallOps {
         match self {
-            Line::Stream(_) => &SEND,
-            Line::Datagrams { .. } => &SEND_DATAGRAM,
+            Medium::Stream(_) => &SEND,
+            Medium::Datagrams { .. } => &SEND_DATAGRAM,
         }
     }
 }
@@ -162,7 +162,7 @@ pub struct Sender<M: Send + 'static> {
 
 /// The sending side; dropped with the last sender.
 struct Sides<M: Send + 'static> {
-    way: Line<M>,
+    way: Medium<M>,
     here: Here,
 }
 
@@ -187,7 +187,7 @@ struct Sides<M: Send + 'static> {
 /// # assert!(report.passed());
 /// ```
 pub struct Receiver<M: Send + 'static> {
-    way: Line<M>,
+    way: Medium<M>,
     recv: GuardedCall,
     here: Here,
 }
@@ -258,7 +258,7 @@ impl<M: Send + 'static> Drop for Sides<M> {
     fn drop(&mut self) {
         // After the death of the node, its kernel ends the stream instead.
         if Group::current().lives() {
-            if let Line::Stream(stream) = &self.way {
+            if let Medium::Stream(stream) = &self.way {
                 stream.inbox.mark.last(&DROP_SENDER, self.here);
                 stream.end(self.here);
             }
@@ -295,7 +295,7 @@ impl<M: Send + 'static> Receiver<M> {
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<M>> + Send + use<'_, M> {
         self.recv.leave(self.way.inbox(), here());
-        let call = Receiving(self);
+        let call = ReceivingMessage(self);
         poll_fn(move |cx| {
             let Receiver { way, recv, .. } = &mut *call.0;
             let inbox = way.inbox();
@@ -329,9 +329,9 @@ impl<M: Send + 'static> Receiver<M> {
 }
 
 /// A call that receives. When the call is dropped, its announcement ends.
-struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
+struct ReceivingMessage<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
-impl<M: Send + 'static> Drop for Receiving<'_, M> {
+impl<M: Send + 'static> Drop for ReceivingMessage<'_, M> {
     fn drop(&mut self) {
         let here = self.0.here;
         let Receiver { way, recv, .. } = &mut *self.0;

@@ -7,8 +7,9 @@ use super::inbox::Inbox;
 use super::shows::Shows;
 use super::slots::Slots;
 use crate::node::Death;
+use crate::run::in_flight::Delivery;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Transit, Way};
+use crate::seam::{self, Arrival, Here, Latch, Transport};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -18,7 +19,7 @@ const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 pub(crate) struct Datagrams<T> {
     pub(crate) inbox: Inbox<T>,
     link: Arc<Link>,
-    flying: Mutex<Slots<Datagram<T>>>,
+    flying: Mutex<Slots<FlyingDatagram<T>>>,
     /// A datagram is dropped if the inbox already contains this many messages.
     room: usize,
     /// Describes a datagram as text.
@@ -48,12 +49,12 @@ impl<T: Send + 'static> Datagrams<T> {
         for _ in 0..link.draw_copies() {
             let not_before = link.draw_delay(size_of::<T>(), here);
             let (at, route) = (&self.inbox.mark, link.route());
-            let way = Way { op: &ARRIVE, at, route, not_before };
-            seam::send(self, (datagram.clone(), here), way, here);
+            let arrival = Arrival { op: &ARRIVE, at, route, not_before };
+            seam::send(self, (datagram.clone(), here), arrival, here);
         }
     }
 
-    fn flying(&self) -> MutexGuard<'_, Slots<Datagram<T>>> {
+    fn flying(&self) -> MutexGuard<'_, Slots<FlyingDatagram<T>>> {
         self.flying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -75,17 +76,17 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
 }
 
 /// A datagram in flight.
-struct Datagram<T> {
+struct FlyingDatagram<T> {
     /// `None` while it is described.
     datagram: Option<T>,
     here: Here,
 }
 
-impl<T: Send + 'static> Transit for Datagrams<T> {
+impl<T: Send + 'static> Transport for Datagrams<T> {
     type Message = (T, Here);
 
     fn take(&self, (datagram, here): (T, Here), _: Option<Latch>) -> (u64, bool) {
-        (self.flying().add(Datagram { datagram: Some(datagram), here }), true)
+        (self.flying().add(FlyingDatagram { datagram: Some(datagram), here }), true)
     }
 
     fn may_arrive(&self, _: u64, _: Latch) -> bool {
@@ -100,10 +101,12 @@ impl<T: Send + 'static> Transit for Datagrams<T> {
         self.flying().get_mut(number)?.datagram = Some(datagram);
         words
     }
+}
 
+impl<T: Send + 'static> Delivery for Datagrams<T> {
     fn arrive(self: Arc<Self>, number: u64) {
         let flying = self.flying().remove(number);
-        let Some(Datagram { datagram: Some(datagram), here }) = flying else { return };
+        let Some(FlyingDatagram { datagram: Some(datagram), here }) = flying else { return };
         if self.link.passes(here) {
             self.inbox.put_within(self.room, datagram);
         }

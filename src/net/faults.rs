@@ -243,10 +243,10 @@ pub(crate) enum Lookup {
 /// # assert!(report.passed());
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Latency(Kind);
+pub struct Latency(LatencyKind);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Kind {
+enum LatencyKind {
     /// The scheduler chooses the arrival of five of eight messages. The other three of eight take one of these times.
     Rungs([Duration; 3]),
     Within(Duration, Duration),
@@ -277,12 +277,12 @@ impl Latency {
     /// assert!(!report.passed());
     /// ```
     pub fn lan() -> Latency {
-        Latency(Kind::Rungs([1, 20, 500].map(Duration::from_millis)))
+        Latency(LatencyKind::Rungs([1, 20, 500].map(Duration::from_millis)))
     }
 
     /// Like [`lan`](Self::lan), but with 30, 200 and 2000 ms.
     pub fn wan() -> Latency {
-        Latency(Kind::Rungs([30, 200, 2000].map(Duration::from_millis)))
+        Latency(LatencyKind::Rungs([30, 200, 2000].map(Duration::from_millis)))
     }
 
     /// Returns a latency that is the same for every message.
@@ -292,18 +292,18 @@ impl Latency {
 
     /// Returns a latency that is drawn for each message from eight values, from `least` to `greatest`.
     pub fn within(least: Duration, greatest: Duration) -> Latency {
-        Latency(Kind::Within(least, greatest))
+        Latency(LatencyKind::Within(least, greatest))
     }
 
     pub(super) fn draw(&self) -> Duration {
         match &self.0 {
-            Kind::Rungs(rungs) => {
+            LatencyKind::Rungs(rungs) => {
                 let (bound, why) = ((8, u8::MAX), "the latency of a message");
                 let drawn = seam::suffers_if(DELAY, bound, why, |drawn| drawn >= 5);
                 drawn.checked_sub(5).map_or(Duration::ZERO, |rung| rungs[rung as usize])
             }
-            Kind::Within(least, greatest) if least == greatest => *least,
-            Kind::Within(least, greatest) => {
+            LatencyKind::Within(least, greatest) if least == greatest => *least,
+            LatencyKind::Within(least, greatest) => {
                 let step = seam::draw(STEPS, "the latency of a message") as u32;
                 *least + greatest.saturating_sub(*least) / (STEPS as u32 - 1) * step
             }

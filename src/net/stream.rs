@@ -10,8 +10,9 @@ use super::queue::Queue;
 use super::refusal::{Refusal, Refused};
 use super::shows::Shows;
 use crate::node::Death;
+use crate::run::in_flight::Delivery;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Transit, Way, Wrapped};
+use crate::seam::{self, Arrival, Here, Latch, Transport, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::SET).quiet();
@@ -206,12 +207,12 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         }
         let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
         let (at, route) = (self.inbox.mark(), self.link.route());
-        let way = Way { op: &ARRIVE, at, route, not_before };
+        let arrival = Arrival { op: &ARRIVE, at, route, not_before };
         let held = {
             let flight = self.flight();
             (flight.is_cut && flight.segments.is_empty()).then_some(flight.changes)
         };
-        seam::send(self, (message, here), way, here);
+        seam::send(self, (message, here), arrival, here);
         if let Some(change) = held {
             self.inbox.was_held(change, here);
         }
@@ -331,7 +332,7 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     }
 }
 
-impl<T: Send + 'static, S: Sink<T>> Transit for Stream<T, S> {
+impl<T: Send + 'static, S: Sink<T>> Transport for Stream<T, S> {
     type Message = (Option<T>, Here);
 
     fn take(&self, (message, here): (Option<T>, Here), latch: Option<Latch>) -> (u64, bool) {
@@ -358,7 +359,9 @@ impl<T: Send + 'static, S: Sink<T>> Transit for Stream<T, S> {
         self.flight().segment(number)?.message = Some(message);
         words
     }
+}
 
+impl<T: Send + 'static, S: Sink<T>> Delivery for Stream<T, S> {
     fn arrive(self: Arc<Self>, number: u64) {
         let (segment, next) = {
             let mut flight = self.flight();

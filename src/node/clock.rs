@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{LOOK, Node, PACE};
-use crate::run::clock::{ClockChange, ClockMet};
+use crate::run::node_clock::{ClockChange, ClockMet};
 use crate::run::op::{Access, Op, word};
 use crate::seam::{self, Group, Here, here};
 

@@ -21,7 +21,7 @@ use futures::future::{AbortHandle, AbortRegistration, Abortable};
 use super::own::{Owning, RealParking};
 use super::stress::{self, InRun};
 use super::task_id::{Id, Identified};
-use super::{jitter, threads};
+use super::{jitter, spawning};
 
 /// The work of one task, which gets its own thread.
 type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
@@ -40,7 +40,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Spawns a task that does `work`. It starts at the next wait of the script in [`Crew::drive`].
-    pub(crate) fn lend<W, F>(&self, work: W) -> threads::Handle<()>
+    pub(crate) fn lend<W, F>(&self, work: W) -> spawning::Handle<()>
     where
         W: FnOnce() -> F + Send + 'a,
         F: Future<Output = ()>,
@@ -52,7 +52,7 @@ impl<'a> Crew<'a> {
         lock(&self.aborts).push(abort.clone());
         let id = Id::fresh();
         let parking = RealParking::default();
-        let handle = threads::Handle {
+        let handle = spawning::Handle {
             id,
             parking: parking.clone(),
             result,
@@ -69,7 +69,7 @@ impl<'a> Crew<'a> {
             let future = AssertUnwindSafe(future).catch_unwind();
             let future = abortable(future, registration);
             let polled = block_on(InRun::new(member.clone(), abort, future));
-            let outcome = threads::outcome(id, member.as_deref(), polled);
+            let outcome = spawning::outcome(id, member.as_deref(), polled);
             finished.store(true, Ordering::Release);
             let _ = send.send(outcome);
         };

@@ -24,6 +24,7 @@ pub(crate) mod kept;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) mod nameless;
 pub(crate) mod own;
+pub(crate) mod spawning;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
 mod start;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
@@ -31,7 +32,6 @@ pub(crate) mod statics;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
 pub(crate) mod stress;
 mod task_id;
-pub(crate) mod threads;
 pub(crate) mod timer;
 
 pub use self::join_error::JoinError;

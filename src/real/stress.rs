@@ -22,8 +22,8 @@ pub(crate) use self::this_thread::{
     note_condition, seed,
 };
 use super::jitter::Shaker;
+use super::spawning;
 use super::start::{START, Starts};
-use super::threads;
 use crate::run::ids::{Place, TaskId, TaskPath};
 use crate::run::panics::{self, Panicked};
 use crate::run::program::{ProgramRecord, ProgramSource};
@@ -140,7 +140,7 @@ impl StressRun {
             from: None,
             message: None,
         };
-        let client = (threads::new_client(), record.to_string());
+        let client = (spawning::new_client(), record.to_string());
         // The seed is derived from the path, which does not depend on the order of two spawners.
         let mix =
             |seed: u64, nth: &u32| (seed ^ u64::from(*nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -195,7 +195,7 @@ impl StressRun {
     /// Returns the tasks that wait for the program's spawner to poll them. The list is empty if tasks are threads,
     /// because threads always start.
     pub(crate) fn waiting_for_spawner(&self) -> Vec<TaskRecord> {
-        if threads::SPAWNER.get().is_some() { self.unpolled() } else { Vec::new() }
+        if spawning::SPAWNER.get().is_some() { self.unpolled() } else { Vec::new() }
     }
 
     /// Returns the tasks that no thread has polled.

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, Waker};
 
 use super::Parts;
 use super::body::Body;
-use super::carried::Carried;
 use super::choose::Choice;
 use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
@@ -22,6 +21,7 @@ use super::world::World;
 use crate::run::Failure;
 use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::ids::TaskId;
+use crate::run::in_flight::InFlight;
 
 /// The maximum number of rounds at the end of a run. A round drops the tasks that the destructors
 /// of the previous round spawned.
@@ -413,7 +413,7 @@ impl Executor<'_> {
                        end: end the tasks before the test body ends"
             .to_owned();
         state.fail(Failure::Misuse { message, place });
-        state.slots.iter_mut().for_each(|slot| std::mem::forget(slot.carried.take()));
+        state.slots.iter_mut().for_each(|slot| std::mem::forget(slot.in_flight.take()));
         std::mem::forget(left);
     }
 
@@ -425,7 +425,7 @@ impl Executor<'_> {
             let slot = state.slots.at(*index);
             let mut has_body =
                 || self.seats.get(TaskId(*index as u32)).is_some_and(|seat| seat.body.is_some());
-            has_ends || slot.ended.is_some() || slot.carried.is_some() || has_body()
+            has_ends || slot.ended.is_some() || slot.in_flight.is_some() || has_body()
         })
     }
 
@@ -436,18 +436,18 @@ impl Executor<'_> {
         let has_ends = state.parts.has_ends();
         let slot = state.slots.at_mut(task.index());
         let (mut ended, body) = (slot.ended.take(), self.seats.take_body(task));
-        let carried = slot.carried.take();
-        if ended.is_none() && body.is_none() && carried.is_none() && !has_ends {
+        let in_flight = slot.in_flight.take();
+        if ended.is_none() && body.is_none() && in_flight.is_none() && !has_ends {
             return;
         }
-        if body.is_some() || carried.is_some() || has_ends {
+        if body.is_some() || in_flight.is_some() || has_ends {
             state.resume(task);
         }
         drop(state);
         let (mut left, world) = (body, self.world);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(left.take());
-            carried.into_iter().for_each(Carried::lose);
+            in_flight.into_iter().for_each(InFlight::lose);
             Parts::end_task(world, task);
             world.as_task(task, || drop(ended.take()));
         }));

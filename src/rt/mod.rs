@@ -10,9 +10,9 @@
 //! The core of a run consists of the files in this folder. [`parts`] contains everything else, and the core names none
 //! of the parts: see [`part`].
 
+mod arrival;
 mod beyond;
 mod body;
-mod carried;
 mod choose;
 mod diagnose;
 mod executor;
@@ -45,18 +45,17 @@ mod worker;
 mod world;
 
 pub(crate) use self::body::{Body, TaskBody};
-pub(crate) use self::carried::{Carried, Carrying};
 pub(crate) use self::interned::interned;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::memory::Weaker;
-pub(crate) use self::memory::weak::Asked;
+pub(crate) use self::memory::weak::{Asked, Known};
 pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, may_be_at_once, run};
 pub(crate) use self::object::{AnnouncementId, Object};
 pub(crate) use self::parts::branches::{BranchKeys, LogMark, OrderDraw};
-pub(crate) use self::parts::clocks::Moment;
 pub(crate) use self::parts::ear::Ear;
 pub(crate) use self::parts::fault::{Buggify, Cancellation, may_fail_weakly};
 pub(crate) use self::parts::held::Hold;
+pub(crate) use self::parts::node_clocks::Moment;
 pub(crate) use self::parts::parking::Parking;
 pub(crate) use self::parts::timers::CLOCK;
 pub(crate) use self::parts::watch::{HeldOp, ReadSet};

@@ -54,7 +54,7 @@ pub(crate) struct RunRecord {
     pub(crate) orders: Vec<OrderMark>,
     /// True if a report will show the run: messages then have texts.
     pub(crate) is_shown: bool,
-    /// The texts of messages in transit.
+    /// The texts of messages in flight.
     pub(crate) messages: Vec<(TaskId, String)>,
 }
 

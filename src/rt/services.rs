@@ -200,7 +200,9 @@ impl World {
         let body = slot.ended.take();
         let panic = state.fail_if_unseen(task);
         drop(state);
-        self.as_task(task, || drop((body, panic)));
+        if body.is_some() || panic.is_some() {
+            self.drop_unread(task, (body, panic));
+        }
     }
 
     /// Calls `act`, which drops values of `task`. Like in tokio, their destructors have the identity of this task.

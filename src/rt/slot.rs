@@ -1,9 +1,9 @@
 //! The private part of a task's row, and the announcement inside a future.
 
 use super::body::BoxBody;
-use super::carried::Carried;
 use super::object::AnnouncementId;
 use super::task_panics::KeptPanic;
+use crate::run::in_flight::InFlight;
 
 /// The data of a task that strategies do not see. The other data is in its row on the board.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct TaskSlot {
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
     /// The message to deliver in its step, until the message has arrived.
-    pub(super) carried: Option<Carried>,
+    pub(super) in_flight: Option<InFlight>,
     /// True if the handle of the task receives its panic.
     pub(super) gives_panic: bool,
     /// The panic of the task, until the handle takes it.
@@ -41,7 +41,7 @@ impl TaskSlot {
         self.detached = None;
         // This message was sent after the end of its run. It is not dropped, because its destructor might send more
         // messages.
-        std::mem::forget(self.carried.take());
+        std::mem::forget(self.in_flight.take());
         self.gives_panic = false;
         self.objects = 0;
         self.left_over = false;

@@ -6,7 +6,7 @@
 //! cause.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::diagnose::last_place;
 use super::executor::Executor;
@@ -35,6 +35,22 @@ impl KeptPanic {
 }
 
 impl World {
+    /// Drops the unread result of a task, in a step of another task. A panic of a destructor fails the run. The panic
+    /// belongs to the task of the result, so it does not unwind the current task. tokio ignores such a panic.
+    pub(super) fn drop_unread(&self, task: TaskId, result: impl Sized) {
+        let dropped = catch_unwind(AssertUnwindSafe(|| self.as_task(task, || drop(result))));
+        let Err(payload) = dropped else { return };
+        match panics::take(&*payload) {
+            Some(Panicked { message, place }) => {
+                self.state().fail(Failure::Panic { task, message, place });
+                // A destructor of the payload may panic again.
+                std::mem::forget(payload);
+            }
+            // The run has failed, and the current task ends, too.
+            None => resume_unwind(payload),
+        }
+    }
+
     /// Lets the handle of a task receive the panic of the task. Has no effect if the task belongs to another run.
     pub(crate) fn give_panic_to_handle(&self, run: u64, task: TaskId) {
         let mut state = self.state();

@@ -5,9 +5,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Parts, RunLimits, TaskBody, Weaker, Worker};
+use super::{Parts, RunLimits, TaskBody, Worker};
 use crate::Ordering::SeqCst;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::{Faults, Progress};
 use crate::run::ids::Seed;
 use crate::run::what_if::WhatIf;
@@ -30,16 +30,8 @@ impl Row {
 
     fn limits(&self) -> RunLimits {
         let (clock, faults) = (self.clock, self.faults.clone());
-        RunLimits {
-            steps_max: 1_000,
-            beyond: 0,
-            hang: None,
-            clock,
-            faults,
-            weaker: Weaker::Nothing,
-            searched: false,
-            what_if: self.what_if.clone(),
-        }
+        let what_if = self.what_if.clone();
+        RunLimits { clock, faults, searched: false, what_if, ..RunLimits::of_test(1_000) }
     }
 }
 

@@ -18,7 +18,7 @@ use super::state::RunState;
 use super::task_waker::{Seats, Signals};
 use super::world::{WORLD, World};
 use crate::run::choice::Strategy;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::memory_model::Raise;
@@ -48,6 +48,23 @@ pub(crate) struct RunLimits {
     pub(crate) searched: bool,
     /// The differences between the program and the program of the test, if any.
     pub(crate) what_if: Option<Arc<WhatIf>>,
+}
+
+#[cfg(test)]
+impl RunLimits {
+    /// The limits of a run in a search of a test.
+    pub(crate) const fn of_test(steps_max: u32) -> RunLimits {
+        RunLimits {
+            steps_max,
+            beyond: 0,
+            hang: None,
+            clock: ClockMode::Last,
+            faults: Faults::NONE,
+            weaker: Weaker::Nothing,
+            searched: true,
+            what_if: None,
+        }
+    }
 }
 
 /// Runs test bodies, one after the other, on one thread.
@@ -191,6 +208,11 @@ impl Worker {
     /// Adds the parts of the last run's behavior that searches do not try to `all`.
     pub(crate) fn add_untried(&self, all: &mut Set<Untried>) {
         all.extend(self.world.state().record.untried.iter().copied());
+    }
+
+    /// Returns `true` if operations of the last run could choose among stores.
+    pub(crate) fn chose_stores(&self) -> bool {
+        self.world.state().memory.weak().is_some_and(|weak| weak.chooses())
     }
 
     /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].

@@ -41,6 +41,8 @@ pub(crate) struct World {
     pub(super) beyond: Cell<Beyond>,
     /// The task whose values the running code drops, if known: see [`as_task`](World::as_task).
     pub(super) acts_as: Cell<Option<TaskId>>,
+    /// True while the running code belongs to no task: a condition is evaluated. Its accesses to cells are no races.
+    pub(super) observes: Cell<bool>,
     pub(super) signals: Arc<Signals>,
 }
 
@@ -48,7 +50,8 @@ impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
         let state = RefCell::new(RunState::new(strategy));
         let (seed, acts_as) = (Cell::new(None), Cell::new(None));
-        World { state, seed, beyond: Cell::default(), acts_as, signals }
+        let (beyond, observes) = (Cell::default(), Cell::new(false));
+        World { state, seed, beyond, acts_as, observes, signals }
     }
 
     /// Returns the state, including the effect that the thread has recorded in the current step.

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
 //! | [`Slot<T>`] | a value of any type, one for each run | a value behind a std mutex |
+//! | [`Unguarded<T>`] | a value whose data races are detected | a value behind a std lock that never waits |
 //! | [`Gate`] | a lock known to the scheduler | nothing: the real lock does the work |
 //! | [`OnceValue`] | a value created once per run, with the tasks that wait for it | the once-cell of async-lock |
 //! | [`park`] | waits for the token of the task | waits for the token of the task or the thread |
@@ -21,14 +22,14 @@
 //! | [`Group`] | tasks that end together, in one step | tasks that are aborted together |
 //! | [`draw`] | a decision of the run | a random number |
 //! | [`Timer`], [`now`] | the virtual time of the run | the system clock, and a thread that wakes tasks |
+//! | [`knowledge`] | the happens-before order of calls, with the memory `c11` | nothing: real time orders calls |
 //! | [`clock()`] | operations that took effect in the run | a counter |
 
 pub(crate) mod atomic;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) mod beat;
 pub(crate) mod budget;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod cargo;
+mod entered;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod once;
 #[cfg(all(feature = "sim", not(sim_real)))]
@@ -43,21 +44,23 @@ pub(crate) mod stepped;
 #[path = "stepped/absent.rs"]
 pub(crate) mod stepped;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod transport;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub(crate) mod value;
 
 use std::task::Waker;
 
-#[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
-pub(crate) use self::cargo::{Cargo, carry};
-pub(crate) use self::cargo::{Guard, Transit, Way};
 pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
 pub(crate) use self::stepped::on_carrier;
+pub(crate) use self::transport::{Arrival, Guard, Transport};
+#[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
+pub(crate) use self::transport::{Cargo, carry};
 pub(crate) use crate::real::own::Owning;
-pub(crate) use crate::real::threads::set_spawner;
+pub(crate) use crate::real::spawning::set_spawner;
 pub(crate) use crate::real::timer::set_timer;
 pub use crate::real::{Id, JoinError};
 

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-pub(crate) use unpause_native::{alive, on_carrier};
+pub(crate) use unpause_native::{alive, clock_of, on_carrier};
 
 use crate::run::note::Note;
 

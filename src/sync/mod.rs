@@ -12,7 +12,8 @@ mod lazy_lock;
 mod mutex;
 mod once;
 mod once_lock;
-mod spin;
+mod race_cell;
+mod spin_until;
 
 pub use std::sync::atomic::Ordering;
 
@@ -24,5 +25,6 @@ pub use self::lazy_lock::LazyLock;
 pub use self::mutex::{Lock, Mutex, MutexGuard};
 pub use self::once::{Once, OnceState};
 pub use self::once_lock::OnceLock;
-pub use self::spin::spin_until;
+pub use self::race_cell::RaceCell;
+pub use self::spin_until::spin_until;
 pub use crate::seam::value::{Bits, Number, Value};

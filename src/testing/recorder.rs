@@ -22,11 +22,12 @@
 //! A call that waits for something outside of this library, for example a message of another crate's channel, is
 //! stamped when it begins to wait. From this moment on, another task may perform the work of the call.
 
-mod calls;
 mod feed;
-mod patience;
+mod precedence;
+mod recorded_calls;
 mod records;
 mod source;
+mod time_limit;
 
 use std::fmt;
 use std::future::Future;
@@ -41,16 +42,16 @@ use crate::seam;
 use crate::seam::on_carrier;
 use crate::testing::generate::Guess;
 use unpause_check::history::Operation;
-use unpause_check::online::{OnlineChecker, OnlineStatus};
+use unpause_check::online::OnlineChecker;
 use unpause_check::verdict::Verdict;
-use unpause_check::{Budget, Model, linearizable};
+use unpause_check::{Budget, Model};
 
-pub use self::calls::{Invoked, Recorded};
+pub use self::recorded_calls::{Invoked, Recorded};
 
-use self::calls::OpenCall;
 use self::feed::Feed;
 pub(crate) use self::feed::Make;
-use self::records::{Lane, RecorderCall, Records};
+use self::recorded_calls::OpenCall;
+use self::records::{Lane, Looks, RecorderCall, Records};
 
 /// The default number of configurations of a check: at most a few seconds, in optimized code.
 const NODES: u64 = 20_000_000;
@@ -86,6 +87,8 @@ struct Recorder<M: Model> {
     place: Place,
     /// `true` if the program has checked or read the history.
     is_used: AtomicBool,
+    /// `true` if real time orders the calls also with the memory `c11`.
+    is_real_time: AtomicBool,
     /// The number of the history in the run that records it.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
@@ -109,8 +112,9 @@ where
     fn begin(initial: M, place: Place) -> History<M> {
         let records = Mutex::new(Records::default());
         let (number, feed) = (OnceLock::new(), OnceLock::new());
-        let is_used = AtomicBool::new(false);
-        let recorder = Arc::new(Recorder { initial, place, is_used, number, records, feed });
+        let (is_used, is_real_time) = (AtomicBool::new(false), AtomicBool::new(false));
+        let recorder =
+            Arc::new(Recorder { initial, place, is_used, is_real_time, number, records, feed });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // No other handle refers to the recorder yet.
             let _ = recorder.number.set(number);
@@ -269,10 +273,7 @@ where
     fn checked_here(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
         self.recorder.is_used.store(true, Ordering::Relaxed);
         self.recorder.mark(CallPoint::Checked);
-        let operations = self.recorder.operations();
-        let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);
-        let verdict = patience::within(budget, timed, check)
-            .expect("the recorder stamps what it records in order");
+        let verdict = self.recorder.check(budget, timed);
         self.recorder.lock().verdict = Some(verdict.clone());
         verdict
     }
@@ -370,48 +371,14 @@ impl<M: Model> Recorder<M> {
     /// Like [`Records::ended`], but also marks the call in the run.
     fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
         let returns = ret.is_some();
+        let end = seam::look();
+        self.lock().calls[call].looks.end = end;
         if self.lock().ended(call, clock, ret) {
             self.mark(CallPoint::Invoked(call));
         }
         if returns {
             self.mark(CallPoint::Returned(call));
         }
-    }
-
-    /// Feeds the online checker, if any, and ends the run if the checker finds a violation.
-    fn feed(&self) {
-        if let Some(feed) = self.feed.get() {
-            self.feed_to(feed);
-        }
-    }
-
-    #[cold]
-    fn feed_to(&self, feed: &Feed<M>) {
-        let polled = self.lock().polled.clone();
-        for (call, before) in polled {
-            // `call` is an outer call that contains the current call.
-            if seam::moved_since(before) {
-                self.invoked(call, before);
-            }
-        }
-        let place = feed.place;
-        match feed.take(&self.initial, &self.lock()) {
-            Ok(OnlineStatus::Violated) => {}
-            Ok(OnlineStatus::Possible | OnlineStatus::Unknown) => return,
-            Err(error) => {
-                let message = format!("an online check refuses a call: {error}");
-                let place = place.to_string();
-                seam::fail(|| Failure::Misuse { message: message.clone(), place });
-                panic!("{message}");
-            }
-        }
-        self.stamp_open();
-        let evidence = feed.confirm(&self.initial, &self.lock());
-        let Some(verdict) = evidence.map(|evidence| Verdict::Violated(Box::new(evidence))) else {
-            return;
-        };
-        self.lock().verdict = Some(verdict.clone());
-        self.not_linearizable(verdict, place);
     }
 
     /// Fails the run; outside of runs, panics.
@@ -431,6 +398,7 @@ impl<M: Model> Recorder<M> {
     /// Adds a call of the current task. Returns the number of the call.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
+        let looks = Looks { begin: seam::look(), end: None };
         let records = &mut *self.lock();
         let new = u32::try_from(records.lanes.len()).expect("fewer than 2^32 clients");
         let own = records.of_tasks.entry(task).or_default();
@@ -452,6 +420,7 @@ impl<M: Model> Recorder<M> {
             failed,
             lost,
             explicit,
+            looks,
         });
         records.calls.len() - 1
     }

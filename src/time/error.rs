@@ -46,10 +46,10 @@ impl From<Elapsed> for std::io::Error {
 /// assert_eq!(error.to_string(), "timer is at capacity and cannot create a new entry");
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Error(Kind);
+pub struct Error(TimeErrorKind);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TimeErrorKind {
     Shutdown,
     AtCapacity,
     Invalid,
@@ -58,32 +58,32 @@ enum Kind {
 impl Error {
     /// Returns the error for a timer that is shut down.
     pub fn shutdown() -> Error {
-        Error(Kind::Shutdown)
+        Error(TimeErrorKind::Shutdown)
     }
 
     /// Returns `true` if the timer is shut down.
     pub fn is_shutdown(&self) -> bool {
-        self.0 == Kind::Shutdown
+        self.0 == TimeErrorKind::Shutdown
     }
 
     /// Returns the error for a timer at capacity.
     pub fn at_capacity() -> Error {
-        Error(Kind::AtCapacity)
+        Error(TimeErrorKind::AtCapacity)
     }
 
     /// Returns `true` if the timer is at capacity.
     pub fn is_at_capacity(&self) -> bool {
-        self.0 == Kind::AtCapacity
+        self.0 == TimeErrorKind::AtCapacity
     }
 
     /// Returns the error for a duration that is too long.
     pub fn invalid() -> Error {
-        Error(Kind::Invalid)
+        Error(TimeErrorKind::Invalid)
     }
 
     /// Returns `true` if the duration is too long.
     pub fn is_invalid(&self) -> bool {
-        self.0 == Kind::Invalid
+        self.0 == TimeErrorKind::Invalid
     }
 }
 
@@ -91,11 +91,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The messages of tokio.
         f.write_str(match self.0 {
-            Kind::Shutdown => {
+            TimeErrorKind::Shutdown => {
                 "the timer is shutdown, must be called from the context of Tokio runtime"
             }
-            Kind::AtCapacity => "timer is at capacity and cannot create a new entry",
-            Kind::Invalid => "timer duration exceeds maximum duration",
+            TimeErrorKind::AtCapacity => "timer is at capacity and cannot create a new entry",
+            TimeErrorKind::Invalid => "timer duration exceeds maximum duration",
         })
     }
 }

@@ -25,7 +25,7 @@
 //! assert!(report.passed());
 //! ```
 
-mod names;
+mod exports;
 pub mod sync;
 
-pub use self::names::*;
+pub use self::exports::*;

@@ -27,6 +27,15 @@ pub trait Source {
     /// Consumes the next byte.
     fn skip(&mut self) -> Result<(), Self::Error>;
 
+    /// Appends bytes to `out` as long as they are [plain](is_plain), and consumes them. A source with all bytes in
+    /// memory can copy them at once.
+    fn plain(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Error>
+    where
+        Self: Sized,
+    {
+        take_while(self, out, is_plain)
+    }
+
     /// Returns a buffer for the digits of a number, so that a number needs no allocation.
     fn spare(&mut self) -> &mut Vec<u8>;
 
@@ -98,6 +107,12 @@ pub fn blank<S: Source>(source: &mut S) -> Result<Option<u8>, S::Error> {
             next => return Ok(next),
         }
     }
+}
+
+/// Returns `true` if this byte represents itself within a text.
+#[inline]
+pub fn is_plain(byte: u8) -> bool {
+    byte != b'"' && byte != b'\\' && byte >= 0x20
 }
 
 /// Consumes the next byte if it is `wanted`.
@@ -230,9 +245,8 @@ fn text<S: Source>(source: &mut S) -> Result<String, S::Error> {
     source.skip()?;
     let inside = source.place();
     let mut bytes = Vec::new();
-    let is_plain = |byte| byte != b'"' && byte != b'\\' && byte >= 0x20;
     loop {
-        take_while(source, &mut bytes, is_plain)?;
+        source.plain(&mut bytes)?;
         match source.peek()? {
             Some(b'"') => {
                 source.skip()?;

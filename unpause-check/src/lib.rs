@@ -27,6 +27,7 @@
 //! |---|---|---|
 //! | does each operation take effect between its call and its return? | [`linearizable()`] | O(n log n), or a search |
 //! | the same, for many keys on several threads | [`linearizable_parallel`] | |
+//! | the same, if only some calls precede others | [`linearizable_within`] | a search |
 //! | the same online, with the event of the violation | [`online::Online`] | per event: the states still possible |
 //! | the same online for a store with versions, for hours | [`chain`] | O(1) per event, constant memory |
 //! | does one order explain each client's own sequence of results? | [`sequential()`] | a search |
@@ -53,6 +54,7 @@ mod model;
 mod parallel;
 mod quiescent;
 mod sequential;
+mod within;
 
 pub mod chain;
 pub mod datum;
@@ -78,6 +80,7 @@ pub use model::{Key, Model};
 pub use quiescent::quiescent;
 pub use sequential::sequential;
 pub use verdict::Verdict;
+pub use within::linearizable_within;
 
 // The code block of the README is a test.
 #[cfg(doctest)]

@@ -117,7 +117,7 @@ pub(crate) fn take_panic() -> Option<String> {
 
 /// Registers a thread that is never joined. The end of the run calls `join` to wait for the thread.
 pub fn detach(join: impl FnOnce() + Send + 'static) {
-    kept().detached.push(Box::new(join));
+    push(Box::new(join), |kept| &mut kept.detached);
 }
 
 /// Returns `true` if a thread is [registered](detach) that is never joined. The call is not a step of the run.
@@ -127,7 +127,15 @@ pub fn has_detached() -> bool {
 
 /// Calls `act` at the end of the run, when all threads have ended, for example to drop values of statics.
 pub fn at_end(act: impl FnOnce() + Send + 'static) {
-    kept().at_end.push(Box::new(act));
+    push(Box::new(act), |kept| &mut kept.at_end);
+}
+
+/// Adds an action to a list.
+// The generic functions above are compiled with the code of their callers. There, the end of the lock would be an
+// operation of the run.
+#[inline(never)]
+fn push(action: Action, list: fn(&mut Kept) -> &mut Vec<Action>) {
+    list(&mut kept()).push(action);
 }
 
 /// Clears the records of an earlier run. The current thread becomes the first thread of the next run.

@@ -29,7 +29,7 @@
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and the entries of functions without replacements |
 //! | `unseen.rs` | assembly and C instructions that synchronise threads or call the system |
-//! | `imports.rs` | functions of shared libraries |
+//! | `loaded.rs`, `imports.rs` | the program and its shared libraries in memory; functions of shared libraries |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never return |
 //! | `output.rs` | the output of a run on the standard streams |
 //! | `std_state.rs`, `std_state/` | the statics of std: the hook, thread ids, locks that a run leaves behind |

@@ -89,6 +89,9 @@ impl<T> Succeeds for *mut T {
     }
 }
 
+#[path = "files/similar.rs"]
+mod similar;
+
 /// Performs each kind of call on files in a folder. Returns the expected operations.
 fn all_calls(folder: &Path) -> Vec<Done> {
     let at = |name: &str| CString::new(folder.join(name).to_str().unwrap()).unwrap();
@@ -175,6 +178,9 @@ fn all_calls(folder: &Path) -> Vec<Done> {
             "mkfifo" true libc::mkfifo(link, 0o600);
             "open" true libc::mkstemp(templates[0]);
             "mkdir" true libc::mkdtemp(templates[1]);
+        }
+        all.extend(similar::calls(folder, one, buffer));
+        perform! { all:
             "umask" true libc::umask(0o22);
             "chdir" true libc::chdir(root.as_ptr());
         }
@@ -198,10 +204,13 @@ fn all_calls(folder: &Path) -> Vec<Done> {
             "unlock" true libc::flock(one, libc::LOCK_UN);
             "try_lock_shared" true libc::flock(one, libc::LOCK_SH | libc::LOCK_NB);
         }
-        // These are not operations, except the end of the lock.
+        // These are not operations.
         assert!(libc::fsync(one) == 0 && libc::fcntl(one, libc::F_GETFD) >= 0);
         assert!([twin, two, three, one].iter().all(|file| libc::close(*file) == 0));
-        all.push(("close", true));
+        all.extend([("close", true); 4]);
+        // Another thread may have used the number in the meantime.
+        assert!(libc::read(one, buffer, 1) == -1 && libc::close(one) == -1);
+        all.extend([("read", false), ("close", false)]);
         templates.into_iter().for_each(|template| drop(CString::from_raw(template)));
     }
     all

@@ -11,6 +11,7 @@ pub type ByNumber<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
 pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
@@ -19,6 +20,7 @@ impl Hasher for NumberHasher {
         bytes.iter().for_each(|byte| self.write_usize((*byte).into()));
     }
 
+    #[inline]
     fn write_usize(&mut self, number: usize) {
         self.0 = (self.0 ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
     }

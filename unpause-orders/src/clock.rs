@@ -46,6 +46,11 @@ impl Clock {
         self.fence = other.fence;
     }
 
+    /// Returns `true` if the clock has no event of any thread.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ticks.is_empty()
+    }
+
     /// Sets this clock to 0 for all threads.
     pub fn clear(&mut self) {
         self.ticks.clear();

@@ -55,6 +55,7 @@ impl Orders {
         };
         pages(address, size).for_each(&mut forget_in);
         let removes = unused.len() > before;
+        self.lacks_choices |= removes;
         if removes_marks {
             // The edges of the removed accesses are lost, so all nodes so far must precede the later nodes.
             self.exact.restart((self.s, self.fences.number()));

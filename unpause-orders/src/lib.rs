@@ -17,6 +17,7 @@ mod heap;
 pub mod litmus;
 mod machine;
 mod operation;
+mod places;
 mod rules;
 mod seqcst;
 #[cfg(test)]

@@ -33,7 +33,7 @@ use crate::fences::Fences;
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
 use crate::rules::{OrderS, Rule, Rules};
 use crate::seqcst::{Access, ExactS, Nodes};
-use crate::word::{NOT_IN_S, Store, Word};
+use crate::word::{Store, Word};
 
 /// The maximum number of stores kept per word.
 pub const KEPT: usize = 16;
@@ -49,6 +49,8 @@ pub(crate) struct Known {
     released: Clock,
     /// `true` if the last event was a sequentially consistent read-modify-write.
     is_strong: bool,
+    /// See [`Orders::wait_for`].
+    pub(crate) awaited: Option<(usize, u32)>,
 }
 
 /// The places last offered to an operation.
@@ -64,7 +66,7 @@ struct Offer {
 /// The stores and clocks of one run.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    rules: Rules,
+    pub(crate) rules: Rules,
     pub(crate) threads: Vec<Known>,
     pub(crate) words: Vec<Word>,
     pub(crate) by_address: ByNumber<u32>,
@@ -86,9 +88,11 @@ pub struct Orders {
     /// The number of events.
     step: u32,
     /// The stores up to this event are visible to all threads.
-    settled: u32,
+    pub(crate) settled: u32,
     /// The offer for the next operation.
     offer: Offer,
+    /// See [`lacks_choices`](Self::lacks_choices).
+    pub(crate) lacks_choices: bool,
 }
 
 impl Default for Orders {
@@ -111,6 +115,7 @@ impl Default for Orders {
             step: 0,
             settled: 0,
             offer: Offer::default(),
+            lacks_choices: false,
         }
     }
 }
@@ -120,9 +125,9 @@ impl Orders {
     pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
-            let Known { clock, pending, released, is_strong } = thread;
+            let Known { clock, pending, released, is_strong, awaited } = thread;
             [clock, pending, released].into_iter().for_each(Clock::clear);
-            *is_strong = false;
+            (*is_strong, *awaited) = (false, None);
         }
         let Orders { words, spare, .. } = self;
         words.drain(..).for_each(|word| spare.extend(word.stores));
@@ -135,6 +140,7 @@ impl Orders {
         self.published.clear();
         self.freed.clear();
         (self.s, self.step, self.settled, self.offer) = (0, 0, 0, Offer::default());
+        self.lacks_choices = false;
     }
 
     /// From now on, makes each store follow all earlier executed stores in modification order.
@@ -142,6 +148,17 @@ impl Orders {
         self.rules.moves = false;
         // All choices so far were the newest stores, so the order of execution agrees with the exact order.
         self.exact.is_on = self.rules.s == OrderS::Exact;
+    }
+
+    /// Returns `true` if a limit, an advance of time or an unrecorded effect may have removed choices in the run.
+    pub fn lacks_choices(&self) -> bool {
+        self.lacks_choices
+    }
+
+    /// Makes the next loads of a thread not read the store again that its last load has read. They wait for a change of
+    /// the word with this address. Applies while the thread has this number of events.
+    pub fn wait_for(&mut self, thread: usize, awaited: Option<(usize, u32)>) {
+        self.known(thread).awaited = awaited;
     }
 
     /// Returns `true` if a rule applies to the run.
@@ -154,6 +171,7 @@ impl Orders {
         self.rules.is_weak()
     }
 
+    #[inline]
     pub(crate) fn known(&mut self, thread: usize) -> &mut Known {
         if self.threads.len() <= thread {
             self.threads.resize_with(thread + 1, Known::default);
@@ -208,6 +226,7 @@ impl Orders {
     pub fn settle(&mut self) {
         if self.has(Rule::Time) {
             self.settled = self.step;
+            self.lacks_choices = true;
         }
     }
 
@@ -301,75 +320,6 @@ impl Orders {
         self.add(Word { address, size, is_written: false, marked: 0, stores: vec![store] })
     }
 
-    /// Returns the places of the stores that an operation may choose, newest first, and the number of places.
-    fn places(
-        &self,
-        thread: usize,
-        operation: &impl Operation,
-        word: &Word,
-    ) -> ([u8; KEPT], usize) {
-        let last = word.newest();
-        let mut places = ([0; KEPT], 1);
-        places.0[0] = last as u8;
-        let chooses = operation.may_only_read() || self.rules.moves;
-        if !chooses || last == 0 || word.stores[last].is_known(&self.threads[thread].clock) {
-            return places;
-        }
-        let clock = &self.threads[thread].clock;
-        let floor = self.floor(thread, word, false);
-        let is_sc = [false, true].map(|writes| operation.order_if(writes)).contains(&SEQ_CST);
-        let floor_in_s = if is_sc { self.floor(thread, word, true) } else { 0 };
-        let mut ahead = Nodes::default();
-        for place in (floor..last).rev() {
-            let store = &word.stores[place];
-            let writes = operation.written_over(store.value).is_some();
-            let may_be = match writes {
-                true => self.rules.moves && !store.is_taken,
-                false => store.times_seen(thread) < self.rules.repeats,
-            };
-            let order = operation.order_if(writes);
-            let access = Access { thread, place, reads: operation.reads(), writes, order };
-            let is_before_s = order == SEQ_CST && place < floor_in_s;
-            let is_allowed = !self.exact.is_on || {
-                self.exact.add_ahead(&word.stores[place + 1], &mut ahead);
-                self.exact.allows(access, clock, word, &ahead)
-            };
-            if may_be && !is_before_s && is_allowed {
-                places.0[places.1] = place as u8;
-                places.1 += 1;
-            }
-        }
-        places
-    }
-
-    /// Returns the first store in modification order that a thread may see. `in_s` is `true` for an operation that is
-    /// now last in S.
-    ///
-    /// An operation in S sees no store older than a store that is in S itself or was loaded in S. It also sees no store
-    /// older than a store that happens before a fence in S. For any other operation, the last fence that happens before
-    /// it gives this second bound.
-    ///
-    /// With the exact order S, these bounds apply only to what was in S at its last restart.
-    fn floor(&self, thread: usize, word: &Word, in_s: bool) -> usize {
-        let clock = &self.threads[thread].clock;
-        let (position, fence) = match (self.exact.is_on, in_s) {
-            (true, false) if clock.fence == 0 => (0, None),
-            (true, _) => (self.exact.position, self.fences.get(self.exact.fence)),
-            (false, true) => (NOT_IN_S - 1, self.fences.last()),
-            (false, false) => {
-                let fence = self.fences.get(clock.fence);
-                (fence.map_or(0, |fence| fence.position), fence)
-            }
-        };
-        let is_bound = |store: &Store| {
-            store.step <= self.settled
-                || store.is_known(clock)
-                || store.first <= position
-                || fence.is_some_and(|fence| store.is_known(&fence.known))
-        };
-        word.stores.iter().rposition(is_bound).unwrap_or(0)
-    }
-
     /// Restarts the exact order S if it has reached a limit.
     fn restart_if_full(&mut self) {
         if self.exact.is_full() {
@@ -380,6 +330,7 @@ impl Orders {
     /// Makes all events so far precede all later events in the exact order S, if the run has it.
     fn restart_exact(&mut self) {
         if self.exact.is_on {
+            self.lacks_choices = true;
             self.exact.restart((self.s, self.fences.number()));
         }
     }
@@ -391,7 +342,8 @@ impl Orders {
         }
         self.known(thread);
         let word = self.word(operation, memory);
-        let (places, number) = self.places(thread, operation, &self.words[word]);
+        let (places, number, is_limited) = self.places(thread, operation, &self.words[word]);
+        self.lacks_choices |= is_limited;
         if number > 1 {
             self.offer = Offer { step: self.step, thread, word, places };
         }
@@ -421,8 +373,8 @@ impl Orders {
             _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
         self.step += 1;
-        let Orders { threads, words, spare, s, step, rules, exact, .. } = self;
-        let Known { clock, pending, released, is_strong } = &mut threads[thread];
+        let Orders { threads, words, spare, s, step, rules, exact, lacks_choices, .. } = self;
+        let Known { clock, pending, released, is_strong, .. } = &mut threads[thread];
         let word = &mut words[at];
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
@@ -471,6 +423,12 @@ impl Orders {
                 exact.removed(&oldest, &mut word.stores[0]);
             }
             spare.push(oldest);
+            // A thread without events has not begun, and will know what its parent knows.
+            let knows = |known: &Known| {
+                let is_known = |store: &Store| store.is_known(&known.clock);
+                known.clock.is_empty() || word.stores.iter().any(is_known)
+            };
+            *lacks_choices = *lacks_choices || !threads.iter().all(knows);
         }
         if is_exact {
             self.restart_if_full();

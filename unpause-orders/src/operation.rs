@@ -5,11 +5,13 @@
 pub const SEQ_CST: u8 = 5;
 
 /// Returns `true` if a load, read-modify-write or fence of this memory order acquires.
+#[inline]
 pub fn acquires(order: u8) -> bool {
     matches!(order, 1 | 2 | 4 | 5)
 }
 
 /// Returns `true` if a store, read-modify-write or fence of this memory order releases.
+#[inline]
 pub fn releases(order: u8) -> bool {
     matches!(order, 3..=5)
 }

@@ -8,7 +8,8 @@ use crate::scheduler::{
     UncontrolledNondeterminismCheckScheduler, UrwRandomScheduler,
 };
 
-/// Runs `body` once, with the default strategy.
+/// Runs `body` 100 times with the default strategy. If `body` captures values, they see only one call: the other runs
+/// are in processes of their own.
 ///
 /// # Panics
 /// If the run fails.
@@ -16,7 +17,7 @@ pub fn check<F>(body: F)
 where
     F: Fn() + Send + Sync + 'static,
 {
-    Runner::new(RoundRobinScheduler::new(1), Config::new()).run(body);
+    Runner::new(RoundRobinScheduler::of_check(size_of::<F>() > 0), Config::new()).run(body);
 }
 
 /// Runs `body` this many times with the default strategy.

@@ -17,11 +17,12 @@
 //! | shuttle | here |
 //! |---|---|
 //! | `check_random` | runs of the default strategy, `portfolio` |
-//! | `check` | one run of the default strategy |
+//! | `check` | 100 runs of the default strategy; captured values see one call |
 //! | `check_pct`, `check_urw` | the strategies `pct` and `urw` |
 //! | `check_dfs` | `exhaustive`, which runs one interleaving per class of equivalent interleavings |
 //! | `replay`, `replay_from_file` | 1000 runs of the default strategy, because the schedule has no meaning here |
 //! | `sync`, `thread`, `hint` | std's; an `RwLock` must not be acquired by a thread that holds it |
+//! | `thread::sleep`, `thread::park` | a sleep is only a point, and `park` may return at any moment |
 //! | `future` | tasks, implemented as threads that poll |
 //! | `rand` | rand 0.8, with random bytes of the run |
 //! | `thread_local!`, `lazy_static!` | new in each run |

@@ -85,7 +85,7 @@ pub enum FailurePersistence {
 pub enum MaxSteps {
     /// No explicit limit: unpause's default limit applies.
     None,
-    /// A run with more steps continues with few points, except in a search. It fails if it does not end.
+    /// A run with more steps fails.
     FailAfter(usize),
     /// A run with more steps ends there without a failure.
     ContinueAfter(usize),
@@ -107,10 +107,12 @@ impl Config {
 
     /// Returns the corresponding unpause settings, each preceded by a space.
     fn settings(&self) -> String {
+        // Reference counts are no steps in shuttle.
+        let limit = |steps: usize| format!(" SIM_STEPS={} SIM_ARC=0", steps.max(1));
         let steps = match self.max_steps {
             MaxSteps::None => String::new(),
-            MaxSteps::FailAfter(steps) => format!(" SIM_STEPS={}", steps.max(1)),
-            MaxSteps::ContinueAfter(steps) => format!(" SIM_STEPS={} ends_at_limit", steps.max(1)),
+            MaxSteps::FailAfter(steps) => limit(steps) + " fails_at_limit",
+            MaxSteps::ContinueAfter(steps) => limit(steps) + " ends_at_limit",
         };
         // The setting cannot express a longer time, such as `Duration::MAX`.
         let millis = |time: Duration| time.as_millis().clamp(1, u64::MAX.into());
@@ -143,10 +145,11 @@ impl Config {
                 "note: unpause-shuttle: a schedule of shuttle cannot be followed, so the test runs {MANY} times"
             );
         }
-        let (refuses_random, created) = (demands.refuses_random, Created::if_heard());
+        let created = Created::if_heard();
         let body = || {
-            crate::thread::begin(refuses_random, created);
+            crate::thread::begin(demands, created);
             body();
+            crate::thread::order();
         };
         let model = Model { plan, tool: "unpause-shuttle" };
         let Checked { runs, failure } = model.try_check(&body, has_captured || created.is_some());
@@ -171,13 +174,52 @@ impl Config {
                 "exceeded max_steps bound of {steps}. this might be caused by an unfair schedule (e.g., a spin loop)?"
             );
         }
+        if message.starts_with("no concurrency: ") {
+            return "test closure did not exercise any concurrency".to_owned();
+        }
         if let Some(differs) = message.strip_prefix("non-determinism ") {
-            return format!("possible nondeterminism: {differs}");
+            return format!("possible nondeterminism: {}{differs}", kind_of(differs));
         }
         match self.ungraceful_shutdown_config.immediately_return_on_panic {
             true => format!("Task panicked, and early return is enabled. {message}"),
             false => message.to_owned(),
         }
+    }
+}
+
+/// Returns shuttle's words for the first difference of two runs, before the engine's own words; empty if shuttle has no
+/// words for it. The difference is a text like `at step 3: first yield_now at …, then nothing`.
+fn kind_of(differs: &str) -> String {
+    let both = differs.split_once(": first ").and_then(|(_, both)| both.split_once(", then "));
+    let Some((first, second)) = both else { return String::new() };
+    let [yielded, yields] = [first, second].map(|step| step.starts_with("yield_now"));
+    let [drew, draws] = [first, second].map(|step| step.contains(" at getrandom-"));
+    // The other run has spawned threads before, or it spawns the thread in another step.
+    let differs_later = |step: &str| step.starts_with("spawn") && !step.starts_with("spawn 0.0 ");
+    let is_of_one = |op: &str| first.starts_with(op) != second.starts_with(op);
+    match (first, second) {
+        ("nothing", step) if !differs_later(step) => {
+            "current execution should have ended: ".to_owned()
+        }
+        (step, "nothing") if !differs_later(step) => {
+            "current execution ended earlier than expected: ".to_owned()
+        }
+        _ if yielded != yields => format!(
+            "`next_task` was called with `is_yielding` equal to {yielded} in the original execution, and {yields} in \
+             the current execution: "
+        ),
+        _ if drew && !draws => {
+            "next step was context switch, but recording expected random number generation: "
+                .to_owned()
+        }
+        _ if draws && !drew => {
+            "next step was random number generation, but recording expected context switch: "
+                .to_owned()
+        }
+        _ if is_of_one("spawn") || is_of_one("start") => {
+            "set of runnable tasks is different than expected: ".to_owned()
+        }
+        _ => String::new(),
     }
 }
 

@@ -40,6 +40,27 @@ pub struct Demands {
     pub samples: bool,
     /// True if the scheduler would follow a schedule of shuttle.
     pub follows: bool,
+    /// True if a search executes each order of steps, and the steps are shuttle's as far as possible.
+    pub each_order: bool,
+}
+
+impl Demands {
+    /// No demands.
+    pub(crate) const NONE: Demands =
+        Demands { refuses_random: false, samples: false, follows: false, each_order: false };
+}
+
+/// Returns `true` if the variable for complete searches is set.
+///
+/// # Panics
+/// If the variable has a value other than `all` or `classes`.
+fn has_each_order() -> bool {
+    const VARIABLE: &str = "UNPAUSE_SHUTTLE_DFS";
+    match std::env::var(VARIABLE).as_deref() {
+        Ok("all") => true,
+        Ok("classes") | Err(_) => false,
+        Ok(other) => panic!("{VARIABLE} is {other:?}, and must be `all` or `classes`"),
+    }
 }
 
 /// Returns the seed in shuttle's variable, or this seed if the variable is not set.
@@ -57,6 +78,9 @@ fn from_environment(seed: u64) -> u64 {
 
 /// The number of runs after a search without a proof, and in the place of a schedule.
 pub(crate) const MANY: usize = 1000;
+
+/// The number of runs of [`check`](crate::check()).
+const CHECKED: usize = 100;
 
 /// Returns the setting for this number of runs, starting at a seed, or at the last seed that leaves room for the runs.
 pub(crate) fn seeds(first: u64, runs: usize) -> String {
@@ -121,7 +145,7 @@ impl Scheduler for UrwRandomScheduler {
 /// The maximum depth of unpause's `pct`.
 const DEEPEST: usize = 8;
 
-/// Runs of the strategy `pct`.
+/// Runs of the strategy `pct`. If there are several runs, and none of them spawns a thread, the check fails.
 #[derive(Clone, Debug)]
 pub struct PctScheduler(String);
 
@@ -140,7 +164,9 @@ impl PctScheduler {
         assert!(max_depth > 0, "the depth of a bug must be greater than 0");
         let depth = max_depth.min(DEEPEST);
         let seeds = seeds(from_environment(seed), max_iterations);
-        PctScheduler(format!("SIM_STRATEGY=pct:{depth} {seeds}"))
+        // shuttle notices it when the second run begins.
+        let spawns = if max_iterations > 1 { " must_spawn" } else { "" };
+        PctScheduler(format!("SIM_STRATEGY=pct:{depth} {seeds}{spawns}"))
     }
 }
 
@@ -151,6 +177,10 @@ impl Scheduler for PctScheduler {
 }
 
 /// The exhaustive search. If it has no number of runs and ends without a proof, runs of the default strategy follow.
+///
+/// The search executes one run of each class of equivalent interleavings. If the variable `UNPAUSE_SHUTTLE_DFS` is
+/// `all`, it executes each interleaving, like shuttle's search. The numbers of runs are then the same as in shuttle
+/// for bodies of spawns and yields.
 #[derive(Clone, Debug)]
 pub struct DfsScheduler {
     settings: String,
@@ -163,9 +193,11 @@ impl DfsScheduler {
     pub fn new(max_iterations: Option<usize>, allow_random_data: bool) -> Self {
         let runs = max_iterations.map_or(String::new(), |runs| format!(" {}", seeds(0, runs)));
         let (refuses_random, samples) = (!allow_random_data, max_iterations.is_none());
+        let each_order = has_each_order();
+        let word = if each_order { " each_order" } else { "" };
         DfsScheduler {
-            settings: format!("SIM_STRATEGY=exhaustive{runs}"),
-            demands: Demands { refuses_random, samples, follows: false },
+            settings: format!("SIM_STRATEGY=exhaustive{runs}{word}"),
+            demands: Demands { refuses_random, samples, follows: false, each_order },
         }
     }
 }
@@ -189,6 +221,15 @@ impl RoundRobinScheduler {
     /// Creates a scheduler for this number of runs.
     pub fn new(max_iterations: usize) -> Self {
         RoundRobinScheduler(seeds(0, max_iterations))
+    }
+
+    /// Creates the scheduler of [`check`](crate::check()). If the body `has_captured` values, all runs except the first
+    /// are in processes of their own.
+    pub(crate) fn of_check(has_captured: bool) -> Self {
+        RoundRobinScheduler(match has_captured {
+            false => seeds(0, CHECKED),
+            true => format!("{}\nSIM_SEEDS=1..{CHECKED} SIM_ISOLATE=process", seeds(0, 1)),
+        })
     }
 }
 

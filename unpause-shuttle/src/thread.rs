@@ -5,27 +5,28 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
 use std::thread;
+use std::time::Duration;
 
-pub use std::thread::{
-    AccessError, LocalKey, Result, panicking, park, park_timeout, sleep, yield_now,
-};
+pub use std::thread::{AccessError, LocalKey, Result, panicking, yield_now};
 
 use crate::current::TaskId;
 use crate::events::{self, Created};
 use crate::labels;
+use crate::scheduler::Demands;
 
 thread_local! {
     /// The number of the thread in its run, if it has one.
     static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
-    /// True if the thread must not draw random numbers.
-    static REFUSES_RANDOM: Cell<bool> = const { Cell::new(false) };
+    /// The demands of the check.
+    static DEMANDS: Cell<Demands> = const { Cell::new(Demands::NONE) };
 }
 
 /// Makes the current thread the first thread of its run.
-pub(crate) fn begin(refuses_random: bool, created: Option<Created>) {
+pub(crate) fn begin(demands: Demands, created: Option<Created>) {
     NUMBER.set(Some(0));
-    REFUSES_RANDOM.set(refuses_random);
+    DEMANDS.set(demands);
     events::begin(created);
     labels::clear();
 }
@@ -40,9 +41,17 @@ pub(crate) fn is_in_run() -> bool {
 pub(crate) fn assert_random() {
     // shuttle's words.
     assert!(
-        !REFUSES_RANDOM.get(),
+        !DEMANDS.get().refuses_random,
         "requested random data from DFS scheduler with allow_random_data = false"
     );
+}
+
+/// Lets other threads run first if the search executes each order of steps. shuttle has such steps before a spawn and
+/// at the end of the body, and the engine has none.
+pub(crate) fn order() {
+    if DEMANDS.get().each_order {
+        yield_now();
+    }
 }
 
 /// Returns the number of the current thread. A thread spawned through std gets its number here.
@@ -96,12 +105,13 @@ pub fn current() -> Thread {
 /// Returns the number of a new thread, and a function for the new thread to call first. The new thread inherits the
 /// labels of the current thread.
 pub(crate) fn child(place: &'static Location<'static>) -> (usize, impl FnOnce() + Send + 'static) {
+    order();
     let number = unpause_model::number();
     labels::inherit(TaskId::from(number));
-    let (refuses_random, inherited) = (REFUSES_RANDOM.get(), events::created(number, place));
+    let (demands, inherited) = (DEMANDS.get(), events::created(number, place));
     (number, move || {
         NUMBER.set(Some(number));
-        REFUSES_RANDOM.set(refuses_random);
+        DEMANDS.set(demands);
         events::inherit(inherited);
     })
 }
@@ -192,6 +202,32 @@ impl<T> Drop for JoinHandle<T> {
             unpause_model::detach(move || drop(joined(handle.join())));
         }
     }
+}
+
+// The engine knows the three functions below by their names: in a run, they promise less than std's functions. So each
+// of them stays on the call stack while it calls std: a last call would be a jump.
+
+/// Lets other threads run first. Under the engine, runs of seeds do not wait: a sleep orders no threads, as in shuttle.
+/// The virtual time passes. In a search, and on real threads, this is std's function.
+#[inline(never)]
+pub fn sleep(time: Duration) {
+    thread::sleep(time);
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Waits until another thread unparks the current thread. Under the engine, the wait may end at any moment, as in
+/// shuttle. If no thread can continue otherwise, it is a deadlock.
+#[inline(never)]
+pub fn park() {
+    thread::park();
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Like [`park`], with a time limit.
+#[inline(never)]
+pub fn park_timeout(time: Duration) {
+    thread::park_timeout(time);
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// Records the panic of a joined thread. It fails the run.

@@ -174,7 +174,10 @@ fn the_variable_of_shuttle_has_the_seed() {
     if std::env::var_os("SHUTTLE_RANDOM_SEED").is_some() {
         assert_eq!(RandomScheduler::new(2).settings(), "SIM_SEEDS=7..9");
         assert_eq!(UrwRandomScheduler::new(2).settings(), "SIM_STRATEGY=urw SIM_SEEDS=7..9");
-        assert_eq!(PctScheduler::new(3, 2).settings(), "SIM_STRATEGY=pct:3 SIM_SEEDS=7..9");
+        assert_eq!(
+            PctScheduler::new(3, 2).settings(),
+            "SIM_STRATEGY=pct:3 SIM_SEEDS=7..9 must_spawn"
+        );
         return;
     }
     let mut test = std::process::Command::new(std::env::current_exe().unwrap());

@@ -28,4 +28,10 @@ pub(super) const VALUES: &[&str] =
 pub(super) const FATES: &[&str] = &["runs", "absent", "tombstone"];
 
 /// The treatments of memory orders by a search.
-pub(super) const ORDERS: &[&str] = &["as asked", "as SeqCst", "in part"];
+pub(super) const ORDERS: &[&str] = &["as asked", "as SeqCst", "as in C11", "in part"];
+
+/// The formats of the answers of commands, each of one command.
+pub(super) const OF_KEEP: &[&str] = &["unpause keep"];
+pub(super) const OF_DROP: &[&str] = &["unpause drop"];
+pub(super) const OF_REPLAY: &[&str] = &["unpause replay"];
+pub(super) const OF_INIT: &[&str] = &["unpause init"];

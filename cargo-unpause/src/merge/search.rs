@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
 use sim::check::picture::screen::{percent, plural};
 use sim::report::ORDERS_UNTRIED;
-use sim::run::clock::ClockMode;
+use sim::run::clock_mode::ClockMode;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
 

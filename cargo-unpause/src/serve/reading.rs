@@ -8,7 +8,6 @@ use super::arguments::Arguments;
 use crate::document::{Document, Run};
 use crate::explained::{event, explained, held_after, place};
 use crate::failures::Loaded;
-use crate::keep::Placed;
 use crate::rerun::Stop;
 use crate::show::Selection;
 use crate::{Usage, diff, keep as keeping, show as showing};
@@ -56,10 +55,7 @@ pub(super) fn diverges_from(arguments: &Arguments, _: &Stop) -> Result<Json, Usa
 
 pub(super) fn keep(arguments: &Arguments, _: &Stop) -> Result<Json, Usage> {
     let placed = keeping::keep(&loaded(arguments)?, arguments.text("name").map(str::to_owned))?;
-    let (file, is_new) = match placed {
-        Placed::New(file) => (file, true),
-        Placed::There(file) => (file, false),
-    };
+    let (file, is_new) = placed.into_parts();
     Ok(json!({"kept": file.display().to_string(), "is_new": is_new}))
 }
 

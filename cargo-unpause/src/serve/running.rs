@@ -8,7 +8,7 @@ use crate::Usage;
 use crate::document::{Document, Finding};
 use crate::explained::explained;
 use crate::invocation::{Invocation, Tests, check_settings};
-use crate::replay::invocation_of;
+use crate::replay::{failure_of, invocation_of, is_same_failure};
 use crate::rerun::{Ended, Stop, run, tail};
 
 /// The maximum length of the output excerpt in a reply without a report.
@@ -104,14 +104,9 @@ pub(super) fn replay(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> 
     let invocation = invocation_of(&loaded)?;
     let ended = run(&invocation, stop)?;
     let report = ended.reports.iter().find(|report| report.test == loaded.test());
-    let failure = |report: &Document| {
-        report.finding.as_ref().and_then(|finding| finding.failure.as_ref()).cloned()
-    };
-    let before = loaded.report.as_ref().and_then(failure);
-    let now = report.and_then(failure);
-    let signature = |failure: Option<crate::document::Failure>| failure.map(|f| f.signature);
-    let is_diverged = now.as_ref().is_some_and(|failure| failure.diverged.0.is_some());
-    let is_same = now.is_some() && signature(now) == signature(before);
+    let now = report.and_then(failure_of);
+    let is_diverged = now.is_some_and(|failure| failure.diverged.0.is_some());
+    let is_same = now.is_some_and(|failure| is_same_failure(&loaded, failure));
     Ok(json!({
         "command": invocation.text(),
         "exit_code": ended.code,

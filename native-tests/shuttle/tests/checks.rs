@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use shuttle::current::{get_label_for_task, me, set_label_for_task};
 use shuttle::future::batch_semaphore::{BatchSemaphore, Fairness};
 use shuttle::rand::{Rng, thread_rng};
-use shuttle::scheduler::{DfsScheduler, RandomScheduler};
+use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use shuttle::sync::{Arc, Condvar, Mutex, mpsc};
+use shuttle::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use shuttle::{Config, MaxSteps, Runner, future, thread};
 
 fn loses_an_increment() {
@@ -323,4 +323,170 @@ fn an_abort_comes_before_and_behind_each_step_of_a_task() {
     });
     assert_eq!(&*seen.lock().unwrap(), &BTreeSet::from([None, Some(42)]));
     assert!(runs < 100, "{runs} runs");
+}
+
+/// Gives way this many times in a run of at most 50 steps. Returns the number of rounds that the runs have begun, and
+/// the message of a failure.
+fn yields_within_a_limit(rounds: usize, limit: MaxSteps) -> (usize, Option<String>) {
+    let begun = Arc::new(std::sync::Mutex::new(0));
+    let counted = begun.clone();
+    let mut config = Config::new();
+    config.max_steps = limit;
+    let runner = Runner::new(RandomScheduler::new(10), config);
+    let body = move || {
+        for _ in 0..rounds {
+            *counted.lock().unwrap() += 1;
+            thread::yield_now();
+        }
+    };
+    let run = std::panic::AssertUnwindSafe(|| runner.run(body));
+    let failure = std::panic::catch_unwind(run).err();
+    let message = failure.map(|failure| *failure.downcast::<String>().unwrap());
+    (*begun.lock().unwrap(), message)
+}
+
+/// Each yield is a step, also in a loop that does nothing else.
+#[test]
+fn a_run_of_more_steps_fails_or_ends() {
+    let (begun, message) = yields_within_a_limit(100, MaxSteps::FailAfter(50));
+    assert_eq!(begun, 50);
+    assert!(message.unwrap().starts_with("exceeded max_steps bound of 50"));
+    assert_eq!(yields_within_a_limit(100, MaxSteps::ContinueAfter(50)), (10 * 50, None));
+    assert_eq!(yields_within_a_limit(40, MaxSteps::FailAfter(50)), (10 * 40, None));
+}
+
+#[test]
+#[should_panic(expected = "test closure did not exercise any concurrency")]
+fn pct_refuses_a_body_without_threads() {
+    shuttle::check_pct(|| (), 10, 2);
+}
+
+#[test]
+fn pct_accepts_threads_of_std() {
+    shuttle::check_pct(|| std::thread::spawn(|| ()).join().unwrap(), 10, 2);
+    Runner::new(PctScheduler::new(2, 1), Config::new()).run(|| ());
+}
+
+fn locks_in_another_order() {
+    let locks = Arc::new([RwLock::new(()), RwLock::new(())]);
+    let others = locks.clone();
+    thread::spawn(move || {
+        let _first = others[0].read();
+        drop(others[1].read());
+    });
+    let _second = locks[1].write();
+    drop(locks[0].write());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_check_has_many_runs() {
+    shuttle::check(locks_in_another_order);
+}
+
+/// The captured value sees one call, see `a_closure_is_called_once_for_each_iteration`.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_check_of_a_closure_with_captured_values_has_many_runs() {
+    let calls = Arc::new(std::sync::Mutex::new(0));
+    shuttle::check(move || {
+        *calls.lock().unwrap() += 1;
+        locks_in_another_order();
+    });
+}
+
+/// A run begins with the first values of statics. After the check, they have the values of the last run, unless one of
+/// them refers to memory of the run.
+#[test]
+fn statics_have_the_values_of_the_last_run() {
+    static RUNS: AtomicUsize = AtomicUsize::new(3);
+    static BEFORE: AtomicUsize = AtomicUsize::new(0);
+    static TEXTS: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    BEFORE.store(1, SeqCst);
+    shuttle::check_random(|| assert_eq!(RUNS.fetch_add(4, SeqCst), 3), 10);
+    assert_eq!((RUNS.load(SeqCst), BEFORE.load(SeqCst)), (7, 1));
+    TEXTS.lock().unwrap().push("before".to_owned());
+    let adds_a_text = || {
+        RUNS.store(8, SeqCst);
+        TEXTS.lock().unwrap().push("of a run".to_owned());
+    };
+    shuttle::check_random(adds_a_text, 10);
+    assert_eq!((RUNS.load(SeqCst), BEFORE.load(SeqCst)), (7, 1));
+    assert_eq!(*TEXTS.lock().unwrap(), ["before"]);
+}
+
+/// Has a thread wait, and sets a flag before it wakes the thread.
+fn waits_for_a_flag(wait: fn(&AtomicUsize)) {
+    let flag = Arc::new(AtomicUsize::new(0));
+    let of_thread = flag.clone();
+    let thread = thread::spawn(move || {
+        wait(&of_thread);
+        assert_eq!(of_thread.load(SeqCst), 1, "woken without the flag");
+    });
+    flag.store(1, SeqCst);
+    thread.thread().unpark();
+    thread.join().unwrap();
+}
+
+#[test]
+#[should_panic(expected = "woken without the flag")]
+fn a_park_may_return_at_any_moment() {
+    shuttle::check_dfs(|| waits_for_a_flag(|_| thread::park()), None);
+}
+
+#[test]
+fn a_park_in_a_loop_is_right_and_no_other_wait_ends_by_itself() {
+    let parks = |flag: &AtomicUsize| {
+        while flag.load(SeqCst) == 0 {
+            thread::park();
+        }
+    };
+    shuttle::check_random(move || waits_for_a_flag(parks), 200);
+    shuttle::check_random(|| waits_for_a_flag(|_| std::thread::park()), 200);
+    let waits_once = || {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = pair.clone();
+        let set = pair.0.lock().unwrap();
+        thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        assert!(*pair.1.wait(set).unwrap(), "woken without a notification");
+    };
+    shuttle::check_random(waits_once, 200);
+}
+
+/// The thread with the long sleep may be the first one.
+#[test]
+fn a_sleep_orders_no_threads() {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    shuttle::check_random(
+        move || {
+            let number = Arc::new(AtomicUsize::new(0));
+            let other = number.clone();
+            let thread = thread::spawn(move || {
+                thread::sleep(std::time::Duration::from_secs(10));
+                other.store(1, SeqCst);
+            });
+            thread::sleep(std::time::Duration::from_secs(1));
+            of_runs.lock().unwrap().insert(number.load(SeqCst));
+            thread.join().unwrap();
+        },
+        100,
+    );
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
+}
+
+/// The binomial coefficient of 10 over 5 with `UNPAUSE_SHUTTLE_DFS=all`, as in shuttle.
+#[test]
+fn yields_are_searched_on_request() {
+    let yields = || (0..4).for_each(|_| thread::yield_now());
+    let body = move || {
+        thread::spawn(yields);
+        yields();
+    };
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(body);
+    let is_complete = std::env::var("UNPAUSE_SHUTTLE_DFS").is_ok();
+    assert!(if is_complete { runs == 252 } else { runs < 10 }, "{runs} runs");
 }

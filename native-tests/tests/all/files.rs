@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::IntoRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use planted::process::make_fifo;
+use planted::process::{close, make_fifo, read_byte};
 use sim::Runner;
 
 /// The folder with the files of the searched programs, and with the outcomes of their runs.
@@ -135,6 +136,15 @@ programs! {
         let size = fs::metadata(path).unwrap().len();
         writer.join().unwrap();
         size
+    }
+    a_descriptor_is_read_before_or_after_another_thread_closes_it 2 |folder| {
+        let path = folder.join("file");
+        fs::write(&path, "text").unwrap();
+        let file = File::open(path).unwrap().into_raw_fd();
+        let other = thread::spawn(move || assert!(close(file)));
+        let is_read = read_byte(file);
+        other.join().unwrap();
+        is_read
     }
     two_threads_share_the_position_of_a_file 2 |folder| {
         let path = folder.join("file");

@@ -6,6 +6,7 @@ mod merged;
 mod readings;
 mod shared;
 mod timed;
+mod undone;
 
 use std::collections::BTreeSet;
 use std::fmt::{Debug, Write as _};
@@ -366,6 +367,28 @@ fn points_of_a_test() {
     let other = counted.clone();
     thread::spawn(move || other.fetch_add(1, SeqCst)).join().unwrap();
     assert_eq!(counted.load(SeqCst), 1);
+}
+
+/// Looks at a flag in six rounds, which are counted on the stack. Returns `true` if the flag was set.
+fn is_set_within_six_rounds(flag: &AtomicU64) -> bool {
+    let mut rounds = 0;
+    while flag.load(SeqCst) == 0 {
+        *std::hint::black_box(&mut rounds) += 1;
+        if *std::hint::black_box(&rounds) == 6 {
+            return false;
+        }
+    }
+    true
+}
+
+/// The loop is not held: it can give up before the other thread sets the flag.
+#[sim::test(native, seeds = 1000, must_fail)]
+fn a_loop_that_counts_on_the_stack_gives_up() {
+    let flag = AtomicU64::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| flag.store(1, SeqCst));
+        assert!(is_set_within_six_rounds(&flag), "gave up");
+    });
 }
 
 /// Changes between later rounds are not tried, so nothing is proven.

@@ -11,7 +11,7 @@ use sim::report::{Report, Shrinking};
 use sim::run::{Failure, Outcome};
 
 fn report(shrink: bool, body: fn()) -> Report {
-    Runner::new().hermetic().seeds(0..1).shrink(shrink).prove(0).run_native(body)
+    Runner::new().hermetic().seeds(0..1).shrink(shrink).prove(0).why(0).run_native(body)
 }
 
 fn failure(report: &Report) -> Option<&Failure> {
@@ -80,17 +80,17 @@ fn replays_of_endless_loops_end_soon() {
     );
 }
 
-/// A loop waits for a flag that is never set. It gives up after 500 rounds, which it counts in memory.
+/// A loop waits for a flag that is never set. It gives up after 500 rounds, which it counts on the heap.
 fn loop_that_gives_up() {
     let flags = Arc::new(Flags::default());
     let shared = flags.clone();
     let thread = thread::spawn(move || shared.add());
     flags.add();
     thread.join().unwrap();
-    let mut rounds = 0;
+    let mut rounds = black_box(Box::new(0));
     while !flags.here.load(SeqCst) {
-        *black_box(&mut rounds) += 1;
-        if rounds == 500 {
+        *rounds += 1;
+        if **black_box(&rounds) == 500 {
             panic!("planted");
         }
     }

@@ -163,6 +163,24 @@ const ROWS: &[Row] = &[
     ("SegQueue", (seg_queue::<2>, true), (seg_queue::<3>, false)),
 ];
 
+/// The runs of brute force: all interleavings of the same operations, with the fewest preemptions first.
+const FORCED: u64 = 1_000;
+/// The runs of brute force with `UNPAUSE_LONG`.
+const FORCED_LONG: u64 = 100_000;
+
+/// Executes all interleavings of a program. Returns their number as text, which begins with `>` if there are more. The
+/// search has a run for each class of interleavings, so it must not have more runs.
+fn by_force(name: &str, body: fn(), most: u64, classes: Option<u64>) -> String {
+    let runner = sim::Runner::new().hermetic().strategy("preemptions").seeds(0..most);
+    let report = runner.run_native(body);
+    assert!(report.finding.is_none(), "{name}, by force: {:?}", report.finding);
+    if !report.searched.as_ref().is_some_and(|searched| searched.is_proof()) {
+        return format!("> {}", report.runs);
+    }
+    assert!(classes.is_none_or(|classes| classes <= report.runs), "{name}: {classes:?} classes");
+    report.runs.to_string()
+}
+
 #[test]
 fn searches_of_primitives_are_proofs() {
     let long = std::env::var_os("UNPAUSE_LONG").is_some();
@@ -181,7 +199,10 @@ fn searches_of_primitives_are_proofs() {
             let searched = report.searched.as_ref().unwrap();
             let (runs, seconds) = (report.runs + searched.blocked, start.elapsed().as_secs_f64());
             let proof = if searched.is_proof() { "proof" } else { "none" };
-            eprintln!("| {name} | {threads} | {runs} | {seconds:.1} s | {proof} |");
+            let classes = searched.is_proof().then_some(report.runs);
+            let most = if long { FORCED_LONG } else { FORCED };
+            let forced = by_force(name, *body, most, classes);
+            eprintln!("| {name} | {threads} | {runs} | {seconds:.1} s | {proof} | {forced} |");
             let is_expected = searched.is_proof() || !is_small;
             assert!(is_expected, "{name}, {threads} threads: {searched:?}");
         }

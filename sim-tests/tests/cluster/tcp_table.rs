@@ -251,7 +251,7 @@ async fn observe_in_run(what: &str) -> Vec<String> {
 
 /// The first column of each line of the table.
 fn table() -> Vec<&'static str> {
-    let manual = include_str!("../../../src/net/sockets/tcp/stream.rs");
+    let manual = include_str!("../../../src/net/sockets/tcp/tcp_stream.rs");
     let lines = manual.lines().skip_while(|line| *line != "/// | what | in a run |").skip(2);
     let rows = lines.map_while(|line| line.strip_prefix("/// | "));
     rows.map(|row| row.split(" | ").next().unwrap()).collect()

@@ -105,6 +105,20 @@ fn a_panic_in_the_destructor_of_an_aborted_task_fails_the_run() {
     assert!(matches!(found, Failure::Panic { task: TaskId(1), .. }), "{found:?}");
 }
 
+/// The panic belongs to the task of the result, and not to the task that drops the handle.
+#[cfg_attr(feature = "sim", test)]
+fn a_panic_in_the_destructor_of_an_unread_result_fails_the_run() {
+    let found = fails("unread_panics", async || {
+        let task = sim::spawn(async { PanicsWhenDropped });
+        while !task.is_finished() {
+            sim::task::yield_now().await;
+        }
+        drop(task);
+    });
+    let Failure::Panic { task: TaskId(1), message, .. } = found else { panic!("{found:?}") };
+    assert_eq!(message, "in a destructor");
+}
+
 struct SpawnsWhenDropped(Option<Arc<Atomic<u8>>>);
 
 impl Drop for SpawnsWhenDropped {

@@ -182,6 +182,58 @@ fn certificates_of_all_shares_are_one_proof_and_a_missing_share_is_named() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_continued_search_has_the_certificate_of_the_single_search() {
+    let (results, certificates) = (folder("continued results"), folder("continued"));
+    let files = ["single.certificate", "continued.certificate"];
+    let [single, continued] = files.map(|name| certificates.join(name));
+    let search = |file: &Path| searched("many_runs::takes_many_runs", file);
+    search(&single).passes();
+    let process = |child: Child| child.env("SIM_RESULTS", &results);
+    // The first process keeps no decisions, so its slices are executed again.
+    let without = child("many_runs::takes_many_runs").env("SIM_STRATEGY", "exhaustive");
+    process(without).env("SIM_SEEDS", "40").passes().says(&["the search is not through"]);
+    for limit in ["300", "600"] {
+        let begun = process(search(&continued)).env("SIM_SEEDS", limit);
+        begun.passes().says(&["no certificate was written, because "]);
+    }
+    process(search(&continued)).passes().says(&["certificate in ", "runs were not made"]);
+    let text = |file: &Path| {
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(text(&continued), text(&single));
+    // Two processes execute the runs, if there are two cores. A missing run is found in both ranges.
+    let (code, said) = verify(&continued, "");
+    assert!(code == "0" && said.contains("  runs     1,106, of 1,106 classes"), "{code}: {said}");
+    for nth in [3, 1_000] {
+        let changed = with(&continued, "fewer runs", |lines| {
+            drop(lines.remove(nth));
+            lines[0] = lines[0].replace("\"runs\":1106", "\"runs\":1105");
+        });
+        let (code, said) = verify(&changed, "");
+        assert!(code == "1" && said.contains("because  a run is missing: as run "), "{said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_bounded_search_without_runs_beyond_its_bound_has_a_certificate() {
+    let file = folder("bounded certificate").join("bounded.certificate");
+    searched("proves", &file)
+        .env("SIM_STRATEGY", "preemptions:8")
+        .passes()
+        .says(&["certificate in "]);
+    let (code, said) = verify(&file, "");
+    assert_eq!(code, "0", "{said}");
+    let changed = with(&file, "shorter", |lines| {
+        drop(lines.pop());
+        let runs = lines.len();
+        lines[0] = lines[0].replace(&format!("\"runs\":{runs}"), &format!("\"runs\":{}", runs - 1));
+    });
+    let (code, said) = verify(&changed, "");
+    assert!(code == "1" && said.contains("because  a run is missing: as run "), "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_test_without_a_proof_has_no_certificate_and_says_why() {
     let file = folder("no certificate").join("none.certificate");
     let none = "no certificate was written, because ";
@@ -202,11 +254,6 @@ fn a_test_without_a_proof_has_no_certificate_and_says_why() {
             .fold(searched(name, &file), |child, (variable, value)| child.env(variable, value));
         child.passes().says(&[none, says]);
     }
-    // A search that an earlier process made in part.
-    let results = folder("no certificate of a continued search");
-    let continued = || searched(many, &file).env("SIM_RESULTS", &results);
-    continued().env("SIM_SEEDS", "40").passes().says(&[none, unfinished]);
-    continued().passes().says(&[none, "an earlier process made a part of the search"]);
     assert!(!file.exists() && !file.with_file_name("none-1-of-2.certificate").exists());
     let certificates = folder("certificates");
     searched("attempts", &certificates).passes();

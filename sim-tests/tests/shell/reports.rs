@@ -90,6 +90,11 @@ fn a_report_is_written_where_the_setting_says() {
     let expected = ["lost_update", "lost_update_of_another_test"];
     let expected = expected.map(|test| format!("test-shell.fixture.{test}.json"));
     assert_eq!(names_of_reports(&into), expected);
+    // The trace has a report beside it, too.
+    let beside = "out/test-shell.fixture.lost_update/6.json";
+    assert!(names_of_reports(&out).iter().any(|name| name == beside));
+    let text = |path: &str| fs::read_to_string(out.join(path)).unwrap();
+    assert_eq!(text(beside), text("reports/test-shell.fixture.lost_update.json"));
     let one = out.join("one/report.json");
     let ended = run("lost_update", &one.display().to_string());
     has_the_screen(&read(&one), &ended);

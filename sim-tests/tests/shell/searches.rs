@@ -1,5 +1,6 @@
 //! Searches in several processes: killed, resumed, divided into shares, merged.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -89,6 +90,40 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     // Truncated lines have a note.
     let first = |said: &str| said.lines().next().map(str::to_owned);
     assert_eq!(first(&merge(&["--json"], &whole).1), first(&said));
+}
+
+/// Returns the number of lines of slices in the files of a test, and the number of different slices.
+fn slices(results: &Path, name: &str) -> (usize, usize) {
+    let texts = files_of(results, name).into_iter().map(|file| fs::read_to_string(file).unwrap());
+    let lines: Vec<String> =
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let keys = lines.iter().filter_map(|line| {
+        let key = line.strip_prefix("{\"slice\":")?;
+        key.split(']').next()
+    });
+    let all = keys.clone().count();
+    (all, keys.collect::<BTreeSet<_>>().len())
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn processes_with_one_folder_share_the_rounds_of_one_search() {
+    let (results, whole) = (folder("search shared"), folder("search alone"));
+    let process = || search("takes_long_runs", &results).env("SIM_JOBS", "1");
+    let ended: Vec<Ended> = std::thread::scope(|scope| {
+        let running = [(); 3].map(|()| scope.spawn(|| process().passes()));
+        running.into_iter().map(|running| running.join().unwrap()).collect()
+    });
+    let alone = search("takes_many_runs", &whole).env("SIM_JOBS", "1").passes();
+    for own in &ended {
+        let names =
+            |lines: Vec<String>| lines.join("\n").replace("takes_long_runs", "takes_many_runs");
+        assert_eq!(names(verdict(own)), names(verdict(&alone)));
+    }
+    let (code, said) = merge(&[], &results);
+    assert!(code == 0 && said.contains("  proved   all 1,106 interleavings"), "{code}: {said}");
+    // Without the lines of the others, each process would execute all slices.
+    let (made, different) = slices(&results, "takes_long_runs");
+    assert!(made < 2 * different, "{made} lines of {different} slices");
 }
 
 #[cfg_attr(feature = "sim", test)]

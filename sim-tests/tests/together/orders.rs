@@ -1,4 +1,4 @@
-//! Memory orders of `sim::Atomic`, with the memory `c11`: how to order two tasks, textbook bugs, screens.
+//! Memory orders of `sim::Atomic`, with the memory `c11`: how to order two tasks.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,41 +6,54 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::channel::oneshot as of_futures;
-use sim::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
+use sim::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
 use sim::report::{Report, Style, text};
 use sim::task::{JoinSet, park, unparker, yield_now};
 use sim::tokio::sync::{self, broadcast, mpsc, oneshot, watch};
-use sim::{Atomic, Cell, Condvar, Mutex, Once, OnceLock, Runner, fence, spawn, spin_until};
+use sim::{
+    Atomic, Cell, Condvar, Mutex, Once, OnceLock, RaceCell, Runner, fence, spawn, spin_until,
+};
 
-type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A program, by name.
-type Program = (&'static str, fn() -> Run);
+pub(super) type Program = (&'static str, fn() -> Run);
 
-fn runner(memory: &str, seeds: u64) -> Runner {
+pub(super) fn runner(memory: &str, seeds: u64) -> Runner {
     Runner::new().hermetic().memory(memory).seeds(0..seeds)
 }
 
-fn screen(report: &Report) -> String {
+pub(super) fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// The word that one task stores and the other task loads, each by a relaxed operation.
+/// The word that one task stores and the other task loads, each by a relaxed operation, and a cell for the same.
 #[derive(Clone)]
-struct Data(Arc<Atomic<u32>>);
+pub(super) struct Data(Arc<Atomic<u32>>, Option<Arc<RaceCell<u32>>>);
 
 impl Data {
     fn new() -> Data {
-        Data(Arc::new(Atomic::new(0)))
+        Data(Arc::new(Atomic::new(0)), Some(Arc::new(RaceCell::new(0))))
     }
 
-    async fn store(&self) {
+    /// Data without a cell: it may be visible although nothing orders the two tasks.
+    pub(super) fn word() -> Data {
+        Data(Arc::new(Atomic::new(0)), None)
+    }
+
+    pub(super) async fn store(&self) {
         self.0.store(1, Relaxed).await;
+        if let Some(cell) = &self.1 {
+            cell.set(1);
+        }
     }
 
-    /// Asserts that the store is visible.
-    async fn load(&self) {
+    /// Asserts that the store is visible, and that the accesses to the cell are no race.
+    pub(super) async fn load(&self) {
         assert_eq!(self.0.load(Relaxed).await, 1);
+        if let Some(cell) = &self.1 {
+            assert_eq!(cell.get(), 1);
+        }
     }
 }
 
@@ -92,8 +105,8 @@ macro_rules! message {
 }
 
 /// A load after a sleep, behind a store of another task.
-async fn sleeps_behind(store: Ordering) {
-    let data = Data::new();
+pub(super) async fn sleeps_behind(store: Ordering) {
+    let data = Data::word();
     let first = spawn({
         let data = data.clone();
         async move { data.0.store(1, store).await }
@@ -105,7 +118,7 @@ async fn sleeps_behind(store: Ordering) {
 
 /// A relaxed flag, which is stored after the data and after `time` has passed.
 async fn flag_behind_time(time: fn() -> Run) {
-    let (data, flag) = (Data::new(), Arc::new(Atomic::new(false)));
+    let (data, flag) = (Data::word(), Arc::new(Atomic::new(false)));
     let first = spawn({
         let (data, flag) = (data.clone(), flag.clone());
         async move {
@@ -256,9 +269,13 @@ const ORDERED: &[Program] = &[
         Box::pin(async {
             let data = Data::new();
             let of_task = data.clone();
-            let store = move |_| {
+            let store = move |nth| {
                 let data = of_task.clone();
-                async move { data.store().await }
+                async move {
+                    if nth == 0 {
+                        data.store().await;
+                    }
+                }
             };
             sim::map_concurrently(0..2, store).await;
             data.load().await;
@@ -287,7 +304,8 @@ const ORDERED: &[Program] = &[
     }),
     ("a message between nodes", || {
         Box::pin(async {
-            let data = Data(Arc::new(Atomic::new(0).shared()));
+            let cell = RaceCell::new(0).shared();
+            let data = Data(Arc::new(Atomic::new(0).shared()), Some(Arc::new(cell)));
             let (a, b) = (sim::node("a"), sim::node("b"));
             let (sender, mut receiver) = sim::net::link::<u8>(&a, &b);
             let first = a.spawn({
@@ -310,8 +328,10 @@ const ORDERED: &[Program] = &[
 #[cfg_attr(feature = "sim", test)]
 fn what_orders_two_tasks_is_seen() {
     for (name, program) in ORDERED {
-        let report = runner("c11", 150).run(*program);
-        assert!(report.passed(), "{name}: {}", screen(&report));
+        for memory in ["c11", "sc"] {
+            let report = runner(memory, 150).run(*program);
+            assert!(report.passed(), "{name} with {memory}: {}", screen(&report));
+        }
     }
 }
 
@@ -320,181 +340,4 @@ fn time_that_passes_at_any_moment_orders_two_tasks() {
     let sleeps = || flag_behind_time(|| Box::pin(sim::time::sleep(Duration::from_secs(1))));
     let report = runner("c11", 150).clock("any").run(sleeps);
     assert!(report.passed(), "{}", screen(&report));
-}
-
-/// A flag that does not order two tasks.
-async fn message_passing(store: Ordering, load: Ordering) {
-    let (data, flag) = (Data::new(), Arc::new(Atomic::new(false)));
-    let first = spawn({
-        let (data, flag) = (data.clone(), flag.clone());
-        async move {
-            data.store().await;
-            flag.store(true, store).await;
-        }
-    });
-    spin_until(|| flag.load(load)).await;
-    data.load().await;
-    first.await.unwrap();
-}
-
-/// The operation of a task between the stores and the loads of Peterson's lock.
-#[derive(Clone, Copy, PartialEq)]
-enum Turn {
-    /// It stores the turn.
-    Stores,
-    /// It stores the turn, and then executes a fence. The order of the fences need not be the order of the stores.
-    StoresBeforeFence,
-    /// It swaps the turn, so that the second task sees the first.
-    Swaps,
-}
-
-/// Peterson's lock.
-async fn peterson((store, load): (Ordering, Ordering), by: Turn) {
-    let shared = Arc::new(([Atomic::new(false), Atomic::new(false)], Atomic::new(0), Cell::new(0)));
-    let of_tasks = shared.clone();
-    sim::map_concurrently(0..2, move |own| {
-        let shared = of_tasks.clone();
-        async move {
-            let (flags, turn, count) = &*shared;
-            flags[own].store(true, store).await;
-            match by {
-                Turn::Swaps => _ = turn.swap(1 - own, AcqRel).await,
-                Turn::Stores | Turn::StoresBeforeFence => turn.store(1 - own, store).await,
-            }
-            if by == Turn::StoresBeforeFence {
-                fence(SeqCst).await;
-            }
-            spin_until(async || !flags[1 - own].load(load).await || turn.load(load).await == own)
-                .await;
-            let before = count.get().await;
-            count.set(before + 1).await;
-            flags[own].store(false, store).await;
-        }
-    })
-    .await;
-    assert_eq!(shared.2.get().await, 2);
-}
-
-/// Two owners of data. The last task must see the steps of the other task.
-async fn last_owner(order: Ordering) {
-    let shared = Arc::new((Data::new(), Atomic::new(2)));
-    sim::map_concurrently([true, false], move |stores| {
-        let shared = shared.clone();
-        async move {
-            if stores {
-                shared.0.store().await;
-            }
-            if shared.1.fetch_sub(1, order).await == 1 {
-                shared.0.load().await;
-            }
-        }
-    })
-    .await;
-}
-
-/// A program that fails with `c11` within this number of seeds, and passes with `sc`. The screen has the reason, and
-/// the orders and fences that mend it.
-struct Weak(&'static str, u64, &'static str, &'static [&'static str], fn() -> Run);
-
-const WEAK: &[Weak] = &[
-    Weak(
-        "flag relaxed",
-        100,
-        "is Relaxed and does not release it",
-        &["Release for the store", "Acquire for the load"],
-        || Box::pin(message_passing(Relaxed, Relaxed)),
-    ),
-    Weak(
-        "store relaxed",
-        100,
-        "is Relaxed and does not release it",
-        &["Release for the store"],
-        || Box::pin(message_passing(Relaxed, Acquire)),
-    ),
-    Weak(
-        "load relaxed",
-        100,
-        "is Relaxed and does not acquire it",
-        &["Acquire for the load"],
-        || Box::pin(message_passing(Release, Relaxed)),
-    ),
-    Weak(
-        "Peterson, release and acquire",
-        100,
-        "no operation orders the two",
-        &["SeqCst for the fence before the load", "SeqCst for the fence before the store"],
-        || Box::pin(peterson((Release, Acquire), Turn::Stores)),
-    ),
-    Weak(
-        "Peterson, with a fence",
-        300,
-        "no operation orders the two",
-        &["SeqCst for the fence before the store"],
-        || Box::pin(peterson((Release, Acquire), Turn::StoresBeforeFence)),
-    ),
-    Weak(
-        "owners, relaxed",
-        100,
-        "is Relaxed and does not release it",
-        &["AcqRel for the fetch_sub"],
-        || Box::pin(last_owner(Relaxed)),
-    ),
-    Weak(
-        "owners, release",
-        100,
-        "is Release and does not acquire it",
-        &["AcqRel for the fetch_sub"],
-        || Box::pin(last_owner(Release)),
-    ),
-];
-
-/// The same, mended.
-const MENDED: &[Program] = &[
-    ("message passing", || Box::pin(message_passing(Release, Acquire))),
-    ("Peterson, all SeqCst", || Box::pin(peterson((SeqCst, SeqCst), Turn::Stores))),
-    ("Peterson, with a swap", || Box::pin(peterson((Release, Acquire), Turn::Swaps))),
-    ("owners", || Box::pin(last_owner(AcqRel))),
-];
-
-#[cfg_attr(feature = "sim", test)]
-fn weak_orders_are_found_and_the_mended_programs_are_silent() {
-    for Weak(name, seeds, why, mends, program) in WEAK {
-        let report = runner("sc", 100).run(*program);
-        assert!(report.passed(), "{name}: {}", screen(&report));
-        let report = runner("c11", *seeds).run(*program);
-        assert!(!report.passed(), "{name} is not found");
-        let screen = screen(&report);
-        let words: Vec<&str> = screen.split_whitespace().filter(|word| *word != "│").collect();
-        let words = words.join(" ");
-        assert!(words.contains("stale read") && words.contains(why), "{name}: {screen}");
-        let strengthening = report.finding.and_then(|finding| finding.strengthening);
-        let links = strengthening.map_or_else(Vec::new, |hint| hint.operations);
-        let links = links.iter().map(|link| format!("{:?} for the {}", link.order, link.op));
-        let mut links: Vec<String> = links.collect();
-        // The order of two changes depends on the failing run.
-        links.sort_unstable_by_key(|link| mends.iter().position(|mend| mend == link));
-        assert_eq!(links, *mends, "{name}: {screen}");
-        assert_eq!(words.contains("not found again in"), !mends.is_empty(), "{name}: {screen}");
-    }
-    for (name, program) in MENDED {
-        let report = runner("c11", 300).run(*program);
-        assert!(report.passed(), "{name}: {}", screen(&report));
-    }
-}
-
-/// A search states its assumption about orders.
-#[cfg_attr(feature = "sim", test)]
-fn a_proof_says_which_orders_it_has_taken_for_another() {
-    let search = |memory: &str, program: fn() -> Run| {
-        let search = Runner::new().hermetic().memory(memory).strategy("exhaustive");
-        let screen = screen(&search.run(program));
-        screen.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let assumes = "orders weaker than SeqCst act as SeqCst";
-    let strong = search("sc", || Box::pin(message_passing(SeqCst, SeqCst)));
-    assert!(strong.contains("explored all 2") && strong.contains(assumes), "{strong}");
-    let strong = search("sc", || Box::pin(peterson((SeqCst, SeqCst), Turn::Stores)));
-    assert!(!strong.contains(assumes), "{strong}");
-    let weak = search("c11", || Box::pin(message_passing(Release, Acquire)));
-    assert!(weak.contains("NOT A PROOF: older stores are tried within limits"), "{weak}");
 }

@@ -3,6 +3,7 @@
 
 use sim::report::{Report, Style, text};
 use sim::{Runner, fence, spawn, spin_until};
+use sim_tests::fingerprint::Fingerprint;
 use sim_tests::histories::long;
 
 /// Begins a program.
@@ -145,4 +146,25 @@ fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
         }
     }
     assert!(late.is_empty(), "{late:?}");
+}
+
+/// The first failing seed of a program with this number of jobs, and its run.
+fn first_failure(program: Program, jobs: usize) -> Option<(u64, Fingerprint)> {
+    let runner = Runner::new().hermetic().memory("c11").shrink(false).seeds(0..400).jobs(jobs);
+    let finding = runner.run(program).finding?;
+    Some((finding.run.seed.0, Fingerprint::of(&finding.run)))
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn equal_seeds_are_equal_runs() {
+    for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {
+        let alone = first_failure(bug.weak, 1);
+        assert_eq!(first_failure(bug.weak, 3), alone, "{}", bug.name);
+        for seed in 0..20 {
+            let run = || Runner::new().hermetic().memory("c11").run_seed(seed, bug.weak);
+            let (one, other) = (run(), run());
+            assert_eq!(Fingerprint::of(&one), Fingerprint::of(&other), "{} {seed}", bug.name);
+            assert_eq!(one.orders, other.orders, "{} {seed}", bug.name);
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) enum JsonFiles {
     /// All reports, in the trace folder of the test.
     All,
     /// All reports, at this path: a file if the path ends with `.json`, otherwise a folder with a
-    /// file for each test.
+    /// file for each test. The reports of failures are also written beside their files.
     At(PathBuf),
 }
 

@@ -19,7 +19,7 @@ use super::row::Meaning::{Machine, Report, Run, Seed};
 use super::row::{ProofRuns, SettingRow, Value, WhyRuns};
 use super::{JsonFiles, LogMode, Shard, TestKind};
 use crate::run::chances::Chances;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::{PATTERN_GRAMMAR, Progress};
 use crate::run::isolation::Isolation;
 use crate::run::memory_model::MemoryModel;

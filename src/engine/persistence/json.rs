@@ -15,42 +15,48 @@ use crate::report::{Finding, Report, json_with_sources, page};
 /// for each run of a `Runner` in a loop.
 static WRITTEN: Mutex<Map<PathBuf, u32>> = Mutex::new(Map::new());
 
-/// The file of a report.
+/// A file of a report.
 struct ReportFile {
     folder: PathBuf,
     /// The file name of the first report.
     name: String,
     /// True if further reports get a number. False if they replace the file.
     is_numbered: bool,
+    /// True if a setting requests the file, so that the user must know if it cannot be written.
+    is_requested: bool,
 }
 
 impl ReportFile {
-    /// Returns the file of a report, if the settings request one.
-    fn of(report: &Report, site: &Site, config: &Config) -> Option<ReportFile> {
+    /// Returns the files of a report. The report of a failure is beside its trace, and also where the setting requests
+    /// it.
+    fn all_of(report: &Report, site: &Site, config: &Config) -> Vec<ReportFile> {
         let finding = report.finding.as_deref();
         // A further phase of a model is a different test with the same name.
         let phase = config.phase().map_or(String::new(), |phase| format!("-phase-{phase}"));
-        let beside = |name: String, is_numbered| {
+        let beside = |name: String, is_numbered, is_requested| {
             let folder = folder(site, config.out.as_deref());
-            Some(ReportFile { folder, name, is_numbered })
+            ReportFile { folder, name, is_numbered, is_requested }
         };
-        match (&config.json, finding) {
-            (JsonFiles::Never, _) | (JsonFiles::OfFailures, None) => None,
-            (JsonFiles::OfFailures, Some(finding)) if !leaves_files(finding, report.real) => None,
-            // The trace beside it has the same name, and a later trace replaces it.
-            (JsonFiles::OfFailures | JsonFiles::All, Some(finding)) => {
-                beside(format!("{}.json", finding.run.seed), false)
+        let is_all = matches!(config.json, JsonFiles::All);
+        let of_failure = finding.filter(|finding| is_all || leaves_files(finding, report.real));
+        // A later trace replaces the trace of the same name.
+        let of_failure =
+            of_failure.map(|finding| beside(format!("{}.json", finding.run.seed), false, is_all));
+        match &config.json {
+            JsonFiles::Never => Vec::new(),
+            JsonFiles::OfFailures => Vec::from_iter(of_failure),
+            JsonFiles::All => {
+                let passed = || beside(format!("passed{phase}.json"), true, true);
+                vec![of_failure.unwrap_or_else(passed)]
             }
-            (JsonFiles::All, None) => beside(format!("passed{phase}.json"), true),
-            (JsonFiles::At(path), _) => {
+            JsonFiles::At(path) => {
                 let path = where_user_is(path, site);
-                Some(match named_file(&path, "json") {
-                    Some((folder, name)) => ReportFile { folder, name, is_numbered: false },
-                    None => {
-                        let name = format!("{}{phase}.json", folder_name(&site.key()));
-                        ReportFile { folder: path, name, is_numbered: true }
-                    }
-                })
+                let (folder, name, is_numbered) = match named_file(&path, "json") {
+                    Some((folder, name)) => (folder, name, false),
+                    None => (path, format!("{}{phase}.json", folder_name(&site.key())), true),
+                };
+                let requested = ReportFile { folder, name, is_numbered, is_requested: true };
+                [Some(requested), of_failure].into_iter().flatten().collect()
             }
         }
     }
@@ -72,11 +78,12 @@ impl ReportFile {
 
 /// Makes the next report of the test replace this report, because the test is repeated or continued.
 pub(crate) fn supersede_json(report: &Report, site: &Site, config: &Config) {
-    let file = ReportFile::of(report, site, config).filter(|file| file.is_numbered);
-    let Some(file) = file else { return };
+    let files = ReportFile::all_of(report, site, config);
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(count) = written.get_mut(&file.folder.join(&file.name)) {
-        *count = count.saturating_sub(1);
+    for file in files.iter().filter(|file| file.is_numbered) {
+        if let Some(count) = written.get_mut(&file.folder.join(&file.name)) {
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
@@ -91,11 +98,11 @@ fn leaves_files(finding: &Finding, real: bool) -> bool {
     finding.trace_file.is_some() || real
 }
 
-/// Writes the report as JSON if the settings request it, and as an HTML page if that is requested. By default, only a
-/// failure that leaves a trace is written as JSON, beside the trace. If a requested file cannot be written, the report
-/// gets a warning.
+/// Writes the report as JSON, and as an HTML page if that is requested. Unless the settings forbid it, a failure that
+/// leaves a trace is written beside the trace. Other reports are written only on request. If a requested file cannot be
+/// written, the report gets a warning.
 pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
-    let file = ReportFile::of(report, site, config);
+    let files = ReportFile::all_of(report, site, config);
     let real = report.real;
     let beside = || folder(site, config.out.as_deref());
     let page_name = match report.finding.as_deref_mut() {
@@ -108,7 +115,7 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
         }
         _ => None,
     };
-    if file.is_none() && page_name.is_none() {
+    if files.is_empty() && page_name.is_none() {
         return;
     }
     let mut sources = Sources::new(site, config);
@@ -117,10 +124,9 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
         format!("{}: the {what} could not be written: {error}", report.test)
     };
     let mut warnings = Vec::new();
-    if let Some(file) = file {
-        let written = write_in(&document, &file.folder, &file.next_name());
-        let is_requested = config.json != JsonFiles::OfFailures;
-        warnings.extend(written.err().filter(|_| is_requested).map(|error| lost("report", error)));
+    for file in files {
+        let written = write_in(&document, &file.folder, &file.next_name()).err();
+        warnings.extend(written.filter(|_| file.is_requested).map(|error| lost("report", error)));
     }
     let page = page_name.and_then(|name| write_in(&page(&document), &beside(), &name).err());
     let is_lost = page.is_some();

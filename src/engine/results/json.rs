@@ -119,6 +119,15 @@ impl Source for Line<'_> {
         Ok(())
     }
 
+    // Most bytes of a search file are in long texts.
+    fn plain(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|byte| !json::is_plain(*byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..end]);
+        self.at += end;
+        Ok(())
+    }
+
     fn spare(&mut self) -> &mut Vec<u8> {
         &mut self.spare
     }

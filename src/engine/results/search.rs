@@ -3,6 +3,8 @@
 //! The content of a slice is determined by the lines before it, so a written line stays valid. A killed process loses
 //! only the slices that it was computing. [`Ledger`] reconstructs a search from its lines alone, without the program.
 
+mod decisions;
+mod following;
 mod ledger;
 mod line;
 
@@ -15,10 +17,14 @@ pub(crate) use self::line::{AuditLine, SeenBySlice, SliceKey, SliceLine, TopLine
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
 
+use self::decisions::DecisionLog;
+use self::following::Follower;
 use super::failed;
+use super::json::Json;
 use super::part::{ResultsFile, ResultsHeader};
 use crate::report::Report;
 use crate::strategy::search::Apart;
@@ -35,8 +41,11 @@ pub(crate) struct SearchLog {
 
 struct LogState {
     file: File,
-    /// The lines of earlier processes. A slice with a line is read from it and not computed again.
-    slices: Map<SliceKey, SliceLine>,
+    follower: Follower,
+    /// The decisions of the runs, if they are wanted for a certificate.
+    decisions: Option<DecisionLog>,
+    /// The lines of other processes. A slice with a line is read from it and not computed again.
+    slices: Map<SliceKey, Box<SliceLine>>,
     tops: Map<u32, TopLine>,
     /// The number of runs that were read from lines instead of being executed.
     taken: u64,
@@ -49,7 +58,8 @@ struct LogState {
 /// The lines of a search file.
 #[derive(Debug, Default)]
 pub struct SearchLines {
-    pub(super) slices: Map<SliceKey, SliceLine>,
+    /// Boxed, because a map moves its entries.
+    pub(super) slices: Map<SliceKey, Box<SliceLine>>,
     pub(super) tops: Map<u32, TopLine>,
     pub(super) audits: Map<u32, AuditLine>,
     /// The last estimate of the total number of runs.
@@ -73,17 +83,17 @@ impl SearchLines {
         self.estimate = estimate.or(self.estimate);
         audits.into_values().try_for_each(|line| self.add(Line::Audit(line)))?;
         tops.into_values().try_for_each(|line| self.add(Line::Top(line)))?;
-        slices.into_values().try_for_each(|line| self.add(Line::Slice(Box::new(line))))
+        slices.into_values().try_for_each(|line| self.add(Line::Slice(line)))
     }
 
     /// Adds a line. Two processes may have computed the same part of the search, and their lines must then be equal.
     pub(super) fn add(&mut self, line: Line) -> Result<(), String> {
         let is_same = match line {
             Line::Slice(line) => {
-                let same = |known: &SliceLine| known.text == line.text;
-                let is_same = self.slices.get(&line.key).is_none_or(same);
+                let known = self.slices.get(&line.key);
+                let is_same = known.is_none_or(|known| known.text == line.text);
                 // An equal line changes nothing.
-                self.slices.insert(line.key, *line);
+                self.slices.insert(line.key, line);
                 is_same
             }
             Line::Top(line) => {
@@ -119,15 +129,35 @@ pub(super) enum Line {
     Estimate(u64),
 }
 
+/// A file to which a search appends lines.
+pub(super) struct OpenedFile {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// True if the file ends within a line.
+    pub(super) is_torn: bool,
+    /// The number of bytes up to the end of the last complete line.
+    pub(super) read: u64,
+    /// The content of the file, unless it is new.
+    pub(super) part: Option<ResultsFile>,
+}
+
 impl SearchLog {
+    /// Creates the log of a search. With `is_certified`, it also keeps the decisions of the runs.
+    ///
+    /// # Errors
+    /// If the decisions cannot be kept. The error is the reason as text.
     pub(super) fn new(
         (name, header, others): (String, ResultsHeader, Apart),
-        (file, is_torn): (File, bool),
-        part: Option<ResultsFile>,
-    ) -> SearchLog {
+        opened: OpenedFile,
+        is_certified: bool,
+    ) -> Result<SearchLog, String> {
+        let OpenedFile { path, file, is_torn, read, part } = opened;
+        let decisions = is_certified.then(|| DecisionLog::open(&path, &header)).transpose()?;
         let SearchLines { slices, tops, .. } = part.map(|part| part.search).unwrap_or_default();
-        let state = LogState { file, slices, tops, taken: 0, is_torn, lost: None };
-        SearchLog { name, header, others, state: Mutex::new(state) }
+        let follower = Follower::new(path, read);
+        let state =
+            LogState { file, follower, decisions, slices, tops, taken: 0, is_torn, lost: None };
+        Ok(SearchLog { name, header, others, state: Mutex::new(state) })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, LogState> {
@@ -145,18 +175,53 @@ impl SearchLog {
         self.state().tops.pop_last().map(|(_, line)| line)
     }
 
-    /// Returns a slice that an earlier process computed.
-    pub(crate) fn take(&self, key: SliceKey) -> Option<SliceLine> {
-        let mut state = self.state();
+    /// Reads the lines that other processes have appended since the last call. Returns `true` if they contain slices.
+    pub(crate) fn follow(&self) -> bool {
+        let LogState { follower, slices, .. } = &mut *self.state();
+        let before = slices.len();
+        follower.others(&mut |text| {
+            // A damaged line is missing.
+            let line = Json::parse(text).and_then(|json| match json.get("slice") {
+                Some(_) => line::read(&json, text),
+                None => Err(String::new()),
+            });
+            if let Ok(Line::Slice(line)) = line {
+                slices.insert(line.key, line);
+            }
+        });
+        slices.len() > before
+    }
+
+    /// Returns a slice that another process computed, with the decisions of its runs. `None` if a certificate needs the
+    /// decisions and no process has written them, so that the slice must be computed again.
+    pub(crate) fn take(&self, key: SliceKey) -> Option<(SliceLine, Vec<String>)> {
+        let LogState { decisions, slices, taken, .. } = &mut *self.state();
+        let decided = match decisions {
+            Some(decisions) if slices.contains_key(&key) => decisions.take(key)?,
+            _ => Vec::new(),
+        };
         // Each slice is merged once, so its line is not needed again.
-        let line = state.slices.remove(&key)?;
-        state.taken += line.slice.made();
-        Some(line)
+        let line = slices.remove(&key)?;
+        *taken += line.slice.made();
+        Some((*line, decided))
+    }
+
+    /// Writes the line of a slice, which must end with a line feed, and the decisions of its runs.
+    pub(crate) fn write_slice(&self, key: SliceKey, line: &str, decided: &[String]) {
+        let mut state = self.state();
+        if let Some(Err(error)) =
+            state.decisions.as_mut().map(|decisions| decisions.write(key, decided))
+        {
+            state.lost.get_or_insert(error);
+        }
+        drop(state);
+        self.write(line);
     }
 
     /// Writes a line, which must end with a line feed.
     pub(crate) fn write(&self, line: &str) {
         let mut state = self.state();
+        state.follower.append(line);
         // A single write call keeps the lines of several processes apart. The line feed terminates an earlier line that
         // was cut off.
         let begin = if state.is_torn { "\n" } else { "" };

@@ -43,8 +43,8 @@ fn file(name: &str, content: &[u8]) -> PathBuf {
 
 /// Opens a file of seeds. Returns its segments from position 0 on.
 fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>), String> {
-    let (file, torn, part) = super::open(path, header)?;
-    Ok((file, torn, chain(part.map_or_else(Vec::new, |part| part.segments))))
+    let OpenedFile { file, is_torn, part, .. } = super::open(path, header)?;
+    Ok((file, is_torn, chain(part.map_or_else(Vec::new, |part| part.segments))))
 }
 
 fn reached(segments: &[Segment]) -> u64 {

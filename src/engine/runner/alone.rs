@@ -86,7 +86,10 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     let trace = finding.trace_file.as_deref()?;
     let repeated = |command: &mut Command| {
         OF_SEEDS.iter().for_each(|name| _ = command.env_remove(name));
-        command.env("SIM_REPLAY", trace);
+        // The screen of this repetition is not shown, so it needs no explanation.
+        command.env("SIM_REPLAY", trace).env("SIM_WHY", "0");
+        // Its report would replace the report of the failure.
+        command.env("SIM_JSON", "0");
     };
     match made(test, "replay", Some(PATIENCE), repeated)? {
         (true, _) => {}

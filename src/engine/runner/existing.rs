@@ -70,7 +70,8 @@ pub fn test_existing<B>(test: &ExistingTest<'_>, body: B) -> Verdict
 where
     B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
 {
-    let _only = native::exclusive();
+    // Another test of the program may use statics outside of runs, so they must not refer to memory of a run.
+    let _only = native::of_closure(false, None);
     let body = FunctionBody::new(async || {
         native::run(None, move || body().map_err(ErrorText::new), false).await
     });
@@ -121,23 +122,9 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
             part.spare_conditions(&mut report);
         }
         verdict.differs = alone::differs(&report);
-        verdict.remarks += &remarks(&report);
         searched |= report.searched.is_some();
         let reason = reason(&report);
-        let shown = !report.warnings.is_empty() || report.replayed.is_some();
-        // A harness hides the captured output of a passing test, so requested output goes to the remarks.
-        let requested = match report.finding {
-            None => told(&report, &style()),
-            Some(_) => String::new(),
-        };
-        verdict.remarks += &requested;
-        if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
-            let screen = text(&report, &style());
-            verdict.screen += screen.strip_prefix(&*requested).unwrap_or(&screen);
-        }
-        if let (Some(finding), None) = (&report.finding, &reason) {
-            verdict.screen += &annotation(finding, &runner.site, true);
-        }
+        show(&mut verdict, &report, &runner.site, reason.is_some());
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();
             decided += report.runs;
@@ -161,18 +148,42 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         verdict.remarks += &format!("note: {test}: {ONE_ORDER}\n");
     }
     if let Some(why) = why.filter(|_| verdict.passed) {
-        let test = &runner.site.test;
-        let runs = decided + u64::from(undecided);
-        let text = format!("{test}: {undecided} of {runs} runs: {why}");
-        // If some runs were decided, the result is the same as with fewer seeds: the decided runs have passed.
-        if decided > 0 {
-            verdict.remarks += &format!("note: {text}\n");
-        } else {
-            verdict.remarks += &format!("UNDECIDED  {text}\n");
-            verdict.undecided = Some(text);
-        }
+        note_undecided(&mut verdict, &runner.site.test, (decided, undecided), &why);
     }
     Ok(verdict)
+}
+
+/// Writes a report to the texts of the verdict.
+fn show(verdict: &mut Verdict, report: &Report, site: &Site, is_undecided: bool) {
+    verdict.remarks += &remarks(report);
+    let shown = !report.warnings.is_empty() || report.replayed.is_some();
+    // A harness hides the captured output of a passing test, so requested output goes to the remarks.
+    let requested = match report.finding {
+        None => told(report, &style()),
+        Some(_) => String::new(),
+    };
+    verdict.remarks += &requested;
+    let fails = report.finding.is_some() && !is_undecided;
+    if fails || shown || report.searched.is_some() {
+        let screen = text(report, &style());
+        verdict.screen += screen.strip_prefix(&*requested).unwrap_or(&screen);
+    }
+    if let Some(finding) = report.finding.as_ref().filter(|_| !is_undecided) {
+        verdict.screen += &annotation(finding, site, true);
+    }
+}
+
+/// Notes that some runs were undecided, for the reason `why`. If no run was decided, the test is undecided.
+fn note_undecided(verdict: &mut Verdict, test: &str, (decided, undecided): (u64, u32), why: &str) {
+    let runs = decided + u64::from(undecided);
+    let text = format!("{test}: {undecided} of {runs} runs: {why}");
+    // If some runs were decided, the result is the same as with fewer seeds: the decided runs have passed.
+    if decided > 0 {
+        verdict.remarks += &format!("note: {text}\n");
+    } else {
+        verdict.remarks += &format!("UNDECIDED  {text}\n");
+        verdict.undecided = Some(text);
+    }
 }
 
 /// Returns the reason why the failing run of a report is undecided; `None` if it is a real failure.

@@ -201,16 +201,16 @@
 
 mod alone;
 mod annotation;
-mod clock;
+mod clock_setting;
 mod each;
 mod ended;
 mod existing;
-mod faults;
+mod fault_settings;
 mod model;
 mod native;
 pub(crate) mod outcome;
-mod part;
 mod plain;
+mod seed_part;
 mod settings;
 mod site;
 mod target;
@@ -232,7 +232,7 @@ pub use self::existing::{ExistingTest, Verdict, test_existing};
 pub use self::model::{ModelEnd, ModelVerdict, run_model};
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
-pub(crate) use self::part::SeedPart;
+pub(crate) use self::seed_part::SeedPart;
 pub(crate) use self::site::{SetVariable, Site};
 pub(crate) use self::terminal::style;
 pub use self::terminal::{wants_color, width};
@@ -241,7 +241,7 @@ pub(crate) use self::told::is_line_open;
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
-use self::part::TestRun;
+use self::seed_part::TestRun;
 use crate::engine::assignment::Assignment;
 use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
@@ -364,7 +364,7 @@ impl Runner {
     {
         let is_function = TypeId::of::<B>() == TypeId::of::<fn() -> R>();
         let body = Arc::new(body);
-        let _only = native::of_closure(size_of::<B>() > 0 && !is_function);
+        let _only = native::of_closure(size_of::<B>() > 0 && !is_function, None);
         let body = FunctionBody::new(async || {
             let body = body.clone();
             native::run(None, move || body(), false).await

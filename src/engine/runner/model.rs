@@ -9,6 +9,12 @@
 //! | `unproved` | the phase is run if the previous phase was not a proof |
 //! | `weak` | the phase is run if an earlier search treated weaker orderings as `SeqCst`, or if there was none |
 //! | `ends_at_limit` | a run ends at its step limit without a failure |
+//! | `fails_at_limit` | a run fails at its step limit, and does not continue beyond it |
+//! | `each_order` | a search executes each order of steps as a separate run |
+//! | `must_spawn` | the phase fails if none of its runs has spawned a thread |
+//!
+//! With one of the words about the step limit, and with `each_order`, each `yield_now` is a step. So a loop of yields
+//! reaches the limit.
 //!
 //! A proof or a certificate is required only of the phases that can provide it, which are searches. Each phase has its
 //! own results.
@@ -26,7 +32,7 @@ use super::site::Site;
 use super::terminal::style;
 use super::told::remarks;
 use super::{Runner, TestBody};
-use crate::engine::config::{Config, InvalidSetting, Settings, TestKind};
+use crate::engine::config::{AtLimit, Config, InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
 use crate::run::memory_model::MemoryModel;
@@ -35,6 +41,9 @@ use crate::run::{Failure, Outcome, Run};
 /// The variables that limit a model to its first phase.
 const ONE_PHASE: [&str; 6] =
     ["SIM_SEED", "SIM_SEEDS", "SIM_STRATEGY", "SIM_REPLAY", "SIM_MEMORY", "SIM_SHARD"];
+
+/// The failure of a phase without threads, if it must have some.
+const NO_THREAD: &str = "no concurrency: no run has spawned a thread";
 
 /// The outcome of a model.
 #[doc(hidden)]
@@ -75,11 +84,12 @@ pub fn run_model<B>(
 where
     B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
 {
-    let _only = crate::native::of_closure(has_captured);
+    let mut site = site_of(test);
+    let crate_name = site.test.split("::").next().map(str::to_owned);
+    let _only = crate::native::of_closure(has_captured, crate_name.as_deref());
     let body = FunctionBody::new(async || {
         native::run(None, move || body().map_err(ErrorText::new), false).await
     });
-    let mut site = site_of(test);
     if number > 1 {
         site.test = format!("{}_{number}", site.test);
     }
@@ -112,6 +122,8 @@ struct Phase<'p> {
     runner: Runner,
     /// True if the phase is a search whose runs can be a proof.
     can_prove: bool,
+    /// True if the phase fails when none of its runs has spawned a thread.
+    must_spawn: bool,
 }
 
 /// A summary of a phase.
@@ -145,6 +157,11 @@ impl Model<'_> {
             }
             let report = self.run(&phase, phase.can_prove || !proves)?;
             runs += report.runs;
+            if phase.must_spawn && report.finding.is_none() && crate::native::spawns_nothing() {
+                let end = ModelEnd::Failed(NO_THREAD.to_owned());
+                let screen = format!("FAILED  {}: {NO_THREAD}\n", self.site.test);
+                return Ok(ModelVerdict { end, runs, screen, remarks: self.remarks });
+            }
             if let Some(end) = end(&report) {
                 let found = report.finding.as_deref();
                 let annotation = found.map(|finding| annotation(finding, &self.site, true));
@@ -165,23 +182,27 @@ impl Model<'_> {
 
     /// Parses the phase with this number, counted from 1.
     fn phase<'p>(&self, number: u32, line: &'p str) -> Result<Phase<'p>, InvalidSetting> {
-        let (mut condition, mut ends_at_limit) = ("", false);
+        let (mut condition, mut at_limit) = ("", None);
+        let (mut must_spawn, mut each_order) = (false, false);
         for word in line.split(' ').filter(|word| !word.is_empty() && !word.contains('=')) {
-            if word == "ends_at_limit" {
-                ends_at_limit = true;
-            } else {
-                condition = word;
+            match word {
+                "ends_at_limit" => at_limit = Some(AtLimit::Ends),
+                "fails_at_limit" => at_limit = Some(AtLimit::Fails),
+                "must_spawn" => must_spawn = true,
+                "each_order" => each_order = true,
+                _ => condition = word,
             }
         }
         let pairs = line.split(' ').filter_map(|pair| pair.split_once('='));
         let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let (settings, _) = Settings::from_environment(pairs)?;
         let phase = (number > 1).then_some(number);
-        let kind = TestKind { phase, ends_at_limit, ..self.kind.clone() };
+        let kind = TestKind { phase, at_limit, each_order, ..self.kind.clone() };
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, _) = self.without_proof(&runner)?;
-        let can_prove = config.strategy.is_search() && config.memory == MemoryModel::Sc;
-        Ok(Phase { condition, variables: line, runner, can_prove })
+        let is_weak = config.memory == MemoryModel::C11;
+        let can_prove = config.strategy.is_search() && !(is_weak && config.is_native());
+        Ok(Phase { condition, variables: line, runner, can_prove, must_spawn })
     }
 
     /// Returns the configuration of a phase that need not be a proof, and notes about its settings.
@@ -213,7 +234,7 @@ fn shown(report: &Report, memory: &str) -> Shown {
     let runs = report.runs;
     let all = match runs {
         1 => "explored the one interleaving".to_owned(),
-        _ => format!("explored all {runs} interleavings"),
+        _ => format!("explored all {runs} interleavings{memory}"),
     };
     match &report.searched {
         Some(searched) => {
@@ -402,6 +423,28 @@ mod tests {
         let plan = "SIM_STRATEGY=exhaustive SIM_STEPS=1 ends_at_limit\nunproved SIM_SEEDS=20";
         let remarks = ended(plan).remarks;
         assert!(remarks.contains("; 20 runs passed"), "{remarks}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A run within the limit makes no difference.
+    #[test]
+    fn a_phase_may_fail_at_its_step_limit_or_execute_each_order() {
+        if !crate::SIMULATED {
+            return;
+        }
+        let folder = folder("orders");
+        let ended = |plan: &str| judge(&folder, plan, &[]).unwrap();
+        let text = "step limit reached after 1 steps".to_owned();
+        let failed = ended("SIM_SEEDS=3 SIM_STEPS=1 fails_at_limit").end;
+        assert_eq!(failed, ModelEnd::Failed(text));
+        let passed = ended("SIM_SEEDS=3 SIM_STEPS=100 fails_at_limit").end;
+        assert_eq!(passed, ModelEnd::Passed);
+        let [classes, orders] = ["", " each_order"].map(|word| {
+            let verdict = ended(&format!("SIM_STRATEGY=exhaustive{word}"));
+            assert_eq!(verdict.end, ModelEnd::Passed, "{}", verdict.screen);
+            verdict.runs
+        });
+        assert!(orders > classes, "{orders} orders of {classes} classes");
         fs::remove_dir_all(folder).unwrap();
     }
 

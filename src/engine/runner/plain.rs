@@ -111,8 +111,8 @@ impl Runner {
     /// C++20 allows for the memory orderings in the program, and stores may become visible late. So a run finds a
     /// `Relaxed` that must be `Release`, even if this processor never shows the difference. The values are decisions of
     /// the run: the newest value is decision 0, and shrinking prefers it. A trace contains this setting.
-    /// `docs/memory.md` in the repository describes what the model includes and excludes. A search with `c11` is not a
-    /// proof.
+    /// `docs/memory.md` in the repository describes what the model includes and excludes. A completed
+    /// `exhaustive` search of async code is a proof with `c11`, within limits that it reports.
     ///
     /// ```
     /// use std::sync::Arc;

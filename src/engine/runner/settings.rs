@@ -449,7 +449,7 @@ impl Runner {
     /// [`Finding::why`](crate::report::Finding::why) contains the result.
     ///
     /// Only a failing test executes these runs. There is no explanation for failures outside the program, such as a
-    /// misuse, for runs that reach their step limit, and for runs with the memory model `c11`.
+    /// misuse, for runs that reach their step limit, and for runs in which a load saw an old store.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The site of a test: its names, its trace folder, and the command that runs it alone.
 
+mod features;
+
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -164,45 +166,66 @@ impl Site {
 
     /// Returns the command that runs only this test, on one line.
     fn command(&self) -> String {
-        let arguments = std::env::args_os().skip(1);
-        let arguments: Vec<String> =
-            arguments.map(|argument| quoted(&argument.to_string_lossy())).collect();
-        self.command_of(program(), &arguments.join(" "))
+        let words = self.words(program(), &arguments(), &[]);
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the command for this program. `arguments` are the program's arguments, quoted.
-    fn command_of(&self, program: &Path, arguments: &str) -> String {
-        let behind = |dashes: &str| match arguments {
-            "" => String::new(),
-            _ => format!("{dashes} {arguments}"),
+    /// Returns the arguments with which cargo runs only this test, also with the features of the test. Empty if no
+    /// variable reaches the test, or if the program was not built by cargo.
+    #[allow(dead_code, reason = "runs on real threads have no traces")]
+    pub(crate) fn cargo_arguments(&self) -> Vec<String> {
+        let features = features::arguments(program(), &self.package, self.manifest_dir.as_deref());
+        let mut words = self.words(program(), &arguments(), &features);
+        match self.hermetic || self.target.is_program() {
+            true => Vec::new(),
+            false => words.split_off(1),
+        }
+    }
+
+    /// Returns the words of the command for this program. `arguments` are the program's arguments, and `features` the
+    /// arguments of cargo for the features of the package.
+    fn words(&self, program: &Path, arguments: &[String], features: &[String]) -> Vec<String> {
+        let behind = |dashes: &[&str]| match arguments {
+            [] => Vec::new(),
+            _ => [owned(dashes), arguments.to_vec()].concat(),
         };
         if self.target.is_program() {
             let rest = match &self.filter {
-                Some(name) => format!(" {} --exact", quoted(name)),
-                None => behind(""),
+                Some(name) => owned(&[name, "--exact"]),
+                None => behind(&[]),
             };
-            return format!("{}{rest}", quoted(&program.display().to_string()));
+            return [vec![program.display().to_string()], rest].concat();
         }
         let package = match &*self.package {
-            UNKNOWN => String::new(),
-            name => format!(" -p {name}"),
+            UNKNOWN => Vec::new(),
+            name => owned(&["-p", name]),
         };
+        let test: Vec<String> = test_command().split(' ').map(str::to_owned).collect();
         if self.target.is_doc() {
-            return format!("{}{package} --doc", test_command());
+            return [test, package, owned(&["--doc"])].concat();
         }
         let profile = profile(program);
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         if let (Some(name), None) = (self.target.example(), without_hash(&stem)) {
-            let name = quoted(name);
-            return format!("cargo run{profile}{package} --example {name}{}", behind(" --"));
+            let run = owned(&["cargo", "run"]);
+            let example = owned(&["--example", name]);
+            return [run, profile, package, features.to_vec(), example, behind(&["--"])].concat();
         }
-        let target = self.target.argument().map_or(String::new(), |target| format!(" {target}"));
         let rest = match &self.filter {
             // Without `--exact`, other tests would run the replay too if their names contain this name.
-            Some(name) => format!(" {} -- --exact", quoted(name)),
-            None => behind(" --"),
+            Some(name) => {
+                let is_ignored =
+                    |word: &String| ["--ignored", "--include-ignored"].contains(&&**word);
+                let mut rest = owned(&[name, "--", "--exact"]);
+                // The test may be an ignored one.
+                rest.extend(
+                    arguments.iter().any(is_ignored).then(|| "--include-ignored".to_owned()),
+                );
+                rest
+            }
+            None => behind(&["--"]),
         };
-        format!("{}{profile}{package}{target}{rest}", test_command())
+        [test, profile, package, features.to_vec(), self.target.arguments(), rest].concat()
     }
 
     /// Returns `name version`.
@@ -233,14 +256,23 @@ fn is_identifier(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Returns the Cargo argument for the profile with which the program was built.
-fn profile(program: &Path) -> String {
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Returns the arguments of this program.
+fn arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Returns the Cargo arguments for the profile with which the program was built.
+fn profile(program: &Path) -> Vec<String> {
     let folder = program.parent().unwrap_or(Path::new(""));
     let profile = folder.parent().and_then(Path::file_name).unwrap_or_default();
     match &*profile.to_string_lossy() {
-        "debug" => String::new(),
-        "release" => " --release".to_owned(),
-        other => format!(" --profile {}", quoted(other)),
+        "debug" => Vec::new(),
+        "release" => vec!["--release".to_owned()],
+        other => vec!["--profile".to_owned(), other.to_owned()],
     }
 }
 
@@ -289,9 +321,15 @@ mod tests {
                 "cargo test --release -p demo --lib 'r#type' -- --exact",
             ),
             ("t/ci/deps/demo-HASH", None, "", "cargo test --profile ci -p demo --lib"),
-            ("t/debug/deps/demo-HASH", None, "a 'b c'", "cargo test -p demo --lib -- a 'b c'"),
+            ("t/debug/deps/demo-HASH", None, "a;b c", "cargo test -p demo --lib -- a 'b c'"),
+            (
+                "t/debug/deps/demo-HASH",
+                Some("a::b"),
+                "--ignored",
+                "cargo test -p demo --lib a::b -- --exact --include-ignored",
+            ),
             ("t/debug/examples/queue", None, "", "cargo run -p demo --example queue"),
-            ("t/debug/examples/queue", None, "7 --x", "cargo run -p demo --example queue -- 7 --x"),
+            ("t/debug/examples/queue", None, "7;--x", "cargo run -p demo --example queue -- 7 --x"),
             (
                 "t/debug/examples/queue-HASH",
                 Some("in_example"),
@@ -301,10 +339,14 @@ mod tests {
             ("/tmp/rustdoctestX/rust_out", None, "", "cargo test -p demo --doc"),
             ("/queue-tests", Some("a::b"), "--nocapture", "/queue-tests a::b --exact"),
             ("/opt/my tool", None, "", "'/opt/my tool'"),
-            ("/opt/my tool", None, "--size 3", "'/opt/my tool' --size 3"),
+            ("/opt/my tool", None, "--size;3", "'/opt/my tool' --size 3"),
         ] {
             let program = program.replace("HASH", hash);
-            assert_eq!(site(&program, filter).command_of(Path::new(&program), arguments), expected);
+            let arguments = arguments.split(';').filter(|word| !word.is_empty());
+            let arguments: Vec<String> = arguments.map(str::to_owned).collect();
+            let words = site(&program, filter).words(Path::new(&program), &arguments, &[]);
+            let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+            assert_eq!(command, expected);
         }
     }
 

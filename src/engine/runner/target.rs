@@ -9,8 +9,6 @@
 
 use std::path::Path;
 
-use super::site::quoted;
-
 /// A Cargo target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TestTarget {
@@ -153,17 +151,17 @@ impl TestTarget {
         format!("{label}::{}", own.map_or(test, |(_, rest)| rest))
     }
 
-    /// Returns the `cargo test` argument for this target; `None` if it is unknown.
-    pub(crate) fn argument(&self) -> Option<String> {
+    /// Returns the `cargo test` arguments for this target; empty if it is unknown.
+    pub(crate) fn arguments(&self) -> Vec<String> {
         let name = match self.exact {
             true => self.name.clone(),
             // Cargo accepts patterns here.
             false => self.name.replace('_', "[-_]"),
         };
         match self.kind {
-            TargetKind::Lib | TargetKind::Doc => Some(format!("--{}", self.kind.word())),
-            TargetKind::Program | TargetKind::Crate => None,
-            _ => Some(format!("--{} {}", self.kind.word(), quoted(&name))),
+            TargetKind::Lib | TargetKind::Doc => vec![format!("--{}", self.kind.word())],
+            TargetKind::Program | TargetKind::Crate => Vec::new(),
+            _ => vec![format!("--{}", self.kind.word()), name],
         }
     }
 
@@ -254,13 +252,13 @@ mod tests {
         ] {
             assert_eq!(target.label(), label);
             assert_eq!(target.key("both::a::b"), key);
-            assert_eq!(target.argument().as_deref(), Some(argument));
+            assert_eq!(target.arguments().join(" "), argument);
         }
     }
 
     #[test]
     fn a_name_with_a_dash_is_known_as_the_manifest_has_it_or_asked_for_by_a_pattern() {
-        let argument = |target: TestTarget| target.argument().unwrap();
+        let argument = |target: TestTarget| target.arguments().join(" ");
         assert_eq!(
             argument(compiled(Some("my-tool"), false, "src/main.rs", "my_tool")),
             "--bin my-tool"
@@ -274,7 +272,7 @@ mod tests {
             "--test my_test"
         );
         // The manifest names this target explicitly, or the test is in a module that targets share.
-        assert_eq!(argument(compiled(None, true, "tests/x.rs", "my_test")), "--test 'my[-_]test'");
+        assert_eq!(argument(compiled(None, true, "tests/x.rs", "my_test")), "--test my[-_]test");
         assert_eq!(argument(compiled(None, true, "tests/common/mod.rs", "all")), "--test all");
         assert_eq!(
             compiled(None, true, "tests/my-test.rs", "my_test").key("my_test::a"),
@@ -303,7 +301,7 @@ mod tests {
             assert_eq!(target.label(), label, "{program} {file}");
         }
         let unknown = TestTarget::running(Path::new(&deps("both")), "src/part.rs", None);
-        assert_eq!(unknown.argument(), None);
+        assert_eq!(unknown.arguments(), [""; 0]);
         assert_eq!(unknown.key("main_7"), "crate-both-0123456789abcdef::main_7");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::alone;
 use super::annotation::annotation;
 use super::outcome::{FunctionBody, TestBody};
-use super::part::TestRun;
+use super::seed_part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
 use super::terminal::style;

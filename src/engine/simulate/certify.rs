@@ -76,6 +76,9 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
         return Err(why);
     }
     let decided = &explored.decided;
+    if decided.apart.stores {
+        return Err("a certificate has no choices of stores (memory = \"c11\")".to_owned());
+    }
     if decided.lines.len() as u64 != explored.tally.runs {
         return Err("an earlier process made a part of the search (SIM_RESULTS)".to_owned());
     }

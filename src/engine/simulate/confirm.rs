@@ -58,7 +58,6 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         }
     };
     let strengthening = shrunk.and_then(|_| session.quietly(|| strengthening(session, &run, runs)));
-    let why = shrunk.and_then(|_| session.quietly(|| why::explain(session, &run)));
     let (trace_file, trace_error) = session.write(&trace);
     let replay = Some(session.replay_command(trace, trace_file.as_deref().unwrap_or_default()));
     let finding = Finding {
@@ -66,7 +65,6 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         shrunk,
         proof,
         strengthening,
-        why,
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         trace_file,
@@ -74,6 +72,8 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         replay,
         ..Finding::of(run, from)
     };
+    let why = shrunk.and_then(|_| session.quietly(|| why::explain(session, &finding, runs)));
+    let finding = Finding { why, ..finding };
     let warnings = Vec::from_iter(warning);
     let settings = Some(session.config.in_traces());
     Account { settings, runs, finding: Some(finding), warnings, ..Account::default() }

@@ -22,7 +22,7 @@ use super::session::Session;
 use crate::engine::results::{AuditLine, Tally};
 use crate::engine::seeds::Explored;
 use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Run};
@@ -67,12 +67,13 @@ pub(super) fn exhaust(
     // A visitor of all runs must receive each run exactly once.
     let each = matches!(visit, RunVisitor::Each(_));
     let end = match visit {
-        RunVisitor::One(one) => one.saturating_add(1),
+        // The rounds, and thus the numbers of the runs, depend on the limit of the whole search.
+        RunVisitor::One(one) => config.runs.max(one.saturating_add(1)),
         _ => config.end(),
     };
-    // A recorded search continues in the next process, so it has no fallback.
-    let recorded = is_asked && matches!(visit, RunVisitor::UntilFailure);
-    let fallback = config.strategy.fallback().filter(|_| !each && !recorded);
+    // A recorded search continues in the next process, so it has no fallback. Therefore the search for one of its runs
+    // has none, either.
+    let fallback = config.strategy.fallback().filter(|_| !each && !is_asked);
     let deadline = config.time.map(|time| Instant::now() + time);
     let series = Series::begin();
     let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end, series };
@@ -104,7 +105,10 @@ impl WholeSearch<'_, '_> {
         }
         if each {
             let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
-            tree.begin_again(all);
+            let is_weak = config.memory == MemoryModel::C11;
+            tree.begin_again(if is_weak { all.and(Apart::STORES) } else { all });
+        } else if config.searches_each_order() {
+            tree.begin_again(Apart::STEPS);
         }
         // Clears the value that an earlier search left.
         let _ = self.session.take_strengthened();
@@ -112,7 +116,9 @@ impl WholeSearch<'_, '_> {
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
-        self.explored.decided.apart = tree.apart();
+        // A search without classes executes each order of steps.
+        let by_step = if reduces { Apart::NOTHING } else { Apart::STEPS };
+        self.explored.decided.apart = tree.apart().and(by_step);
         let mut searched = how_far(tree.progress(), ended, &mut self.series);
         searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
@@ -135,12 +141,7 @@ impl WholeSearch<'_, '_> {
             }
         }
         bound_early_moves(config.clock, &mut searched, &mut self.explored);
-        let takes_less = self.explored.untried.contains(&Untried::Orders);
-        searched.orders = match (config.memory, self.session.take_strengthened() || takes_less) {
-            (MemoryModel::C11, _) => OrdersTaken::InPart,
-            (MemoryModel::Sc, true) => OrdersTaken::AsSeqCst,
-            (MemoryModel::Sc, false) => OrdersTaken::AsAsked,
-        };
+        searched.orders = self.orders_taken(reduces, &searched);
         for part in &self.explored.untried {
             match part {
                 Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
@@ -150,6 +151,21 @@ impl WholeSearch<'_, '_> {
             }
         }
         searched
+    }
+
+    /// Returns the treatment of the memory orders by a search. `reduces` is false for a search that executes every run.
+    fn orders_taken(&self, reduces: bool, searched: &Searched) -> OrdersTaken {
+        let config = self.session.config;
+        let takes_less = self.explored.untried.contains(&Untried::Orders);
+        let takes_less = self.session.take_strengthened() || takes_less;
+        let is_graphs = reduces && searched.fallback.is_none() && !config.is_native();
+        match config.memory {
+            MemoryModel::Sc if takes_less => OrdersTaken::AsSeqCst,
+            MemoryModel::Sc => OrdersTaken::AsAsked,
+            MemoryModel::C11 if takes_less || !is_graphs => OrdersTaken::InPart,
+            MemoryModel::C11 if self.explored.decided.apart.stores => OrdersTaken::AsInC11,
+            MemoryModel::C11 => OrdersTaken::AsAsked,
+        }
     }
 
     /// Returns the share of this process, if the search is divided among several processes.
@@ -174,8 +190,11 @@ impl WholeSearch<'_, '_> {
             let ended;
             (ended, next) = self.explore(search, tree, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
-            // A search with weak memory proves nothing, so an audit is unnecessary.
+            // The stores that an operation can choose may have other numbers in an equivalent run, so the classes of
+            // sampled runs are not comparable.
+            let is_native = self.session.config.is_native();
             let is_weak = self.session.config.memory == MemoryModel::C11;
+            let is_weak = is_weak && (is_native || tree.apart().stores);
             if !search.has_classes() || !is_through || is_weak {
                 return Audited { ended, next, sampled: None, clash };
             }

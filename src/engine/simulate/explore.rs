@@ -1,11 +1,12 @@
 //! Runs seeds under the scheduler.
 
-mod helped;
+mod helped_runner;
 
-use self::helped::HelpedRunner;
+use self::helped_runner::HelpedRunner;
 use super::job::WorkerJob;
 use super::passed::note;
 use super::reorder::ClosureCollector;
+use super::runs::OwnsWorker;
 use super::session::Session;
 use super::watchdog::Unwatch;
 use super::{confirm, helper};
@@ -58,6 +59,12 @@ pub(super) struct SeedRunner<'a, 'b> {
     watched: Unwatch<'a>,
     closing: ClosureCollector,
     limits: RunLimits,
+}
+
+impl OwnsWorker for SeedRunner<'_, '_> {
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
 }
 
 impl<'a, 'b> SeedRunner<'a, 'b> {

@@ -10,6 +10,7 @@ use unpause_ordered::Set;
 
 use super::confirm::signature;
 use super::job::WorkerJob;
+use super::runs::{Next, for_each_run};
 use super::session::Session;
 use crate::report::{Proof, Size};
 use crate::rt::Worker;
@@ -39,9 +40,9 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let (wanted, limits) = (signature(run), session.limits_following(run.steps.len()));
     let (mut steps, mut untried) = (0, Set::new());
     let mut better = None;
-    while proof.runs < runs_max && steps < runs_max.saturating_mul(STEPS) {
+    for_each_run(&mut worker, 0..runs_max, |worker, _| {
         watched.watched.begin(run.seed.0);
-        let failure = session.once_more(&mut worker, run.seed, &limits);
+        let failure = session.once_more(worker, run.seed, &limits);
         proof.runs += 1;
         steps += worker.steps();
         let strayed = matches!(failure, Some(Failure::Diverged { .. }));
@@ -49,16 +50,14 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
             better = Some(worker.extract(run.seed, &run.strategy));
         }
         worker.add_untried(&mut untried);
-        worker.forget_histories();
         // A run that diverges is not a function of its decisions, so nothing can be proven about it.
         if better.is_some() || strayed {
-            break;
+            return Next::Stop;
         }
-        if !search.advance(true) {
-            proof.complete = true;
-            break;
-        }
-    }
+        proof.complete = !search.advance(true);
+        let ends = proof.complete || steps >= runs_max.saturating_mul(STEPS);
+        if ends { Next::Stop } else { Next::Again }
+    });
     untried.remove(&Untried::Orders);
     if !untried.is_empty() {
         // The runs left something out, so a run with fewer preemptions may exist.

@@ -1,6 +1,7 @@
 //! Statistics of runs that were not recorded during the runs: the runs are repeated.
 
 use super::explore::SeedRunner;
+use super::runs::{Next, for_each_run};
 use super::session::Session;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
@@ -18,11 +19,11 @@ pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     session.quietly(|| {
         let mut runner = SeedRunner::new(session);
         let seeds = (0..).map_while(|n| session.config.seed(n));
-        for seed in seeds.take(runs.min(RUNS) as usize).map(Seed) {
-            runner.make(seed);
-            statistics.add(&runner.extract(seed));
-            runner.worker.forget_histories();
-        }
+        for_each_run(&mut runner, seeds.take(runs.min(RUNS) as usize), |runner, seed| {
+            runner.make(Seed(seed));
+            statistics.add(&runner.extract(Seed(seed)));
+            Next::Again
+        });
     });
     Some(statistics).filter(|statistics| !statistics.labels.is_empty())
 }

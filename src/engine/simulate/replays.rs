@@ -176,16 +176,17 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
         _ => format::inline(trace),
     };
     let callers = hook::callers();
-    let explained = session.config.shrink.then(|| session.quietly(|| why::explain(session, &run)));
     let finding = Finding {
-        why: explained.flatten(),
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         replay: Some(session.site.replay_command(&source, trace.header.settings.is_some())),
         record: diverged.then(|| session.site.search_command()),
         ..Finding::of(run, from)
     };
-    Account { finding: Some(finding), warnings, ..account }
+    let is_wanted = session.config.shrink;
+    let why =
+        is_wanted.then(|| session.quietly(|| why::explain(session, &finding, runs))).flatten();
+    Account { finding: Some(Finding { why, ..finding }), warnings, ..account }
 }
 
 /// Returns a warning if the run failed before it used all decisions of its trace.

@@ -12,6 +12,8 @@ use super::confirm::ShrinkReplayer;
 use super::exhaust::ends_by_a_step;
 use super::job::WorkerJob;
 use super::reorder::{holds, in_order};
+use super::runs::{Next, OwnsWorker, for_each_run};
+use crate::rt::Worker;
 use crate::run::Failure;
 use crate::run::schedule::Schedule;
 use crate::shrink::{Replayer, Sought};
@@ -65,6 +67,12 @@ enum PassState {
     Stopped,
 }
 
+impl OwnsWorker for Pass<'_, '_, '_> {
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.lenient.worker
+    }
+}
+
 impl Pass<'_, '_, '_> {
     /// Executes at most `runs_max` runs. Returns `true` if a run drew values that are not part of a program.
     fn run(mut self, runs_max: u64) -> bool {
@@ -73,26 +81,23 @@ impl Pass<'_, '_, '_> {
         self.follow(held);
         let mut through = false;
         let mut untried = Set::new();
-        for number in 0..runs_max {
-            if self.lenient.is_spent() {
-                break;
+        for_each_run(&mut self, 0..runs_max, |pass, number| {
+            if pass.lenient.is_spent() {
+                return Next::Stop;
             }
-            self.lenient.watched.watched.begin(number);
-            let failure = self.lenient.once();
-            self.lenient.worker.add_untried(&mut untried);
-            self.sought.runs += 1;
-            let state = self.judge(failure.as_ref());
-            self.lenient.worker.forget_histories();
-            match state {
-                PassState::Running => {}
+            pass.lenient.watched.watched.begin(number);
+            let failure = pass.lenient.once();
+            pass.lenient.worker.add_untried(&mut untried);
+            pass.sought.runs += 1;
+            match pass.judge(failure.as_ref()) {
+                PassState::Running => Next::Again,
                 PassState::Complete => {
-                    through = !self.search.progress().blind && untried.is_empty();
-                    break;
+                    through = !pass.search.progress().blind && untried.is_empty();
+                    Next::Stop
                 }
-                PassState::Stopped => break,
+                PassState::Stopped => Next::Stop,
             }
-        }
-        self.lenient.worker.forget_histories();
+        });
         self.sought.through &= through;
         drew.load(Ordering::Relaxed)
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::job::WorkerJob;
+use super::runs::{Next, for_each_run};
 use super::watchdog::{Watchdog, WatchedWorker};
 use super::{hook, standstill};
 use crate::engine::assignment::{Account, Assignment};
@@ -64,7 +65,7 @@ impl<'a> Session<'a> {
         let searched = self.config.strategy.is_search();
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
         let faults = self.config.faults.clone();
-        let runs_on = self.config.is_native() && !searched && !self.config.ends_at_limit();
+        let runs_on = self.config.runs_on() && !searched;
         let beyond = if runs_on { BEYOND } else { 0 };
         let weaker = match self.config.memory {
             MemoryModel::C11 if !self.config.is_native() => Weaker::Choose,
@@ -185,17 +186,17 @@ impl<'a> Session<'a> {
         begin: &mut dyn FnMut(u32),
     ) {
         let mut limits = self.limits_of_rehearsal();
-        for n in 0..count {
-            begin(n);
-            let failure = self.once_more(worker, Seed(n.into()), &limits);
-            worker.forget_histories();
+        for_each_run(worker, 0..u64::from(count), |worker, n| {
+            begin(n as u32);
+            let failure = self.once_more(worker, Seed(n), &limits);
             let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
             if is_long && self.config.is_native() {
                 // If a rehearsal is too long, usually all runs are, and each takes seconds. The other rehearsals are
                 // shorter but not omitted: otherwise the strategy would rehearse in the runs of the next seeds.
                 limits.steps_max = (self.config.steps_max / SHORTER).max(1);
             }
-        }
+            Next::Again
+        });
     }
 
     /// Executes one run under a strategy created for it, and returns the run as data. The run does not count.
@@ -294,14 +295,19 @@ impl<'a> Session<'a> {
             Outcome::Passed => "passed".to_owned(),
             Outcome::Failed(failure) => crate::report::one_line(failure, run),
         };
-        let header = Header {
+        let arguments = self.site.cargo_arguments();
+        let mut header = Header {
             test: self.site.title(),
             package: self.site.package_and_version(),
             seed: run.seed,
             strategy: self.config.strategy.name().to_owned(),
             settings: Some(self.config.in_traces()),
+            cargo: None,
             verdict,
         };
+        if header.usual_arguments().unwrap_or_default() != arguments {
+            header.cargo = Some(arguments);
+        }
         Trace::of(run, header)
     }
 

@@ -13,6 +13,7 @@
 
 use super::confirm::signature;
 use super::explore::SeedRunner;
+use super::runs::{Next, for_each_run};
 use super::session::Session;
 use crate::report::{Candidate, Strengthening, candidates, weak_links};
 use crate::run::Run;
@@ -91,29 +92,26 @@ impl Judge<'_, '_> {
     /// Executes runs with these orderings. Returns the first run with the same failure, if any.
     fn fails_with(&mut self, links: &[WeakLink]) -> Option<Option<Run>> {
         let raises: Vec<Raise> = links.iter().map(|link| link.raise).collect();
-        self.runner.worker.raise(raises);
-        let wanted = signature(self.run);
-        let failed = self.failed.clone();
-        let others = (0..self.seeds).filter(|seed| !failed.contains(seed));
-        for number in failed.iter().copied().chain(others) {
+        let Judge { runner, run, seeds, failed, begin, steps, steps_max } = self;
+        runner.worker.raise(raises);
+        let wanted = signature(run);
+        let others = (0..*seeds).filter(|seed| !failed.contains(seed));
+        let (mut found, mut is_spent) = (None, false);
+        for_each_run(runner, failed.iter().copied().chain(others), |runner, number| {
             // The seeds of the test are not used, because the test may have only one.
-            let seed = Seed(self.run.seed.0.wrapping_add(number));
-            let failure = self.runner.make(seed);
+            let seed = Seed(run.seed.0.wrapping_add(number));
+            let failure = runner.make(seed);
             let fails = failure.map(|failure| failure.signature()) == wanted;
-            let failing = fails.then(|| self.runner.extract(seed));
-            self.steps += self.runner.worker.steps() + self.begin;
-            self.runner.worker.forget_histories();
-            if failing.is_some() {
-                self.failed.retain(|known| *known != number);
-                self.failed.insert(0, number);
-                self.failed.truncate(FAILED);
-                return Some(failing);
-            }
-            if self.steps > self.steps_max {
-                return None;
-            }
-        }
-        Some(None)
+            found = fails.then(|| (number, runner.extract(seed)));
+            *steps += runner.worker.steps() + *begin;
+            is_spent = *steps > *steps_max;
+            if fails || is_spent { Next::Stop } else { Next::Again }
+        });
+        let Some((number, run)) = found else { return (!is_spent).then_some(None) };
+        failed.retain(|known| *known != number);
+        failed.insert(0, number);
+        failed.truncate(FAILED);
+        Some(Some(run))
     }
 
     /// Strengthens the links that do not release or acquire. The inner value is `None` if this does not suffice.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::hook;
 use super::job::WorkerJob;
+use super::kept::KeptFinding;
 use super::session::Session;
 use super::times::Thread;
 use crate::engine::assignment::Account;
@@ -44,6 +45,8 @@ pub(crate) struct Watchdog {
     ended: Condvar,
     /// True if a thread was interrupted. A repeated hang then gets a shorter time limit.
     interrupted: AtomicBool,
+    /// The failure that is being explained.
+    pub(super) explained: KeptFinding,
 }
 
 #[derive(Default)]
@@ -262,7 +265,8 @@ impl Watchdog {
         let site = Arc::new(site.clone());
         let (state, ended, interrupted) =
             (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        Watchdog { site, hang, notes: None, state, ended, interrupted }
+        let explained = KeptFinding::default();
+        Watchdog { site, hang, notes: None, state, ended, interrupted, explained }
     }
 
     /// Returns this watchdog with notes about each run.
@@ -397,6 +401,7 @@ fn end_hung(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience:
 
 /// Reports the run of a worker that cannot continue, and ends the process.
 fn end(session: &Session<'_>, watched: &WatchedWorker, mut run: Run) -> ! {
+    session.watch.explained.end(session, &run);
     let job = watched.job();
     let seed = seed_of(watched, &job);
     run.strategy = session.config.strategy.name().to_owned();

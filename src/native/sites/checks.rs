@@ -21,8 +21,23 @@ pub(in super::super) fn the_line_of_the_user_is_the_first_outside_of_std() {
         site(&[load.clone(), own.clone(), spawn]).is_point(Points::default()),
         "called by std, not of it"
     );
+    let of_user = "std::thread::spawn_unchecked::<bench::parks::{closure#0}>";
+    let spawn = frame(of_user, &format!("{std}/std/src/thread/lifecycle.rs"));
+    assert!(!site(&[load.clone(), spawn, own.clone()]).is_point(Points::default()));
+    let detect = frame("test", &format!("{std}/std_detect/src/detect/cache.rs"));
+    assert!(!site(&[load.clone(), detect, own.clone()]).is_point(Points::default()));
     let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
-    assert!(site(&[load.clone(), park, own.clone()]).is_point(Points::default()));
+    assert!(site(&[load.clone(), park.clone(), own.clone()]).is_point(Points::default()));
+    let of_shuttle = |name: &str| frame(name, "/registry/unpause-shuttle-0.1.0/src/thread.rs");
+    for (name, loose) in [
+        ("shuttle::thread::park", Some(Loose::Park)),
+        ("shuttle::thread::sleep", Some(Loose::Sleep)),
+        ("shuttle::thread::spawn::<bench::parks>", None),
+    ] {
+        let frames = [load.clone(), park.clone(), of_shuttle(name), own.clone()];
+        assert_eq!(site(&frames).loose, loose, "{name}");
+    }
+    assert_eq!(site(&[load.clone(), park, own.clone()]).loose, None, "of std");
     let end = frame("<x::JoinInner<()>>::is_finished", &format!("{std}/std/src/thread/x.rs"));
     let seen = site(&[load.clone(), end, own.clone()]);
     assert_eq!((seen.is_point(Points::default()), seen.shows), (true, Some(Shown::End)));

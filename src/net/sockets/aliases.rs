@@ -17,17 +17,17 @@ const LOOK_UP: Op = Op::of_kind("look_up", Access::Peek, word::READ).quiet();
 
 /// The aliases of a run, in addition to the node names.
 #[derive(Default)]
-struct Aliases(Mutex<State>);
+struct Aliases(Mutex<AliasesState>);
 
 #[derive(Default)]
-struct State {
+struct AliasesState {
     mark: Option<std::sync::Arc<Wrapped>>,
     /// By alias: the node, and the previous node of the alias, if any.
     nodes: Map<String, (Node, Option<Node>)>,
 }
 
 impl Aliases {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AliasesState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

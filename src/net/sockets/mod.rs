@@ -3,10 +3,10 @@
 //!
 //! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
 
+mod addresses;
 mod aliases;
 mod descriptors;
 mod kinds;
-mod names;
 mod options;
 mod ports;
 pub mod tcp;
@@ -14,8 +14,8 @@ mod udp;
 
 use std::io;
 
+pub use self::addresses::{ToSocketAddrs, lookup_host};
 pub use self::aliases::alias;
-pub use self::names::{ToSocketAddrs, lookup_host};
 pub use self::tcp::{TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;
 use crate::run::Failure;

@@ -164,10 +164,10 @@ impl<V> PairTexts<V> {
 
 /// The ports of a run.
 #[derive(Default)]
-pub(super) struct Ports(Mutex<State>);
+pub(super) struct Ports(Mutex<PortsState>);
 
 #[derive(Default)]
-struct State {
+struct PortsState {
     ports: ByHost<(u16, Protocol), Arc<Port>>,
     /// All ports, in the order of first use.
     order: Vec<Arc<Port>>,
@@ -202,7 +202,7 @@ impl Ports {
         ports
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PortsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,10 +1,10 @@
 //! [`UdpSocket`]: datagrams, which overtake each other and get lost.
 
 use unpause_ordered::Map;
-mod calls;
 mod groups;
 mod line;
-mod options;
+mod udp_calls;
+mod udp_options;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,13 +13,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use self::calls::Calls;
 use self::groups::{Aim, Group};
 use self::line::{Flying, Line, Lines, reached};
-use self::options::Options;
+use self::udp_calls::Calls;
+use self::udp_options::UdpOptions;
+use super::addresses::{self, ToSocketAddrs};
 use super::descriptors::{StandIn, has_descriptor};
 use super::kinds::{Of, two_kinds};
-use super::names::{self, ToSocketAddrs};
 use super::ports::{self, Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
 use crate::net::bytes::Bytes;
@@ -29,7 +29,7 @@ use crate::net::inbox::{Inbox, Visit};
 use crate::net::ops::{RECV, SEND_DATAGRAM};
 use crate::net::slots::Slots;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Came, GuardedCall, Here, Turn, Way, Wrapped, here};
+use crate::seam::{self, Arrival, Came, GuardedCall, Here, Turn, Wrapped, here};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 
@@ -103,7 +103,7 @@ struct OfRun {
     lines: Mutex<Lines>,
     ports: Arc<Ports>,
     calls: Calls,
-    options: Options,
+    options: UdpOptions,
     stand_in: StandIn,
     here: Here,
 }
@@ -156,10 +156,10 @@ impl OfRun {
         for _ in 0..link.draw_copies() {
             let not_before = link.draw_delay(bytes.len(), here);
             let (at, route) = (&line.port.mark, link.route());
-            let way = Way { op: &ARRIVE, at, route, not_before };
+            let arrival = Arrival { op: &ARRIVE, at, route, not_before };
             let (line, aim) = (line.clone(), aim.clone());
             let flying = Flying { line, to, aim, bytes: bytes.into(), here };
-            seam::send(&self.mailbox, flying, way, here);
+            seam::send(&self.mailbox, flying, arrival, here);
         }
         Ok(())
     }
@@ -212,14 +212,14 @@ impl OfRun {
 }
 
 /// A pending call that receives.
-struct Receiving<'a> {
+struct ReceivingDatagram<'a> {
     socket: &'a OfRun,
     call: GuardedCall,
 }
 
-impl Drop for Receiving<'_> {
+impl Drop for ReceivingDatagram<'_> {
     fn drop(&mut self) {
-        let Receiving { socket, call } = self;
+        let ReceivingDatagram { socket, call } = self;
         call.leave(&socket.mailbox.inbox, socket.here);
     }
 }
@@ -233,7 +233,7 @@ impl UdpSocket {
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<UdpSocket>> {
         let (destination, here) = (addr.destination(), here());
         let host = Host::current();
-        names::each((destination, here), move |addr| async move {
+        addresses::each((destination, here), move |addr| async move {
             match seam::in_run() {
                 true => bind(host, addr, here),
                 false => Ok(UdpSocket(Of::Real(tokio::net::UdpSocket::bind(addr).await?))),
@@ -265,12 +265,12 @@ impl UdpSocket {
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> impl Future<Output = io::Result<()>> {
         let (destination, here) = (addr.destination(), here());
-        names::each((destination, here), move |addr| async move {
+        addresses::each((destination, here), move |addr| async move {
             match &self.0 {
                 Of::Run(socket) => {
                     socket.origin.check(here)?;
                     if !groups::is_of_several(addr.ip()) {
-                        names::host(socket.mailbox.port.host, addr, here)?;
+                        addresses::host(socket.mailbox.port.host, addr, here)?;
                     }
                     socket.mark().act(&CONNECT, here, || {
                         let peer = &socket.mailbox.peer;
@@ -321,7 +321,8 @@ impl UdpSocket {
     ) -> impl Future<Output = io::Result<usize>> {
         let (destination, here) = (target.destination(), here());
         async move {
-            let to = names::each((destination, here), |addr| std::future::ready(Ok(addr))).await?;
+            let to =
+                addresses::each((destination, here), |addr| std::future::ready(Ok(addr))).await?;
             match &self.0 {
                 Of::Run(socket) => send(socket, buf, to, here).await,
                 Of::Real(socket) => {
@@ -426,7 +427,7 @@ impl UdpSocket {
             takes: bool,
         ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
             async |run, here| {
-                let mut receiving = Receiving { socket: run, call: GuardedCall::new(&RECV, here) };
+                let mut receiving = ReceivingDatagram { socket: run, call: GuardedCall::new(&RECV, here) };
                 poll_fn(|cx| run.poll_recv(&mut receiving.call, cx, buf, takes)).await
             };
             async |real| {
@@ -482,7 +483,7 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     ports.bind(host, (Protocol::Udp, addr), make, (&ports::BIND, here))?;
     let mailbox = bound.expect("it was made");
     let (origin, lines) = (Origin::here(), Mutex::default());
-    let (calls, options, stand_in) = (Calls::new(here), Options::new(), StandIn::default());
+    let (calls, options, stand_in) = (Calls::new(here), UdpOptions::new(), StandIn::default());
     Ok(UdpSocket(Of::Run(OfRun { mailbox, origin, lines, ports, calls, options, stand_in, here })))
 }
 

@@ -9,6 +9,8 @@
 //! [thread-local](near), where an operation reaches them in a few instructions. The other words are in the [`Memory`]
 //! of the world.
 
+pub(super) mod races;
+mod surplus;
 pub(crate) mod weak;
 
 use std::cell::Cell;
@@ -16,7 +18,8 @@ use std::sync::atomic::Ordering;
 
 use unpause_orders::OrderS;
 
-use self::weak::{Asked, Weak};
+use self::weak::{Asked, Known, Weak};
+use crate::run::board::Board;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::memory_model::Raise;
 
@@ -78,6 +81,31 @@ pub(crate) struct Memory {
     pub(super) raised: Option<Vec<Raise>>,
     /// The effect of weaker orders in the last run.
     weaker: Weaker,
+    /// True if the run has weak memory, or clocks without weak memory, to detect races.
+    uses_weak: bool,
+    /// The requested clocks of plain threads, whose memory is not here. `None` if the run has requested none.
+    of_threads: Option<Box<OfThreads>>,
+}
+
+/// The requested clocks of plain threads.
+#[derive(Debug, Default)]
+pub(super) struct OfThreads {
+    known: Vec<Known>,
+    /// True after the first operation with a weaker order, in a run with the memory `c11`.
+    pub(super) chooses: bool,
+}
+
+impl OfThreads {
+    /// Adds a clock, and returns its number.
+    pub(super) fn add(&mut self, known: Known) -> usize {
+        self.known.push(known);
+        self.known.len() - 1
+    }
+
+    /// Returns the clocks. `None` if the run has used no order weaker than `SeqCst`.
+    fn known(&self) -> Option<&[Known]> {
+        self.chooses.then_some(&self.known)
+    }
 }
 
 impl Memory {
@@ -85,6 +113,8 @@ impl Memory {
     pub(crate) fn clear(&mut self) {
         self.objects = 0;
         self.far.clear();
+        self.uses_weak = false;
+        self.of_threads = None;
     }
 
     /// Begins a run with this effect of weaker orders. `seed` is `None` in a search.
@@ -101,17 +131,37 @@ impl Memory {
     fn begin_weaker(&mut self, weaker: Weaker, seed: Option<u64>) {
         WEAKER.set(weaker);
         self.weaker = weaker;
-        if weaker == Weaker::Choose {
+        self.uses_weak = weaker == Weaker::Choose;
+        if self.uses_weak {
             // Without the exact order S, a strengthening to `SeqCst` seems to prevent failures that it allows.
             let s = if self.raised.is_some() { OrderS::Exact } else { OrderS::ExactWithMoves };
             self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin(seed, s);
         }
     }
 
-    /// Returns the older stores, if the run has weak memory.
+    /// Begins the clocks of the run, unless it has them already.
+    pub(super) fn begin_clocks(&mut self, board: &Board) {
+        if !self.uses_weak {
+            self.uses_weak = true;
+            self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin_clocks(board);
+        }
+    }
+
+    /// Returns the requested clocks of plain threads.
+    pub(super) fn of_threads(&mut self) -> &mut OfThreads {
+        self.of_threads.get_or_insert_default()
+    }
+
+    /// Returns the clocks of plain threads. `None` if the run has requested none, or has used no order weaker than
+    /// `SeqCst`.
+    pub(super) fn known_of_threads(&self) -> Option<&[Known]> {
+        self.of_threads.as_ref()?.known()
+    }
+
+    /// Returns the older stores and the clocks, if the run has them.
     #[inline]
     pub(crate) fn weak(&mut self) -> Option<&mut Weak> {
-        if self.weaker == Weaker::Choose { self.weak.as_deref_mut() } else { None }
+        if self.uses_weak { self.weak.as_deref_mut() } else { None }
     }
 
     /// Makes operations at some places have stronger orders in future runs.
@@ -129,10 +179,10 @@ impl Memory {
         (asked, fence)
     }
 
-    /// Returns `true` if each operation on an atomic may choose a store.
+    /// Returns `true` if the machine performs each operation on an atomic.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.weaker == Weaker::Choose && self.weak.as_ref().is_some_and(|weak| weak.is_on)
+        self.uses_weak && self.weak.as_ref().is_some_and(|weak| weak.is_on)
     }
 
     /// Orders two tasks: see [`Weak::order`].

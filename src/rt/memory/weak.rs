@@ -8,16 +8,21 @@
 //! is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a join or a
 //! check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores are visible.
 //! This memory may contain edges that the real build does not have, so it may miss behaviors. It omits no edge that the
-//! real build has.
+//! real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and a search is not a proof.
+//!
+//! A run without the memory `c11` uses the machine from the first [cell](super::races) on. Its operations see the
+//! newest values, and only the clocks matter.
 
 use std::sync::atomic::Ordering;
 
-use unpause_orders::{Done, Operation, OrderS, Orders, Rules, SEQ_CST};
+use unpause_orders::{Clock, Done, Operation, OrderS, Orders, Rules, SEQ_CST};
 
+use super::races::{Races, Touch};
+use super::surplus::Surplus;
 use crate::rt::object::Objects;
 use crate::run::board::{Board, TimeMove};
 use crate::run::event::{Event, Values};
-use crate::run::ids::{ObjectId, TaskId};
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::memory_model::{Raise, Stronger};
 use crate::run::op::{Access, Op, clock};
 use crate::run::store_choice::StoreChoices;
@@ -95,6 +100,11 @@ fn number(order: Ordering) -> u8 {
     }
 }
 
+/// Returns the address of the word of an object in the machine.
+fn address(object: ObjectId) -> usize {
+    (object.index() + 1) << 3
+}
+
 /// An operation on an atomic, or a fence.
 pub(crate) struct WordOp<'a> {
     /// The atomic; `None` for a fence.
@@ -107,7 +117,7 @@ pub(crate) struct WordOp<'a> {
 
 impl Operation for WordOp<'_> {
     fn address(&self) -> usize {
-        self.object.map_or(0, |object| (object.index() + 1) << 3)
+        self.object.map_or(0, address)
     }
 
     fn size(&self) -> u8 {
@@ -138,8 +148,14 @@ pub(crate) struct Weak {
     /// The order S of the run.
     s: OrderS,
     pub(crate) choices: StoreChoices,
-    /// True after the first operation with a weaker order.
+    /// True after the first operation with a weaker order, or the first access whose races are detected.
     pub(crate) is_on: bool,
+    /// True if the run has the memory `c11`.
+    is_c11: bool,
+    /// True after the first operation with a weaker order, in a run with the memory `c11`. Before, operations see the
+    /// newest values. This loses no outcome, because some run executes them in the order S.
+    chooses: bool,
+    races: Races,
     /// For each object, its word before the events that are not processed yet.
     words: Vec<u64>,
     /// The numbers of events and of time moves that are processed.
@@ -150,6 +166,32 @@ pub(crate) struct Weak {
     /// Effects between tasks that leave no event and are not processed yet. Each has the number of earlier events, the
     /// task whose operations are first, and the other task.
     contacts: Vec<(usize, TaskId, TaskId)>,
+    surplus: Surplus,
+    /// The moments whose clocks are wanted, and their clocks so far.
+    looks: Vec<Look>,
+    known: Vec<Known>,
+}
+
+/// A moment of a task whose clock is wanted: the number of earlier events, and the task.
+type Look = (usize, TaskId);
+
+/// The knowledge of a task at a moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) task: TaskId,
+    pub(crate) clock: Clock,
+}
+
+impl Known {
+    /// Returns `true` if the last event of the task before this moment happens before the moment `other`. `begin` is an
+    /// earlier moment of the same task. If the task had no event between the two, the result is `true` only if the next
+    /// event of the task happens before `other`.
+    pub(crate) fn is_known_at(&self, begin: &Known, other: &Known) -> bool {
+        let task = self.task.index();
+        let last = self.clock.get(task);
+        let has_event = begin.task == self.task && begin.clock.get(task) < last;
+        other.clock.get(task) >= last + u32::from(!has_event)
+    }
 }
 
 /// The parts of a run from which the machine learns the happens-before order.
@@ -166,23 +208,56 @@ impl Weak {
             s: OrderS::default(),
             choices: StoreChoices::new(None),
             is_on: false,
+            is_c11: false,
+            chooses: false,
+            races: Races::default(),
             words: Vec::new(),
             seen: 0,
             time_moves: 0,
             tasks: 0,
             contacts: Vec::new(),
+            surplus: Surplus::default(),
+            looks: Vec::new(),
+            known: Vec::new(),
         }
     }
 
     /// Removes the content of the last run and keeps the allocations.
     pub(super) fn begin(&mut self, seed: Option<u64>, s: OrderS) {
         self.s = s;
-        let Weak { choices, is_on, words, seen, time_moves, tasks, contacts, .. } = self;
+        let Weak { choices, words, contacts, surplus, looks, known, races, .. } = self;
         *choices = StoreChoices::new(seed);
-        *is_on = false;
         words.clear();
         contacts.clear();
-        (*seen, *time_moves, *tasks) = (0, 0, 0);
+        surplus.clear();
+        looks.clear();
+        known.clear();
+        races.clear();
+        (self.is_on, self.is_c11, self.chooses) = (false, true, false);
+        (self.seen, self.time_moves, self.tasks) = (0, 0, 0);
+    }
+
+    /// Begins the clocks of a run without the memory `c11`, at its first access whose races are detected. Earlier
+    /// events cannot order this access before later ones, so they are not processed.
+    pub(super) fn begin_clocks(&mut self, board: &Board) {
+        self.begin(None, OrderS::Execution);
+        (self.is_on, self.is_c11) = (true, false);
+        self.orders.reset(Rules::weak(OrderS::Execution));
+        for task in 0..board.tasks.len() {
+            self.spawn_up_to(TaskId(task as u32), board);
+        }
+        (self.seen, self.time_moves) = (board.events.len(), board.time_moves.len());
+    }
+
+    /// Returns `true` if the run has the memory `c11` and has used an order weaker than `SeqCst`.
+    pub(crate) fn chooses(&self) -> bool {
+        self.chooses
+    }
+
+    /// Returns `true` if an operation with these orders may choose a store.
+    pub(crate) fn may_choose(&mut self, asked: Asked) -> bool {
+        self.chooses |= self.is_c11 && asked.is_weaker();
+        self.chooses
     }
 
     /// Adds the next object.
@@ -218,6 +293,56 @@ impl Weak {
         self.perform(task, &fence, 0, 0);
     }
 
+    /// Records an access of a task to a cell at `place`, after `events` events. Returns an earlier access that races
+    /// with it, if any, and the access.
+    pub(crate) fn touch(
+        &mut self,
+        (task, cell): (TaskId, ObjectId),
+        writes: bool,
+        place: Place,
+        events: usize,
+    ) -> Option<(Touch, Touch)> {
+        let clock = self.orders.clock(task.index());
+        let tick = clock.get(task.index()) + 1;
+        let touch = Touch { task, tick, writes, place, events };
+        self.races.touch(cell, touch, clock).map(|earlier| (earlier, touch))
+    }
+
+    /// Returns `true` if an edge that an equivalent run may not have can hide a race.
+    pub(crate) fn may_hide_races(&self) -> bool {
+        self.surplus.exists
+    }
+
+    /// Requests the clock of a task at this moment, after `events` events. Returns the number of the request.
+    pub(crate) fn look(&mut self, events: usize, task: TaskId) -> usize {
+        self.looks.push((events, task));
+        self.known.len() + self.looks.len() - 1
+    }
+
+    /// Returns the clocks at the requested moments. `None` if the run has used no order weaker than `SeqCst`. All
+    /// events must be processed.
+    pub(crate) fn known(&self) -> Option<&[Known]> {
+        self.chooses.then_some(&self.known)
+    }
+
+    /// Returns `true` if some operation that chooses a store may have had fewer choices than C++20 allows.
+    pub(crate) fn lacks_choices(&self) -> bool {
+        self.chooses && (self.surplus.exists || self.orders.lacks_choices())
+    }
+
+    /// Returns the number of events of a task. `None` unless a search chooses the stores of the run.
+    pub(crate) fn events_in_search(&mut self, task: TaskId) -> Option<u32> {
+        let is_of_search = self.chooses() && self.choices.is_of_search();
+        is_of_search.then(|| self.orders.clock(task.index()).get(task.index()))
+    }
+
+    /// Makes the next load of a task wait for a change: see [`Orders::wait_for`]. `awaited` is the object, and the
+    /// number of events of the task.
+    pub(crate) fn wait_for(&mut self, task: TaskId, awaited: Option<(ObjectId, u32)>) {
+        let awaited = awaited.map(|(object, events)| (address(object), events));
+        self.orders.wait_for(task.index(), awaited);
+    }
+
     /// Makes each store take effect after the stores that were executed before it.
     pub(crate) fn forbid_moves(&mut self) {
         self.orders.forbid_moves();
@@ -232,10 +357,18 @@ impl Weak {
         }
         let mut contacts = std::mem::take(&mut self.contacts);
         let mut left = contacts.drain(..).peekable();
+        let mut looks = std::mem::take(&mut self.looks);
+        let mut looked = looks.drain(..).peekable();
         for nth in self.seen..=board.events.len() {
             while let Some((_, first, then)) = left.next_if(|(at, ..)| *at <= nth) {
                 self.spawn_up_to(first.max(then), board);
                 self.orders.joined(then.index(), first.index());
+                self.surplus.exists = true;
+            }
+            while let Some((_, task)) = looked.next_if(|(at, _)| *at <= nth) {
+                self.spawn_up_to(task, board);
+                let clock = self.orders.clock(task.index()).clone();
+                self.known.push(Known { task, clock });
             }
             let event = board.events.get(nth);
             self.settle_before(event, board);
@@ -243,8 +376,8 @@ impl Weak {
                 self.learn(event, board, objects, begins);
             }
         }
-        drop(left);
-        self.contacts = contacts;
+        drop((left, looked));
+        (self.contacts, self.looks) = (contacts, looks);
         self.seen = board.events.len();
     }
 
@@ -264,7 +397,9 @@ impl Weak {
         if [Some(clock::ADVANCE), Some(clock::MOVE)].contains(&op.kind) {
             self.orders.settle();
         }
-        if let Some(object) = object.filter(|object| is_word(*object, objects)) {
+        let is_word = |object: &ObjectId| is_word(*object, objects);
+        self.surplus.add(event, object.as_ref().is_some_and(is_word));
+        if let Some(object) = object.filter(is_word) {
             // Since it began, the machine has performed all operations itself.
             if begins && op.access != Access::Peek {
                 self.redo(task, object, (op.access, values));

@@ -1,8 +1,7 @@
-//! Carriers: each carrier is a task that models the arrival of a message. A message in transit is a candidate like any
+//! Carriers: each carrier is a task that models the arrival of a message. A message in flight is a candidate like any
 //! task, so strategies, traces, searches and shrinking treat its arrival like every other step.
 
 use crate::rt::body::BoxBody;
-use crate::rt::carried::Carried;
 use crate::rt::object::AnnouncementId;
 use crate::rt::part::Part;
 use crate::rt::state::RunState;
@@ -10,6 +9,7 @@ use crate::rt::world::World;
 use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::in_flight::InFlight;
 use crate::run::op::{Access, Op};
 use crate::run::untried::Untried;
 
@@ -49,14 +49,14 @@ impl World {
         route: &'static Route,
         arrival: (&'static Op, ObjectId),
         place: Place,
-        load: impl FnOnce(AnnouncementId) -> (Carried, bool),
+        load: impl FnOnce(AnnouncementId) -> (InFlight, bool),
     ) -> Sent {
         let mut state = self.state();
         let task = state.add_carrier(route, place);
         let id = state.announce_for(task, arrival, place).id;
-        let (carried, is_open) = load(id);
-        let number = carried.number;
-        state.slots.at_mut(task.index()).carried = Some(carried);
+        let (in_flight, is_open) = load(id);
+        let number = in_flight.number;
+        state.slots.at_mut(task.index()).in_flight = Some(in_flight);
         if !is_open {
             state.set_enabled(id, false);
         }

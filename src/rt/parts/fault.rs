@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake};
 
-use super::clocks::Moment;
 use super::ear::Ear;
+use super::node_clocks::Moment;
 use crate::rt::body::TaskBody;
 use crate::rt::object::Object;
 use crate::rt::part::Part;
@@ -55,7 +55,7 @@ pub(crate) fn may_fail_weakly() -> bool {
 }
 
 /// A fault that can still happen.
-enum Fault {
+enum TaskFault {
     /// A task is aborted.
     Abort(TaskId),
     /// A task stops taking steps.
@@ -188,7 +188,7 @@ impl Cancellation {
 
 /// The future of a fault task.
 struct FaultBody {
-    fault: Fault,
+    fault: TaskFault,
     place: Place,
 }
 
@@ -198,11 +198,11 @@ impl Future for FaultBody {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         let FaultBody { fault, place } = &*self;
         WORLD.with(|world| match fault {
-            Fault::Abort(task) => world.abort(world.run(), *task, place),
-            Fault::Stall(task) => world.state().stall(*task, place),
-            Fault::StallOthers => world.stall_others(place),
-            Fault::Cancel(cancellation) => world.cancel(cancellation, place),
-            Fault::Pass(timer, deadline) => world.pass_early(timer, *deadline, place),
+            TaskFault::Abort(task) => world.abort(world.run(), *task, place),
+            TaskFault::Stall(task) => world.state().stall(*task, place),
+            TaskFault::StallOthers => world.stall_others(place),
+            TaskFault::Cancel(cancellation) => world.cancel(cancellation, place),
+            TaskFault::Pass(timer, deadline) => world.pass_early(timer, *deadline, place),
         });
         Poll::Ready(())
     }
@@ -217,12 +217,12 @@ impl World {
             (state.faults().wanted.clone(), state.board.tasks[task.index()].name.clone())
         };
         if faults.cancels(name.as_deref()) {
-            self.may_have(Fault::Abort(task), place);
+            self.may_have(TaskFault::Abort(task), place);
         }
         match faults.progress {
             Progress::Any => {}
             Progress::LockFree | Progress::WaitFree(_) => {
-                self.may_have(Fault::Stall(task), place);
+                self.may_have(TaskFault::Stall(task), place);
             }
             // This fault is decided at the second task of a spawner, because from then on a task can obstruct another
             // task.
@@ -232,7 +232,7 @@ impl World {
                     state.victims(state.current()).count() == 2
                 };
                 if is_second {
-                    self.may_have(Fault::StallOthers, place);
+                    self.may_have(TaskFault::StallOthers, place);
                 }
             }
         }
@@ -240,7 +240,7 @@ impl World {
 
     /// Decides if a future may be dropped at any of its points.
     pub(crate) fn may_cancel(&self, cancellation: &Arc<Cancellation>, place: Place) -> bool {
-        self.may_have(Fault::Cancel(cancellation.clone()), place)
+        self.may_have(TaskFault::Cancel(cancellation.clone()), place)
     }
 
     /// Returns `true` if the deadlines of time-outs and of `select!` branches may pass at any moment.
@@ -255,7 +255,7 @@ impl World {
         deadline: Moment,
         place: Place,
     ) -> bool {
-        self.may_have(Fault::Pass(timer.clone(), deadline), place)
+        self.may_have(TaskFault::Pass(timer.clone(), deadline), place)
     }
 
     /// Decides if a `compare_exchange_weak` fails although it sees the expected value.
@@ -324,13 +324,15 @@ impl World {
     }
 
     /// Decides if the run has this fault. If so, spawns its task and returns `true`.
-    fn may_have(&self, fault: Fault, place: Place) -> bool {
+    fn may_have(&self, fault: TaskFault, place: Place) -> bool {
         type Count = fn(&mut FaultCounts) -> &mut u32;
         let (why, name, count): (_, _, Count) = match fault {
-            Fault::Abort(_) => ("an abort", "canceller", |counts| &mut counts.aborts),
-            Fault::Cancel(_) => ("a cancellation", "canceller", |counts| &mut counts.cancels),
-            Fault::Pass(..) => ("an early deadline", "time-out", |counts| &mut counts.deadlines),
-            Fault::Stall(_) | Fault::StallOthers => {
+            TaskFault::Abort(_) => ("an abort", "canceller", |counts| &mut counts.aborts),
+            TaskFault::Cancel(_) => ("a cancellation", "canceller", |counts| &mut counts.cancels),
+            TaskFault::Pass(..) => {
+                ("an early deadline", "time-out", |counts| &mut counts.deadlines)
+            }
+            TaskFault::Stall(_) | TaskFault::StallOthers => {
                 ("a stall", "staller", |counts| &mut counts.stalls)
             }
         };
@@ -338,8 +340,10 @@ impl World {
             return false;
         }
         let victim = match fault {
-            Fault::Abort(task) | Fault::Stall(task) => task,
-            Fault::StallOthers | Fault::Cancel(_) | Fault::Pass(..) => self.state().current(),
+            TaskFault::Abort(task) | TaskFault::Stall(task) => task,
+            TaskFault::StallOthers | TaskFault::Cancel(_) | TaskFault::Pass(..) => {
+                self.state().current()
+            }
         };
         let body = Box::pin(TaskBody::new(FaultBody { fault, place }));
         let task = self.spawn_safe(body, Some(name.into()), place);

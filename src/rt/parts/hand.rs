@@ -23,7 +23,7 @@ use crate::rt::pending::{PendingOp, Readiness, object_id};
 use crate::rt::state::RunState;
 use crate::rt::worker::RunLimits;
 use crate::rt::world::{WORLD, World};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op, clock};

@@ -218,8 +218,10 @@ impl World {
             (row.number, condition)
         };
         let before = self.before();
+        self.observes.set(true);
         // The condition must not read the statics of the node that took the step.
         let holds = catch_unwind(AssertUnwindSafe(|| self.in_life(Life::OUTSIDE, &mut condition)));
+        self.observes.set(false);
         let reads = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());

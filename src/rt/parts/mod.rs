@@ -8,11 +8,11 @@ pub(super) mod hand;
 pub(super) mod timers;
 
 // Nodes.
-pub(super) mod clocks;
+pub(super) mod node_clocks;
 pub(super) mod nodes;
 pub(super) mod pace;
 
-// Messages in transit.
+// Messages in flight.
 pub(super) mod carrier;
 
 // Faults.

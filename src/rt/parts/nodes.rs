@@ -5,7 +5,7 @@
 
 use unpause_ordered::sort_by_key;
 
-use super::clocks::NodeClock;
+use super::node_clocks::NodeClock;
 use super::timers::CLOCK;
 use crate::rt::lives;
 use crate::rt::object::{ObjectRow, Owner};

@@ -9,7 +9,7 @@ use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::clocks::Moment;
+use super::node_clocks::Moment;
 use crate::rt::now;
 use crate::rt::object::{AnnouncementId, Object};
 use crate::rt::part::Part;

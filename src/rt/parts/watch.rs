@@ -12,6 +12,7 @@
 
 use std::task::Waker;
 
+use crate::rt::memory::{self, Weaker};
 use crate::rt::now;
 use crate::rt::object::AnnouncementId;
 use crate::rt::part::Part;
@@ -20,8 +21,10 @@ use crate::rt::world::{WORLD, World};
 use crate::run::board::Board;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
+use crate::run::memory_model::MISSED;
 use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::{Access, Op};
+use crate::run::store_choice::is_store_choice;
 use crate::run::watches::Watch;
 
 /// The waits for changes. Their state is on the board, because strategies read it.
@@ -42,13 +45,17 @@ impl Part for Watches {
 }
 
 /// The objects that one evaluation of a condition reads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReadSet {
     objects: Vec<ObjectId>,
     /// True if one of these objects has changed since it was read.
     changed: bool,
     /// True if the condition did anything besides reads.
     more: bool,
+    /// True if the condition did anything besides loads of atomics that chose a store.
+    beside_loads: bool,
+    /// The number of loads of atomics.
+    loads: u32,
     /// The numbers of events, drawn values and contacts in the run before the last poll of the condition.
     events: usize,
     draws: usize,
@@ -79,9 +86,30 @@ impl World {
     /// Begins an evaluation of a condition.
     pub(crate) fn begin_reads(&self) -> ReadSet {
         let events = self.state().board.events.len();
-        let (objects, changed, more) = (Vec::new(), false, false);
-        let (draws, contacts, announcements) = (0, 0, (0, false));
-        ReadSet { objects, changed, more, events, draws, contacts, announcements, by_hand: 0 }
+        ReadSet { events, ..ReadSet::default() }
+    }
+
+    /// Returns the object of the only load of a condition that was false, and the number of events of the task. `None`
+    /// unless a search chooses the stores of the run, or if the condition did more.
+    ///
+    /// While the load returns the same store, the condition stays false. So its next evaluation need not try the store.
+    pub(crate) fn awaited(&self, reads: &ReadSet) -> Option<(ObjectId, u32)> {
+        if memory::weaker() != Weaker::Choose || reads.loads != 1 || reads.beside_loads {
+            return None;
+        }
+        let mut state = self.state();
+        let task = state.current();
+        let events = state.memory.weak()?.events_in_search(task)?;
+        Some((*reads.objects.first()?, events))
+    }
+
+    /// Makes the next load of the current task wait for a change. `awaited` is the result of [`World::awaited`].
+    pub(crate) fn wait_for(&self, awaited: Option<(ObjectId, u32)>) {
+        let mut state = self.state();
+        let task = state.current();
+        if let Some(weak) = state.memory.weak() {
+            weak.wait_for(task, awaited);
+        }
     }
 
     /// Updates `reads` before each poll of the condition.
@@ -100,6 +128,9 @@ impl World {
     pub(crate) fn after_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
         for event in &state.board.events[reads.events..] {
+            let is_load = event.op.access == Access::Read && event.op.kind.is_none();
+            reads.loads += u32::from(is_load && *event.op != MISSED);
+            reads.beside_loads |= !is_load;
             match event.object {
                 // This is a read without a point. The next evaluation may have no point, and then it announces nothing
                 // that could be held.
@@ -118,7 +149,12 @@ impl World {
         reads.more |= reads.draws < state.record.draws.len();
         reads.more |= reads.contacts < state.board.contacts.len();
         // An operation by hand counts like a read without a point.
-        reads.more |= reads.by_hand < state.polls.by_hand;
+        let is_by_hand = reads.by_hand < state.polls.by_hand;
+        reads.more |= is_by_hand;
+        let mut others = state.record.draws[reads.draws..].iter();
+        reads.beside_loads |= is_by_hand
+            || reads.contacts < state.board.contacts.len()
+            || others.any(|draw| !is_store_choice(draw.why));
     }
 
     /// Holds the first operation announced by the new evaluation `reads` of a condition. The operation is held until an
@@ -153,8 +189,8 @@ impl World {
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
-    /// Holds the announcement of the current task until one of `objects` changes. A change since the run had `seen`
-    /// events counts, too.
+    /// Holds the announcement of the current task until one of `objects` changes. A change by another task since the
+    /// run had `seen` events counts, too.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn hold_announced(
         &self,
@@ -164,7 +200,11 @@ impl World {
     ) -> HeldOp {
         let mut state = self.state();
         let (task, key) = (id.task(), id.key());
-        state.watch(Watch { task, key, place, objects, changed: false, seen });
+        let events = &state.board.events;
+        let others = events.iter().skip(seen).filter(|event| event.task != task);
+        let changed = others.filter_map(waking_object).any(|object| objects.contains(&object));
+        let seen = events.len();
+        state.watch(Watch { task, key, place, objects, changed, seen });
         HeldOp { run: state.run, step: state.board.step, id }
     }
 

@@ -7,16 +7,16 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 
 use super::{Here, Unparker};
-use crate::real::threads;
+use crate::real::spawning;
 use crate::seam::{Id, JoinError};
 
 /// The handle of a task.
 #[derive(Debug)]
-pub(crate) struct Handle<T>(threads::Handle<T>);
+pub(crate) struct Handle<T>(spawning::Handle<T>);
 
 /// A handle that can only abort a task.
 #[derive(Clone)]
-pub(crate) struct Stopper(threads::Stopper);
+pub(crate) struct Stopper(spawning::Stopper);
 
 impl Stopper {
     /// Does nothing: a handle always receives the panic of its task.
@@ -46,7 +46,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Handle(threads::spawn(name.as_deref(), future))
+    Handle(spawning::spawn(name.as_deref(), future))
 }
 
 /// Spawns a task that is one call, which may block.
@@ -54,7 +54,7 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
     _: Here,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Handle<R> {
-    Handle(threads::spawn_blocking(work))
+    Handle(spawning::spawn_blocking(work))
 }
 
 /// Spawns a task whose future stays on this thread. `keep` receives the future and must poll it.
@@ -67,7 +67,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    let (handle, task) = threads::spawn_local(future);
+    let (handle, task) = spawning::spawn_local(future);
     keep(task);
     Handle(handle)
 }

@@ -7,12 +7,13 @@
 mod bell;
 mod branches;
 mod cancel;
-mod clock;
 mod fence;
 mod group;
 mod handle;
 mod invariant;
+mod knowledge;
 mod locks;
+mod node_clock;
 mod once;
 mod parking;
 mod point;
@@ -20,6 +21,7 @@ mod share;
 mod slot;
 mod spin;
 mod time;
+mod unguarded;
 mod word;
 #[allow(dead_code, reason = "the contract is that of the simulating side")]
 mod wrapped;
@@ -30,14 +32,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::clock::NodeClock;
 pub(crate) use self::fence::{fence, pass};
 pub(crate) use self::group::{Group, kept};
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
 pub(crate) use self::invariant::HeldInvariant;
+pub(crate) use self::knowledge::{Knowledge, knowledge, look};
 pub(crate) use self::locks::{Enter, Gate, Pass};
+pub(crate) use self::node_clock::NodeClock;
 pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::point::YieldPoint;
@@ -48,6 +51,7 @@ pub(crate) use self::time::{
     Advance, Timer, deadline, now, of_one_clock, since_start, timer_span, true_deadline, true_now,
     wall,
 };
+pub(crate) use self::unguarded::Unguarded;
 pub(crate) use self::word::Word;
 #[cfg(feature = "tokio")]
 pub(crate) use self::wrapped::record_all;
@@ -57,7 +61,7 @@ pub(crate) use self::wrapped::{
 };
 
 pub(crate) use crate::real::jitter::up_to;
-use crate::real::{jitter, stress, threads};
+use crate::real::{jitter, spawning, stress};
 use crate::run::board::CallPoint;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
@@ -143,12 +147,12 @@ pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
 
 /// Returns a number for the current thread.
 pub(crate) fn client() -> u64 {
-    threads::client()
+    spawning::client()
 }
 
 /// Returns the name of the current thread.
 pub(crate) fn client_name() -> String {
-    threads::client_name()
+    spawning::client_name()
 }
 
 /// Does nothing: no search reads the points of calls.

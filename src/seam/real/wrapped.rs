@@ -8,7 +8,7 @@ use super::Here;
 use crate::run::event::{ValueKind, Values};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
-use crate::seam::cargo::{Guard, Transit, Way};
+use crate::seam::transport::{Arrival, Guard, Transport};
 
 /// The identity of a wrapped object in runs.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl Latch {
 }
 
 /// Delivers a message at once.
-pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
+pub(crate) fn send<L: Transport>(over: &Arc<L>, message: L::Message, _: Arrival<'_>, _: Here) {
     let (number, is_open) = over.take(message, Some(Latch));
     if is_open {
         over.clone().arrive(number);

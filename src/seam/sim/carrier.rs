@@ -1,4 +1,4 @@
-//! Messages in transit; see the carriers of [`rt`](crate::rt). They exist in simulated runs only.
+//! Messages in flight; see the carriers of [`rt`](crate::rt). They exist in simulated runs only.
 
 use std::any::Any;
 use std::pin::Pin;
@@ -9,10 +9,11 @@ use std::time::Instant;
 use super::time::Timer;
 use super::wrapped::Wrapped;
 use super::{Here, in_run};
-use crate::rt::{AnnouncementId, Body, Carried, Carrying, PendingOp, WORLD, World};
+use crate::rt::{AnnouncementId, Body, PendingOp, WORLD, World};
 use crate::run::ids::TaskId;
+use crate::run::in_flight::InFlight;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::cargo::{Transit, Way};
+use crate::seam::transport::{Arrival, Transport};
 
 /// An announcement that is enabled while a condition holds.
 // This is the latch of one arriving message, or of one call.
@@ -41,7 +42,7 @@ const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 const WAIT_BEHIND: Op = Op::of_kind("wait", Access::Peek, net::WAIT_BEHIND).quiet();
 
 /// The body of a carrier that delivers a delayed message.
-struct Travel<L: Transit> {
+struct Travel<L: Transport> {
     over: Arc<L>,
     /// `None` after the message has arrived or was lost.
     number: Option<u64>,
@@ -52,27 +53,22 @@ struct Travel<L: Transit> {
     timer: Option<Timer>,
 }
 
-impl<L: Transit> Carrying for L {
-    fn arrive(self: Arc<Self>, number: u64) {
-        Transit::arrive(self, number);
-    }
-
-    fn lose(&self, number: u64) {
-        Transit::lose(self, number);
-    }
-}
-
 /// Sends a message over a stream or a socket. Must be called in a run.
-pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, way: Way<'_>, here: Here) {
+pub(crate) fn send<L: Transport>(
+    over: &Arc<L>,
+    message: L::Message,
+    arrival: Arrival<'_>,
+    here: Here,
+) {
     debug_assert!(in_run());
-    if let Some(time) = way.not_before {
-        return send_later(over.clone(), message, (way, time), here);
+    if let Some(time) = arrival.not_before {
+        return send_later(over.clone(), message, (arrival, time), here);
     }
     WORLD.with(|world| {
-        let arrival = (way.op, way.at.id(here));
-        let sent = world.send(way.route, arrival, here, |id| {
+        let announced = (arrival.op, arrival.at.id(here));
+        let sent = world.send(arrival.route, announced, here, |id| {
             let (number, is_open) = over.take(message, Some(Latch(id)));
-            (Carried { by: over.clone(), number }, is_open)
+            (InFlight { over: over.clone(), number }, is_open)
         });
         if sent.is_shown {
             describe(world, &**over, sent.number, sent.task);
@@ -81,19 +77,19 @@ pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, way: Way<'_>,
 }
 
 #[inline(never)]
-fn send_later<L: Transit>(
+fn send_later<L: Transport>(
     over: Arc<L>,
     message: L::Message,
-    (way, time): (Way<'_>, Instant),
+    (arrival, time): (Arrival<'_>, Instant),
     here: Here,
 ) {
-    let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
+    let (pending, timer) = (PendingOp::new(arrival.op, here), Timer::new(&TRAVEL, time, here));
     let (number, _) = over.take(message, None);
     let (number, timer) = (Some(number), Some(timer));
-    let (op, at) = (way.op, way.at.clone());
+    let (op, at) = (arrival.op, arrival.at.clone());
     let travel = Travel { over: over.clone(), number, op, at, here, pending, timer };
     WORLD.with(|world| {
-        let (task, is_shown) = world.send_later(way.route, here, Box::pin(travel));
+        let (task, is_shown) = world.send_later(arrival.route, here, Box::pin(travel));
         if is_shown {
             number.into_iter().for_each(|number| describe(world, &*over, number, task));
         }
@@ -101,15 +97,15 @@ fn send_later<L: Transit>(
 }
 
 #[cold]
-fn describe<L: Transit>(world: &World, over: &L, number: u64, task: TaskId) {
+fn describe<L: Transport>(world: &World, over: &L, number: u64, task: TaskId) {
     if let Some(text) = over.describe(number) {
         world.describe(task, text);
     }
 }
 
-impl<L: Transit> Unpin for Travel<L> {}
+impl<L: Transport> Unpin for Travel<L> {}
 
-impl<L: Transit> Travel<L> {
+impl<L: Transport> Travel<L> {
     /// Returns `Ready` in the turn of the arrival.
     fn poll_arrival(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<()> {
         let Travel { over, at, pending, timer, here, .. } = self;
@@ -130,13 +126,13 @@ impl<L: Transit> Travel<L> {
 }
 
 // This is a separate body and not a task with a result, because no task joins it.
-impl<L: Transit> Body for Travel<L> {
+impl<L: Transport> Body for Travel<L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let number = self.number.expect("it is polled until it arrives");
         ready!(self.poll_arrival(number, cx));
         self.at.record(self.op, self.here);
         self.number = None;
-        Transit::arrive(self.over.clone(), number);
+        self.over.clone().arrive(number);
         Poll::Ready(())
     }
 
@@ -149,14 +145,14 @@ impl<L: Transit> Body for Travel<L> {
     }
 }
 
-impl<L: Transit> Travel<L> {
+impl<L: Transport> Travel<L> {
     fn lose(&mut self) {
         self.number.take().into_iter().for_each(|number| self.over.lose(number));
         self.timer = None;
     }
 }
 
-impl<L: Transit> Drop for Travel<L> {
+impl<L: Transport> Drop for Travel<L> {
     fn drop(&mut self) {
         self.lose();
     }

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use super::Here;
 use super::foreign::ForeignWord;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{PendingOp, Vacancy, WORLD};
+use crate::rt::{PendingOp, Vacancy, WORLD, may_be_at_once};
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::Op;
+use crate::run::op::{Access, Op};
 
 /// A lock in memory that tasks share.
 #[derive(Debug)]
@@ -124,9 +124,41 @@ impl Future for EnterForeign<'_> {
         if pending.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
             return Poll::Ready(());
         }
+        if may_be_at_once(cx.waker()) && pending.try_fused(lock) {
+            return Poll::Ready(());
+        }
         pending.poll_waiting(cx, *lock).map(|()| {
             pending.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
         })
+    }
+}
+
+/// The operations that acquire a lock as a part of the current step, or fail.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+const LOCK_AT_ONCE: Op = Op::new("lock", Access::TryLock);
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+const WRITE_AT_ONCE: Op = Op::new("write", Access::TryLock);
+
+impl PendingOp {
+    /// Acquires the lock in the current step, if points are fused and the lock is free. Returns `false` if the
+    /// operation must wait for its turn. Shared modes always wait for their turn.
+    #[cold]
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    fn try_fused(&mut self, lock: &ForeignLock) -> bool {
+        let is_exclusive = self.op.access == Access::Lock;
+        if self.announcement.is_open() || !is_exclusive || !self.is_fused() {
+            return false;
+        }
+        // Events have the name of the announced operation, because regions name operations.
+        let op = if self.op.name == WRITE_AT_ONCE.name { &WRITE_AT_ONCE } else { &LOCK_AT_ONCE };
+        let object = lock.id(self.place);
+        let taken = WORLD.with(|world| world.acquire_by_hand(op, object, self.place));
+        if taken {
+            self.object = Some(object);
+            self.begin_by_hand();
+            self.announcement.close();
+        }
+        taken
     }
 }
 

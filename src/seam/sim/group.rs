@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::clock::NodeClock;
+use super::node_clock::NodeClock;
 use super::{Here, in_run};
 use crate::real::groups;
 use crate::rt::{self, WORLD};

@@ -9,7 +9,7 @@ use super::point::RunObject;
 use crate::rt::{PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
-use crate::seam::cargo::Guard;
+use crate::seam::transport::Guard;
 use crate::seam::wakes_nobody;
 
 /// The state of one call. Its operation has the access `Wait`.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use futures::future::{BoxFuture, LocalBoxFuture};
 
 use super::{Here, Unparker, in_world};
-use crate::real::threads;
+use crate::real::spawning;
 use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, is_by_hand, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
@@ -17,7 +17,7 @@ use crate::seam::{Id, JoinError, wakes_nobody};
 /// The handle of a task.
 pub(crate) enum Handle<T> {
     Run(RunHandle<T>),
-    Real(threads::Handle<T>),
+    Real(spawning::Handle<T>),
 }
 
 /// The handle of a task in a run.
@@ -37,7 +37,7 @@ pub(crate) struct RunHandle<T> {
 #[derive(Clone)]
 pub(crate) enum Stopper {
     Run { run: u64, task: TaskId, id: Id },
-    Real(threads::Stopper),
+    Real(spawning::Stopper),
 }
 
 impl Stopper {
@@ -103,7 +103,7 @@ where
         // A test that is compiled for runs rarely spawns outside of them. The future is boxed, so that the executor of
         // real threads is compiled once per result type and not once per task.
         let future: BoxFuture<'static, F::Output> = Box::pin(future);
-        return Handle::Real(threads::spawn(name.as_deref(), future));
+        return Handle::Real(spawning::spawn(name.as_deref(), future));
     }
     Handle::Run(spawn_in_run(name, here, future))
 }
@@ -127,7 +127,7 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
         true => Handle::Run(spawn_in_run(None, here, async move { work() })),
         false => {
             let work: Box<dyn FnOnce() -> R + Send> = Box::new(work);
-            Handle::Real(threads::spawn_blocking(work))
+            Handle::Real(spawning::spawn_blocking(work))
         }
     }
 }
@@ -146,7 +146,7 @@ where
         return Handle::Run(spawn_in_run(None, here, future));
     }
     let future: LocalBoxFuture<'static, F::Output> = Box::pin(future);
-    let (handle, task) = threads::spawn_local(future);
+    let (handle, task) = spawning::spawn_local(future);
     keep(task);
     Handle::Real(handle)
 }

@@ -6,7 +6,6 @@ mod branches;
 mod call;
 mod cancel;
 mod carrier;
-mod clock;
 mod crew;
 mod fence;
 mod foreign;
@@ -16,6 +15,8 @@ mod group;
 mod guarded;
 mod handle;
 mod invariant;
+mod knowledge;
+mod node_clock;
 mod once;
 mod parking;
 mod plain;
@@ -24,6 +25,7 @@ mod share;
 mod slot;
 mod spin;
 mod time;
+mod unguarded;
 mod word;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod wrapped;
@@ -37,7 +39,6 @@ pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::carrier::{Latch, send, suffers, suffers_if, suffers_rarely};
-pub(crate) use self::clock::NodeClock;
 pub(crate) use self::crew::Crew;
 pub(crate) use self::fence::{fence, pass};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
@@ -51,6 +52,8 @@ pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
 pub(crate) use self::invariant::HeldInvariant;
+pub(crate) use self::knowledge::{Knowledge, knowledge, look};
+pub(crate) use self::node_clock::NodeClock;
 pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::plain::PlainCall;
@@ -62,13 +65,14 @@ pub(crate) use self::time::{
     Advance, Timer, deadline, now, of_one_clock, since_start, timer_span, true_deadline, true_now,
     wall,
 };
+pub(crate) use self::unguarded::Unguarded;
 pub(crate) use self::word::Word;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::wrapped::{CallOps, Came, Deed, Owner, Passed, Wrapped, record_all};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::stepped;
-use crate::real::{jitter, threads};
+use crate::real::{jitter, spawning};
 use crate::rt::{Buggify, WORLD, World};
 pub(crate) use crate::rt::{by_hand, in_run};
 use crate::run::board::CallPoint;
@@ -297,12 +301,12 @@ pub(crate) fn announced() -> u32 {
 
 /// Returns a number for the current task.
 pub(crate) fn client() -> u64 {
-    in_world(World::client, threads::client)
+    in_world(World::client, spawning::client)
 }
 
 /// Returns the name of the current task.
 pub(crate) fn client_name() -> String {
-    in_world(World::client_name, threads::client_name)
+    in_world(World::client_name, spawning::client_name)
 }
 
 /// Adds a new history. Returns its number in the run; `None` outside of runs.

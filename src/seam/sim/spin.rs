@@ -10,6 +10,7 @@ use super::Here;
 use super::point::YieldPoint;
 use crate::real::backoff::Backoff;
 use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
+use crate::run::ids::ObjectId;
 use crate::run::op::Op;
 
 /// The state of a loop that evaluates a condition until it holds.
@@ -20,11 +21,13 @@ pub(crate) struct Spin {
     backoff: Backoff,
     /// The read set of the last evaluation, if it returned false and did nothing but read.
     looked: Option<ReadSet>,
+    /// The object whose change the next evaluation waits for: see [`World::awaited`].
+    awaited: Option<(ObjectId, u32)>,
 }
 
 impl Spin {
     pub(crate) fn new(here: Here) -> Spin {
-        Spin { here, backoff: Backoff::default(), looked: None }
+        Spin { here, backoff: Backoff::default(), looked: None, awaited: None }
     }
 
     /// Evaluates the condition once. In a run, waits until an object has changed that the last evaluation read.
@@ -72,7 +75,14 @@ impl<F: Future<Output = bool>> Future for Ask<'_, F> {
         let before = this.spin.looked.take();
         let look = this.look.get_or_insert_with(|| WORLD.with(World::begin_reads));
         WORLD.with(|world| world.before_condition(look));
+        let awaited = this.spin.awaited;
+        if awaited.is_some() {
+            WORLD.with(|world| world.wait_for(awaited));
+        }
         let polled = this.condition.poll(cx);
+        if awaited.is_some() {
+            WORLD.with(|world| world.wait_for(None));
+        }
         WORLD.with(|world| world.after_condition(look));
         match polled {
             Poll::Pending => {
@@ -82,6 +92,7 @@ impl<F: Future<Output = bool>> Future for Ask<'_, F> {
             }
             Poll::Ready(true) => {}
             Poll::Ready(false) => {
+                this.spin.awaited = WORLD.with(|world| world.awaited(look));
                 this.spin.looked = this.look.take().filter(ReadSet::is_all);
             }
         }

@@ -148,6 +148,9 @@ impl<T: Value> Word<T> {
                     if would_succeed && WORLD.with(World::fails_weakly) {
                         return Err(T::from_bits(pending.change(asked, wanted, |_| None)));
                     }
+                    if !would_succeed {
+                        WORLD.with(|world| world.fails_on_newest_only(asked));
+                    }
                 }
                 let old = pending.change(asked, wanted, |old| (old == wanted).then_some(new));
                 if old == wanted { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }

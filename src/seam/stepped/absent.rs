@@ -17,3 +17,10 @@ pub(crate) fn note(_note: impl FnOnce() -> Note) {}
 pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
     act()
 }
+
+/// Returns `None`: no plain thread has a clock.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads have no clocks")]
+pub(crate) fn clock_of(_thread: usize) -> Option<unpause_orders::Clock> {
+    None
+}

@@ -5,7 +5,7 @@
 
 use super::defaults::all_called;
 use super::draws::{Earlier, Gen};
-use super::plan::sees;
+use super::program_plan::sees;
 use super::safety::{CommandStep, Lattice, Possible, StageRefusal, resolved};
 use super::shape::interleavings;
 use super::{CommandId, PlanSlot, Program, ProgramPlan};

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::draft::Generated;
-use super::plan::ProgramSize;
+use super::program_plan::ProgramSize;
 use super::{Program, Shape};
 use crate::run::program::Part;
 

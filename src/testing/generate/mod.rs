@@ -34,7 +34,7 @@ mod draft;
 mod draws;
 mod guess;
 pub(crate) mod memo;
-mod plan;
+mod program_plan;
 #[cfg(feature = "proptest")]
 mod proptest;
 mod reference;
@@ -47,7 +47,7 @@ mod topology;
 
 pub use self::draws::{Earlier, Gen};
 pub use self::guess::Guess;
-pub(crate) use self::plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
+pub(crate) use self::program_plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;

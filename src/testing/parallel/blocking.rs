@@ -120,7 +120,7 @@ where
 type Make<P> = Box<dyn FnOnce(&P) -> (RunningProgram<P>, Option<Payload>) + Send>;
 
 /// A check of a command and its result.
-type CheckOf<'a, P> =
+type BlockingCheck<'a, P> =
     Box<dyn Fn(&<P as unpause_check::Model>::Op, &<P as unpause_check::Model>::Ret) + Sync + 'a>;
 
 /// A program whose branches are threads, created by [`blocking`] and [`blocking_scripted`]. The methods add checks,
@@ -170,7 +170,7 @@ struct Parts<'a, P: Program> {
 struct Commands<'a, P: Program> {
     run: Box<dyn Fn(P::Op) -> P::Ret + Sync + 'a>,
     invariant: Option<Box<dyn Fn() + Sync + 'a>>,
-    postcondition: Option<CheckOf<'a, P>>,
+    postcondition: Option<BlockingCheck<'a, P>>,
 }
 
 impl<'a, P> Blocking<'a, P>

@@ -392,11 +392,11 @@ impl<F: AsyncFn() + Sync> Check for F {
 }
 
 /// A check of a command and its result.
-trait CheckOf<P: Model>: Sync {
+trait AsyncCheck<P: Model>: Sync {
     fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s>;
 }
 
-impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
+impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> AsyncCheck<P> for F {
     fn check<'s>(&'s self, op: &'s P::Op, ret: &'s P::Ret) -> BorrowedFuture<'s> {
         Box::pin(self(op, ret))
     }
@@ -408,7 +408,7 @@ pub(super) type NemesisOf = (Nemesis, Vec<Node>, (Place, Here));
 /// The checks of a program, and its nemesis.
 pub(super) struct Hooks<'a, P: Model> {
     invariant: Option<Box<dyn Check + 'a>>,
-    postcondition: Option<Box<dyn CheckOf<P> + 'a>>,
+    postcondition: Option<Box<dyn AsyncCheck<P> + 'a>>,
     validate: Option<Box<dyn Check + 'a>>,
     /// The online checker that each call is fed to, and the place that configured it.
     pub(super) online: Option<(Make<P>, Place)>,

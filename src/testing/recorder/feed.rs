@@ -11,10 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::sort_by_key;
 
 use super::records::{RecorderCall, Records, Stamp};
+use super::{NODES, Recorder};
+use crate::run::Failure;
 use crate::run::ids::Place;
-use unpause_check::Model;
+use crate::seam;
 use unpause_check::online::{ClientEvent, MalformedEvent, OnlineChecker, OnlineStatus};
-use unpause_check::verdict::Evidence;
+use unpause_check::verdict::{Evidence, Verdict};
+use unpause_check::{Budget, Model};
 
 /// An online checker for a history with the operations of `M`.
 type Checker<M> = Box<dyn OnlineChecker<M> + Send>;
@@ -108,6 +111,58 @@ impl<M: Model> Feed<M> {
         let state = self.lock();
         let evidence = state.checker.as_ref().and_then(|checker| checker.evidence());
         evidence.filter(|_| status == Ok(OnlineStatus::Violated)).cloned()
+    }
+}
+
+impl<M: Model> Recorder<M> {
+    /// Feeds the online checker, if any, and ends the run if the checker finds a violation.
+    pub(super) fn feed(&self) {
+        if let Some(feed) = self.feed.get() {
+            self.feed_to(feed);
+        }
+    }
+
+    #[cold]
+    fn feed_to(&self, feed: &Feed<M>) {
+        let polled = self.lock().polled.clone();
+        for (call, before) in polled {
+            // `call` is an outer call that contains the current call.
+            if seam::moved_since(before) {
+                self.invoked(call, before);
+            }
+        }
+        let is_replaced = self.lock().by_knowledge;
+        let found = if is_replaced { None } else { self.take(feed) };
+        if !is_replaced && found.is_none() {
+            return;
+        }
+        let verdict = match (self.knowledge(), found) {
+            // The checker was fed in real time, which orders more calls. From here on, whole checks replace it.
+            (Some(_), _) => self.check(&Budget::nodes(NODES), true),
+            (None, Some(found)) => found,
+            (None, None) => return,
+        };
+        if verdict.is_violated() {
+            self.lock().verdict = Some(verdict.clone());
+            self.not_linearizable(verdict, feed.place);
+        }
+    }
+
+    /// Feeds the checker. Returns its verdict if it finds a violation in real time.
+    fn take(&self, feed: &Feed<M>) -> Option<Verdict> {
+        match feed.take(&self.initial, &self.lock()) {
+            Ok(OnlineStatus::Violated) => {}
+            Ok(OnlineStatus::Possible | OnlineStatus::Unknown) => return None,
+            Err(error) => {
+                let message = format!("an online check refuses a call: {error}");
+                let place = feed.place.to_string();
+                seam::fail(|| Failure::Misuse { message: message.clone(), place });
+                panic!("{message}");
+            }
+        }
+        self.stamp_open();
+        let evidence = feed.confirm(&self.initial, &self.lock())?;
+        Some(Verdict::Violated(Box::new(evidence)))
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Records<M: Model> {
     /// The calls whose futures are being polled, with the clock before the poll. Used only if a checker is fed.
     pub(super) polled: Vec<(usize, u64)>,
     pub(super) verdict: Option<Verdict>,
+    /// `true` if the last check ordered the calls by happens-before.
+    pub(super) by_knowledge: bool,
 }
 
 /// A recorded call.
@@ -32,6 +34,16 @@ pub(super) struct RecorderCall<M: Model> {
     pub(super) lost: bool,
     /// `true` if the call was made with [`History::invoke`](super::History::invoke), so that its accesses are unknown.
     pub(super) explicit: bool,
+    pub(super) looks: Looks,
+}
+
+/// The moments of a call at which the clock of its task was recorded ([`seam::look`](crate::seam::look)).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Looks {
+    /// When the call was made.
+    pub(super) begin: Option<usize>,
+    /// When the call returned.
+    pub(super) end: Option<usize>,
 }
 
 /// A client, or a single one of several calls that a client has open concurrently.
@@ -73,7 +85,8 @@ impl<M: Model> Default for Records<M> {
     fn default() -> Records<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
         let (of_tasks, polled) = (Map::new(), Vec::new());
-        Records { calls, lanes, of_tasks, stamps: 0, polled, verdict: None }
+        let by_knowledge = false;
+        Records { calls, lanes, of_tasks, stamps: 0, polled, verdict: None, by_knowledge }
     }
 }
 

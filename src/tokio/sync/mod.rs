@@ -3,7 +3,7 @@
 mod barrier;
 pub mod broadcast;
 mod ends;
-mod held;
+mod held_guards;
 mod later;
 pub mod mpsc;
 mod mutex;

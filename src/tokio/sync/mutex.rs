@@ -9,7 +9,7 @@ use ::tokio::sync::{
     OwnedMappedMutexGuard as RealOwnedMapped, OwnedMutexGuard as RealOwned, TryLockError,
 };
 
-use super::held::{Held, guards, writers};
+use super::held_guards::{Held, guards, writers};
 use super::later::Later;
 use crate::run::op::of_tokio::permits;
 use crate::run::op::{Access, Op};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use ::tokio::sync::{Semaphore, SemaphorePermit, SetError, TryAcquireError};
 
-use super::held::Held;
+use super::held_guards::Held;
 use crate::run::event::Values;
 use crate::run::op::of_tokio::permits;
 use crate::run::op::{Access, Op};

@@ -13,7 +13,7 @@ pub use self::guards::{
     RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
 
-use super::held::Held;
+use super::held_guards::Held;
 use super::later::Later;
 use crate::run::op::kind::Kind;
 use crate::run::op::of_tokio::{permits, readers};

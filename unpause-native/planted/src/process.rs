@@ -201,3 +201,22 @@ pub fn make_fifo(path: &std::path::Path) -> bool {
     // SAFETY: a string.
     unsafe { mkfifo(path.as_ptr(), 0o600) == 0 }
 }
+
+/// Closes a descriptor. Returns `false` if it was closed before.
+pub fn close(descriptor: i32) -> bool {
+    unsafe extern "C" {
+        fn close(descriptor: i32) -> i32;
+    }
+    // SAFETY: the argument is a number.
+    unsafe { close(descriptor) == 0 }
+}
+
+/// Reads a byte from a descriptor. Returns `false` if this fails.
+pub fn read_byte(descriptor: i32) -> bool {
+    unsafe extern "C" {
+        fn read(descriptor: i32, buffer: *mut u8, size: usize) -> isize;
+    }
+    let mut byte = 0;
+    // SAFETY: the buffer has one byte.
+    unsafe { read(descriptor, &raw mut byte, 1) == 1 }
+}

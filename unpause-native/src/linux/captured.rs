@@ -9,6 +9,7 @@
 use std::cell::UnsafeCell;
 use std::fs;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::heap;
 use super::statics;
@@ -33,15 +34,31 @@ pub struct Captured {
     statics: Vec<Vec<u8>>,
 }
 
+/// The statics of the test's own crate, which keep the values of the last complete run.
+struct Own {
+    /// Their [numbers](statics::of_crate).
+    numbers: Vec<usize>,
+    /// The values that the last complete run has changed.
+    last: Vec<(usize, Vec<u8>)>,
+}
+
+static OWN: Mutex<Own> = Mutex::new(Own { numbers: Vec::new(), last: Vec::new() });
+
+fn own() -> MutexGuard<'static, Own> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Prepares runs of a closure. If the closure `has_captured` memory, the next runs leave all memory alone that exists
-/// now. The returned guard restores the current values of the statics. Must be called by a test that executes runs,
-/// while no other test does.
+/// now. The returned guard restores the current values of the statics. The statics of the crate `keeps` get the values
+/// with which the last complete run ended, unless one of these values may refer to memory of the run. Must be called by
+/// a test that executes runs, while no other test does.
 ///
 /// # Panics
 /// Panics if the system does not list the mappings of this process.
-pub fn capture(has_captured: bool) -> Captured {
+pub fn capture(has_captured: bool, keeps: Option<&str>) -> Captured {
     // If the statics cannot be found, the first run fails with the reason.
     let statics = statics::save().map(|()| statics::current()).unwrap_or_default();
+    *own() = Own { numbers: keeps.map_or(Vec::new(), statics::of_crate), last: Vec::new() };
     let ranges = if has_captured { mapped() } else { Vec::new() };
     // SAFETY: no run executes; see `Shared`.
     unsafe { *RANGES.0.get() = ranges };
@@ -53,7 +70,26 @@ impl Drop for Captured {
         // SAFETY: no run executes; see `Shared`.
         unsafe { *RANGES.0.get() = Vec::new() };
         statics::give_back(&self.statics);
+        let Own { last, .. } =
+            std::mem::replace(&mut *own(), Own { numbers: Vec::new(), last: Vec::new() });
+        statics::set(&last);
     }
+}
+
+/// Stores the values of the test's own statics at the end of a complete run of these threads.
+pub(crate) fn keep_statics<'t>(threads: impl Iterator<Item = &'t Thread> + Clone) {
+    let mut own = own();
+    if own.numbers.is_empty() {
+        return;
+    }
+    let is_of_thread = |address| threads.clone().any(|thread| memory_of(thread).contains(&address));
+    let ends = |address: usize| heap::has(address) || is_of_thread(address);
+    own.last = statics::changed(&own.numbers, ends).unwrap_or_default();
+}
+
+/// Returns the stack and the thread-locals of a thread.
+fn memory_of(thread: &Thread) -> Range<usize> {
+    thread.lowest..thread.pthread as usize + ABOVE
 }
 
 fn ranges() -> &'static [Range<usize>] {
@@ -80,9 +116,7 @@ fn is_in(thread: &Thread, address: usize) -> bool {
     // The system may reuse captured memory for a thread stack, so the stacks of threads are excluded.
     // SAFETY: workers are never freed.
     let mut threads = thread.run_of().threads.iter().map(|thread| unsafe { thread.as_ref() });
-    is_mapped
-        && !threads
-            .any(|thread| (thread.lowest..thread.pthread as usize + ABOVE).contains(&address))
+    is_mapped && !threads.any(|thread| memory_of(thread).contains(&address))
 }
 
 /// Returns the writable mappings of the process that belong neither to a file nor to the heap of runs.

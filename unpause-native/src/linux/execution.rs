@@ -3,6 +3,7 @@
 use super::apart::process::{self, Forked};
 use super::apart::recorded::{self, NOTE, RESUME, Recorded};
 use super::apart::{ProcessEnd, Watch, tape};
+use super::captured;
 use super::death;
 use super::fault::Fault;
 use super::heap::{self, Memory};
@@ -231,6 +232,18 @@ impl Execution {
         answer!(6, &self.0, None, |local| local.registers(thread))
     }
 
+    /// Returns a hash of the stack of `thread` at the access that it has requested: of its variables in all functions
+    /// that have not returned. If a loop counts its rounds on the stack, the hash differs in each round.
+    pub fn hash_of_stack(&self, thread: usize) -> u64 {
+        answer!(33, &self.0, 0, |local| local.thread(thread).hash_of_stack())
+    }
+
+    /// Returns hashes of eight parts of the stack of `thread` at the access that it has requested, with 16 bits each.
+    /// If a loop counts its rounds on the stack, one of them differs in each round.
+    pub fn hashes_of_stack(&self, thread: usize) -> (u64, u64) {
+        answer!(34, &self.0, (0, 0), |local| local.thread(thread).hashes_of_stack())
+    }
+
     /// Returns the value of the word for which `thread` has requested to wait, or whose waits it has requested to move.
     ///
     /// # Panics
@@ -254,6 +267,15 @@ impl Execution {
     /// `None` if the heap is plain. Called at the end of a run.
     pub fn leaks(&self) -> Option<(Fault, usize, usize)> {
         answer!(10, &self.0, None, |local| local.leaks())
+    }
+
+    /// Stores the values of the statics that outlive the runs of a closure: see [`capture`](super::capture()). Must be
+    /// called at the end of a complete run. Has no effect if the run has a process of its own.
+    pub fn keep_statics(&self) {
+        if let Some(Side::Here(local)) = &self.0 {
+            let threads = 0..local.run.threads.len();
+            captured::keep_statics(threads.map(|thread| local.thread(thread)));
+        }
     }
 
     /// Returns how the first thread ended; `None` while it runs.

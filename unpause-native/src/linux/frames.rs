@@ -1,6 +1,7 @@
 //! The functions on the stack of a thread, found by its frames: return addresses, and positions on the stack.
 
 use super::blocks::{DEPTH, Trace};
+use super::heap;
 use super::thread::Thread;
 
 /// The number of return addresses that distinguish callers.
@@ -13,6 +14,41 @@ pub(crate) fn add(hash: u64, address: usize) -> u64 {
 }
 
 impl Thread {
+    /// Returns a hash of the part of its stack that functions of the program use, at the access that it has requested.
+    pub(crate) fn hash_of_stack(&self) -> u64 {
+        let words = (self.called_from & !7..self.base & !7).step_by(8);
+        let is_inside = self.has_on_stack(self.called_from);
+        words.take_while(|_| is_inside).fold(0, |hash, address| {
+            // SAFETY: this is the used part of the stack of a suspended thread.
+            add(hash, unsafe { (address as *const usize).read_volatile() })
+        })
+    }
+
+    /// Returns hashes of eight parts of its used stack, innermost first, with 16 bits each. Addresses of the heap count
+    /// as equal, because a loop that allocates in each round does not count its rounds. A small number beside the upper
+    /// half of such an address is a number.
+    pub(crate) fn hashes_of_stack(&self) -> (u64, u64) {
+        /// The numbers of words of the parts.
+        const PARTS: [usize; 8] = [8, 8, 16, 32, 64, 128, 256, 1024];
+        const NUMBERS: usize = 1 << 12;
+        let is_of_heap = |word: usize| heap::has(word) && heap::has(word.wrapping_sub(NUMBERS));
+        let mut hashes = [0_u16; 8];
+        let mut at = self.called_from & !7;
+        if self.has_on_stack(at) {
+            for (words, hash) in PARTS.into_iter().zip(&mut hashes) {
+                let end = (at + words * 8).min(self.base & !7);
+                let whole = (at..end).step_by(8).fold(0, |hash, address| {
+                    // SAFETY: this is the used part of the stack of a suspended thread.
+                    let word = unsafe { (address as *const usize).read_volatile() };
+                    add(hash, if is_of_heap(word) { 0 } else { word })
+                });
+                (*hash, at) = ((whole >> 48) as u16, end);
+            }
+        }
+        let half = |hashes: &[u16]| hashes.iter().fold(0, |all, hash| all << 16 | u64::from(*hash));
+        (half(&hashes[..4]), half(&hashes[4..]))
+    }
+
     /// Returns the return addresses at the last request of the thread, innermost first.
     pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> {
         let (first, frame) = self.caller;

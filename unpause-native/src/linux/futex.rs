@@ -11,6 +11,7 @@ use super::entropy;
 use super::heap;
 use super::net::by_number;
 use super::orders;
+use super::own_number;
 use super::polled;
 use super::real::real;
 use super::refused::refuse;
@@ -63,6 +64,7 @@ unsafe extern "C" fn syscall(
                 return b as c_long;
             }
             libc::SYS_gettid => return threads::number(thread).into(),
+            libc::SYS_getpid => return own_number::getpid().into(),
             // rustix calls these functions only by number.
             // SAFETY: the caller guarantees the arguments.
             libc::SYS_eventfd2 => return unsafe { by_number::eventfd(a as _, b as _) }.into(),
@@ -96,6 +98,8 @@ unsafe extern "C" fn syscall(
             | libc::SYS_pwrite64
             | libc::SYS_copy_file_range
             | libc::SYS_flock => note_entered("syscall, with a call on files"),
+            libc::SYS_mount | libc::SYS_umount2 => note_entered("mount"),
+            libc::SYS_signalfd4 => note_entered("signalfd"),
             _ => {}
         }
     }

@@ -1,11 +1,11 @@
 //! The thread-local variables of the program, in their state at the start of a thread.
 
-use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use object::elf::PT_GNU_RELRO;
 
+use super::loaded::{LoadedObject, of_program};
 use super::switch;
 
 /// The initial values of the program's thread-local variables.
@@ -24,36 +24,19 @@ pub(crate) struct Image {
 pub(crate) fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
-        let mut image = Image { offset: 0, initial: 0, initialized: 0, size: 0 };
-        // SAFETY: the callback is called only during this call, with the pointer passed here.
-        unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut image).cast()) };
-        image
+        let none = Image { offset: 0, initial: 0, initialized: 0, size: 0 };
+        of_program(image_of).flatten().unwrap_or(none)
     })
 }
 
-/// Reads the headers of the first object, which is the program.
-unsafe extern "C" fn read(
-    object: *mut libc::dl_phdr_info,
-    _size: usize,
-    image: *mut c_void,
-) -> c_int {
-    // SAFETY: the headers are from the linker, and the pointer was passed to `dl_iterate_phdr`.
-    unsafe {
-        let object = &*object;
-        for at in 0..object.dlpi_phnum {
-            let header = &*object.dlpi_phdr.add(usize::from(at));
-            if header.p_type == libc::PT_TLS {
-                *image.cast::<Image>() = Image {
-                    offset: object.dlpi_tls_data as isize - switch::thread_pointer() as isize,
-                    initial: (object.dlpi_addr + header.p_vaddr) as usize,
-                    initialized: header.p_filesz as usize,
-                    size: header.p_memsz as usize,
-                };
-            }
-        }
-    }
-    // A result other than 0 ends the iteration.
-    1
+fn image_of(program: &LoadedObject<'_>) -> Option<Image> {
+    let header = program.headers().iter().find(|header| header.p_type == libc::PT_TLS)?;
+    Some(Image {
+        offset: program.thread_locals() as isize - switch::thread_pointer() as isize,
+        initial: program.range(header).start,
+        initialized: header.p_filesz as usize,
+        size: header.p_memsz as usize,
+    })
 }
 
 /// Returns the address at which the program is loaded.
@@ -68,83 +51,43 @@ pub(crate) fn size() -> usize {
 
 fn loaded() -> (usize, usize) {
     static LOADED: OnceLock<(usize, usize)> = OnceLock::new();
-    *LOADED.get_or_init(find)
-}
-
-fn find() -> (usize, usize) {
-    unsafe extern "C" fn read(
-        object: *mut libc::dl_phdr_info,
-        _size: usize,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the headers are from the linker, and the pointer is passed below.
-        unsafe {
-            let object = &*object;
-            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
-            let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    *LOADED.get_or_init(|| {
+        let address_and_size = of_program(|program| {
+            let headers = program.headers().iter();
+            let loaded = headers.filter(|header| header.p_type == libc::PT_LOAD);
             let size = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
-            *found.cast() = (object.dlpi_addr as usize, size as usize);
-        }
-        1
-    }
-    let mut found = (0usize, 0usize);
-    // SAFETY: the callback is called only during this call, with the pointer passed here.
-    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
-    found
+            (program.address(), size as usize)
+        });
+        address_and_size.unwrap_or_default()
+    })
 }
 
 /// Returns the addresses that the dynamic linker has protected from writes after the start of the program. They contain
 /// constants with addresses.
 pub(crate) fn protected() -> Range<usize> {
-    unsafe extern "C" fn read(
-        object: *mut libc::dl_phdr_info,
-        _size: usize,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the headers are from the linker, and the pointer is passed below.
-        unsafe {
-            let object = &*object;
-            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
-            if let Some(header) = headers.iter().find(|header| header.p_type == PT_GNU_RELRO) {
-                let begin = (object.dlpi_addr + header.p_vaddr) as usize;
-                *found.cast() = begin..begin + header.p_memsz as usize;
-            }
-        }
-        1
-    }
     static PROTECTED: OnceLock<Range<usize>> = OnceLock::new();
     let find = || {
-        let mut found = 0usize..0;
-        // SAFETY: the callback is called only during this call, with the pointer passed here.
-        unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
-        found
+        let range = of_program(|program| {
+            let mut headers = program.headers().iter();
+            let header = headers.find(|header| header.p_type == PT_GNU_RELRO)?;
+            Some(program.range(header))
+        });
+        range.flatten().unwrap_or_default()
     };
     PROTECTED.get_or_init(find).clone()
 }
 
 /// Returns the addresses and sizes of the writable memory of the program.
 pub(crate) fn writable() -> Vec<(usize, usize)> {
-    unsafe extern "C" fn read(
-        object: *mut libc::dl_phdr_info,
-        _size: usize,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the headers are from the linker, and the pointer is passed below.
-        unsafe {
-            let object = &*object;
-            let headers = std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into());
-            let is_writable = |header: &&libc::Elf64_Phdr| {
-                header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0
-            };
-            let range = |header: &libc::Elf64_Phdr| {
-                ((object.dlpi_addr + header.p_vaddr) as usize, header.p_memsz as usize)
-            };
-            *found.cast() = headers.iter().filter(is_writable).map(range).collect::<Vec<_>>();
-        }
-        1
-    }
-    let mut found: Vec<(usize, usize)> = Vec::new();
-    // SAFETY: the callback is called only during this call, with the pointer passed here.
-    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut found).cast()) };
-    found
+    let ranges = of_program(|program| {
+        let is_writable = |header: &&libc::Elf64_Phdr| {
+            header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0
+        };
+        let range = |header: &libc::Elf64_Phdr| {
+            let range = program.range(header);
+            (range.start, range.len())
+        };
+        program.headers().iter().filter(is_writable).map(range).collect()
+    });
+    ranges.unwrap_or_default()
 }

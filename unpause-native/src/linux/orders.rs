@@ -3,8 +3,8 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(crate) use unpause_orders::{Clock, Done, Orders, Rules, SEQ_CST, acquires, releases};
-pub use unpause_orders::{OrderS, Rule};
+pub use unpause_orders::{Clock, OrderS, Rule};
+pub(crate) use unpause_orders::{Done, Orders, Rules, SEQ_CST, acquires, releases};
 
 use super::race::races;
 use super::thread::outside;
@@ -54,6 +54,13 @@ pub(crate) fn weaken(s: OrderS) {
     if let Some(orders) = allocated(true) {
         orders.reset(Rules::weak(s));
     }
+}
+
+/// Returns the clock of a thread of the current run: the events that happen before its next event. `None` if the run
+/// has no weak memory. Called by the carrier.
+pub fn clock_of(thread: usize) -> Option<Clock> {
+    let orders = orders().filter(|orders| orders.is_weak())?;
+    Some(orders.clock(thread).clone())
 }
 
 fn allocated(must: bool) -> Option<&'static mut Orders> {

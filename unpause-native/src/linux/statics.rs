@@ -50,6 +50,8 @@ struct Saved {
     bytes: Vec<u8>,
     /// True if the engine also uses the static between runs.
     of_tracing: bool,
+    /// The crate of the static; `None` for a C symbol, and for a call site of tracing.
+    of_crate: Option<String>,
 }
 
 static SAVED: OnceLock<Result<Vec<Saved>, String>> = OnceLock::new();
@@ -111,6 +113,49 @@ pub(crate) fn give_back(bytes: &[Vec<u8>]) {
     }
 }
 
+/// Returns the numbers of the statics in the crate `name`. Call sites of tracing are excluded, because a list in
+/// another crate refers to them.
+pub(crate) fn of_crate(name: &str) -> Vec<usize> {
+    let Some(Ok(all)) = SAVED.get() else { return Vec::new() };
+    let is_own = |saved: &Saved| saved.of_crate.as_deref() == Some(name);
+    (0..all.len()).filter(|number| is_own(&all[*number])).collect()
+}
+
+/// Returns the numbered statics whose bytes differ from the saved bytes, each with its current bytes. Returns `None` if
+/// one of the current values may be an address of memory that `ends` with the run.
+pub(crate) fn changed(
+    numbers: &[usize],
+    ends: impl Fn(usize) -> bool,
+) -> Option<Vec<(usize, Vec<u8>)>> {
+    let Some(Ok(all)) = SAVED.get() else { return Some(Vec::new()) };
+    let bytes = |number: usize| {
+        let Saved { address, bytes, .. } = &all[number];
+        // SAFETY: the static has this length, and no thread of the run executes.
+        unsafe { std::slice::from_raw_parts(*address as *const u8, bytes.len()) }
+    };
+    let is_changed = |number: &usize| bytes(*number) != &*all[*number].bytes;
+    let refers = |number: usize| {
+        let before = all[number].address.next_multiple_of(size_of::<usize>()) - all[number].address;
+        let words =
+            bytes(number).get(before..).unwrap_or_default().chunks_exact(size_of::<usize>());
+        words.map(|word| usize::from_ne_bytes(word.try_into().expect("a word"))).any(&ends)
+    };
+    let changed = numbers.iter().copied().filter(is_changed);
+    changed.map(|number| (!refers(number)).then(|| (number, bytes(number).to_vec()))).collect()
+}
+
+/// Sets the numbered statics to these bytes.
+pub(crate) fn set(values: &[(usize, Vec<u8>)]) {
+    let Some(Ok(all)) = SAVED.get() else { return };
+    for (number, bytes) in values {
+        // SAFETY: the static is writable and has this length, and no run executes.
+        unsafe {
+            let target = all[*number].address as *mut u8;
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
+        }
+    }
+}
+
 /// Returns `true` for an address in a static that runs share with OS threads, for example a static of std.
 pub(crate) fn is_shared(address: usize) -> bool {
     static SECTIONS: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
@@ -155,7 +200,7 @@ fn read() -> Result<Vec<Saved>, String> {
     }
     let base = load_address();
     let listed = unseen::statics();
-    let mut statics: Vec<(usize, usize, bool)> = Vec::new();
+    let mut statics: Vec<(usize, usize, bool, Option<String>)> = Vec::new();
     for symbol in program.symbols() {
         let section = symbol.section_index().and_then(|index| program.section_by_index(index).ok());
         let writable = section.is_some_and(|section| is_writable(&section));
@@ -166,15 +211,16 @@ fn read() -> Result<Vec<Saved>, String> {
         let address = base + symbol.address() as usize;
         let of_tracing = is_of_tracing(name);
         if of_tracing || is_tested(name) || listed.contains(&address) {
-            statics.push((address, symbol.size() as usize, of_tracing));
+            let of_crate = krate(name).filter(|_| !name.contains("CALLSITE"));
+            statics.push((address, symbol.size() as usize, of_tracing, of_crate));
         }
     }
     statics.sort_unstable();
     statics.dedup();
-    let save = |(address, size, of_tracing): (usize, usize, bool)| {
+    let save = |(address, size, of_tracing, of_crate): (usize, usize, bool, Option<String>)| {
         // SAFETY: the symbol table guarantees that the program has a static of this size there.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size) };
-        Saved { address, bytes: bytes.to_vec(), of_tracing }
+        Saved { address, bytes: bytes.to_vec(), of_tracing, of_crate }
     };
     Ok(statics.into_iter().map(save).collect())
 }

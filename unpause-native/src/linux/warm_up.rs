@@ -3,6 +3,7 @@
 use super::heap::Memory;
 use super::local::{Local, Workers};
 use super::request::Request;
+use super::statics;
 use super::std_state::streams::{self, Streams};
 
 /// Runs a small program on the first call. Afterwards, the data that std reads or creates at first use is the same in
@@ -13,6 +14,8 @@ pub fn warm_up() {
 
 /// Like `warm_up`, but with another program, which may use another copy of std with its `streams`. The program must
 /// spawn at most one thread at a time, and join it.
+///
+/// The statics of the tested crates keep their values: a test may have changed them before its first closure.
 pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Streams>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -23,6 +26,7 @@ pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Str
         // The buffers of the standard streams must outlive the runs that use them.
         drop((std::io::stdout().lock(), std::io::stdin()));
         streams::find(streams);
+        let statics = statics::save().map(|()| statics::current()).unwrap_or_default();
         let Ok(idle) = Workers::take() else { return };
         let mut execution = Local::begin(idle, Box::new(program), Memory::Plain);
         loop {
@@ -30,9 +34,11 @@ pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Str
                 Request::Join { thread } => {
                     while !matches!(execution.resume(thread, 0), Request::End) {}
                 }
-                Request::End => return,
+                Request::End => break,
                 _ => {}
             }
         }
+        drop(execution);
+        statics::give_back(&statics);
     });
 }

@@ -104,11 +104,14 @@ fn fifo(name: &str) -> Results {
     results.extend(state(source));
     results.extend(state(sink));
     poll_now(source, &mut results);
-    results.extend([("read", read(source, 1)), ("write", write(sink, 3))]);
+    results.extend([("write nothing", write(sink, 0)), ("read", read(source, 1))]);
+    poll_now(source, &mut results);
+    results.extend([("write", write(sink, 3)), ("read nothing", read(source, 0))]);
     poll_now(source, &mut results);
     results.extend([("read", read(source, 8)), ("write", write(sink, 70_000))]);
     poll_now(sink, &mut results);
-    results.extend([("write", write(sink, 1)), ("read", read(source, 4096))]);
+    results.extend([("write", write(sink, 1)), ("write nothing", write(sink, 0))]);
+    results.push(("read", read(source, 4096)));
     poll_now(sink, &mut results);
     results.push(("close", close(sink)));
     poll_now(source, &mut results);
@@ -119,6 +122,7 @@ fn fifo(name: &str) -> Results {
     results.push(("close", close(source)));
     poll_now(sink, &mut results);
     results.push(("write without a reader", write(sink, 1)));
+    results.push(("write nothing without a reader", write(sink, 0)));
     let both = open(libc::O_RDWR) as c_int;
     results.extend([("write", write(sink, 2)), ("write", write(both, 1)), ("read", read(both, 8))]);
     results.extend([("close", close(sink)), ("read", read(both, 1)), ("close", close(both))]);

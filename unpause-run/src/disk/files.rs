@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::Error;
+use super::disk_error::Error;
+use super::entries::Metadata;
 use super::location::{Ino, Kind, Location, Value};
-use super::names::Metadata;
 use super::read::zeroed_from;
 use super::{Call, Contents, Disk, Object};
 

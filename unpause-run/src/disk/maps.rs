@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::error::Error;
+use super::disk_error::Error;
 use super::files::SyncFate;
 use super::location::{Ino, Kind, Location};
 use super::{Call, Handle, Object};

@@ -1,7 +1,7 @@
 //! Faults of the medium, on request: unreadable sectors, bit rot, and misdirected writes, which overwrite a wrong
 //! sector.
 
-use super::error::Error;
+use super::disk_error::Error;
 use super::location::{Location, Value};
 use super::{Call, Handle, Object};
 

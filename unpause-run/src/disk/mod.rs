@@ -29,13 +29,13 @@
 use unpause_ordered::{Map, Set};
 mod access;
 mod crash;
+mod disk_error;
 mod effects;
-mod error;
+mod entries;
 mod files;
 mod location;
 mod maps;
 mod media;
-mod names;
 mod read;
 mod room;
 mod rules;
@@ -44,11 +44,11 @@ mod tests;
 
 pub use self::access::{Accesses, Contents, Object};
 pub use self::crash::Loss;
-pub use self::error::Error;
+pub use self::disk_error::Error;
+pub use self::entries::Metadata;
 pub use self::files::{Handle, OpenOptions, SyncFate};
 pub use self::location::{Ino, Kind, Location, Part, Value};
 pub use self::maps::{BusError, UNIT};
-pub use self::names::Metadata;
 pub use self::rules::{Choosing, Rules};
 
 use self::crash::Crashed;

@@ -7,7 +7,7 @@ mod tests;
 use super::failure::place;
 use super::names::DisplayNames;
 use super::quoted::WaitLines;
-use super::waiting::{self, Awaits};
+use super::waiting::{self, Awaits, Pending};
 use super::{Finding, NoReturn};
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
@@ -37,72 +37,103 @@ pub(super) fn draw(
     let circle = circle_of(all);
     screen.heading("deadlock", &names_of_circle(&circle, names));
     let waits = in_order(run, waits);
-    let mut quoted = WaitLines::of(finding);
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
-    let Awaits { of_threads, polled, of_tasks } = waiting::awaits(run);
+    let awaits = waiting::awaits(run);
+    let mut list = WaitList { screen, finding, all, names, left, quoted: WaitLines::of(finding) };
     for wait in waits.iter().take(WAITS_MAX) {
-        let mut line = Line::default();
-        line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
-        match waiting::executor(run, wait) {
-            // The line of the future, or of the executor's call, is more informative than the executor's own line.
-            Some(call) => {
-                let awaits = of_threads.get(&wait.task);
-                line.put(left, Paint::Plain, awaits.map_or(RUNS_FUTURE, |_| "its future awaits"));
-                place(screen, line, awaits.unwrap_or(&call.place));
-                if awaits.is_some() {
-                    below(screen, left, &format!("  in `{}`", call.function), &call.place);
-                }
-                below(screen, left, &format!("  {}", names.wait(wait)), &wait.place.to_string());
-            }
-            None => {
-                line.put(left, Paint::Plain, &names.wait(wait));
-                place(screen, line, &wait.place.to_string());
-                callers(screen, left, &waiting::called_from(run, wait));
-                quoted.draw(screen, left, &waiting::line(run, wait));
-            }
-        }
-        if let Some(at) = polled.get(&wait.task) {
-            below(screen, left, "in a task of tokio that was spawned", at);
-        }
-        for (text, at, called) in reasons(run, all, wait, names) {
-            below(screen, left, &text, &at);
-            callers(screen, left, &called);
-        }
-        if let Some(line) = waiting::holder_line(run, wait) {
-            quoted.draw(screen, left, &line);
-        }
+        list.draw_wait(wait, &awaits);
     }
-    if waits.len() > WAITS_MAX {
-        let left_out = plural((waits.len() - WAITS_MAX) as u64, "task");
-        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
+    list.draw_left_out(waits.len(), "");
+    for task in awaits.of_tasks.iter().take(WAITS_MAX) {
+        list.draw_task_of_tokio(task);
     }
-    for task in of_tasks.iter().take(WAITS_MAX) {
-        let mut line = Line::default();
-        let said = match (&task.at, task.was_polled) {
-            (Some(_), _) => "a task of tokio awaits",
-            (None, true) => "a task of tokio waits",
-            (None, false) => "a task of tokio was never polled",
-        };
-        line.put(left, Paint::Plain, said);
-        match &task.at {
-            Some(at) => place(screen, line, at),
-            None => screen.line(line),
-        }
-        if let Some(spawned) = &task.spawned {
-            below(screen, left, "  spawned", spawned);
-        }
-    }
-    if of_tasks.len() > WAITS_MAX {
-        let left_out = plural((of_tasks.len() - WAITS_MAX) as u64, "task");
-        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} of tokio more …")));
-    }
+    list.draw_left_out(awaits.of_tasks.len(), "of tokio ");
     if circle.is_empty() {
         screen.blank();
         let text = wakers(finding, all, names);
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &text));
     }
     stalled(screen, run, names);
+}
+
+/// The list of waiting tasks.
+struct WaitList<'a> {
+    screen: &'a mut Screen,
+    finding: &'a Finding,
+    /// The waits of the run, with the holders of locks.
+    all: &'a [Wait],
+    names: &'a DisplayNames<'a>,
+    /// The column of the waits, right of the tasks.
+    left: usize,
+    quoted: WaitLines<'a>,
+}
+
+impl WaitList<'_> {
+    fn draw_wait(&mut self, wait: &Wait, awaits: &Awaits) {
+        let WaitList { finding, all, names, left, .. } = *self;
+        let run = &finding.run;
+        let mut line = Line::default();
+        line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
+        match waiting::executor(run, wait) {
+            // The line of the future, or of the executor's call, is more informative than the executor's own line.
+            Some(call) => {
+                let awaited = awaits.of_threads.get(&wait.task);
+                line.put(left, Paint::Plain, awaited.map_or(RUNS_FUTURE, |_| "its future awaits"));
+                place(self.screen, line, awaited.unwrap_or(&call.place));
+                if awaited.is_some() {
+                    self.below(&format!("  in `{}`", call.function), &call.place);
+                }
+                self.below(&format!("  {}", names.wait(wait)), &wait.place.to_string());
+            }
+            None => {
+                line.put(left, Paint::Plain, &names.wait(wait));
+                place(self.screen, line, &wait.place.to_string());
+                callers(self.screen, left, &waiting::called_from(run, wait));
+                self.quoted.draw(self.screen, left, &waiting::line(run, wait));
+            }
+        }
+        if let Some(at) = awaits.polled.get(&wait.task) {
+            self.below("in a task of tokio that was spawned", at);
+        }
+        for (text, at, called) in reasons(run, all, wait, names) {
+            self.below(&text, &at);
+            callers(self.screen, left, &called);
+        }
+        if let Some(line) = waiting::holder_line(run, wait) {
+            self.quoted.draw(self.screen, left, &line);
+        }
+    }
+
+    fn draw_task_of_tokio(&mut self, task: &Pending) {
+        let mut line = Line::default();
+        let said = match (&task.at, task.was_polled) {
+            (Some(_), _) => "a task of tokio awaits",
+            (None, true) => "a task of tokio waits",
+            (None, false) => "a task of tokio was never polled",
+        };
+        line.put(self.left, Paint::Plain, said);
+        match &task.at {
+            Some(at) => place(self.screen, line, at),
+            None => self.screen.line(line),
+        }
+        if let Some(spawned) = &task.spawned {
+            self.below("  spawned", spawned);
+        }
+    }
+
+    /// Writes the number of tasks that the list leaves out, if any.
+    fn draw_left_out(&mut self, tasks: usize, of: &str) {
+        if tasks > WAITS_MAX {
+            let left_out = plural((tasks - WAITS_MAX) as u64, "task");
+            let text = format!("  … {left_out} {of}more …");
+            self.screen.line(Line::of(Paint::Notice, &text));
+        }
+    }
+
+    fn below(&mut self, text: &str, at: &str) {
+        below(self.screen, self.left, text, at);
+    }
 }
 
 /// Returns the waits, completed with the holders of locks. A cycle comes first, in its order, because all other tasks

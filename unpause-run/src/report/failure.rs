@@ -7,13 +7,14 @@ use super::differs;
 use super::names::DisplayNames;
 use super::places::cut_place;
 use super::runtimes;
+use super::stale;
 use super::statistics::{self, share};
 use super::waiting::with_holders;
 use super::{Finding, Report};
 use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
 use crate::run::place::{is_foreign, is_std, portable};
-use crate::run::{Failure, Outcome, Run, Spin, circle_of};
+use crate::run::{Failure, MemoryError, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
 use unpause_check::verdict::Verdict;
@@ -127,16 +128,7 @@ pub(super) fn facts(
             text(screen, message);
             field(screen, "at", &portable(place));
         }
-        Failure::Memory(error) => {
-            for step in &error.steps {
-                let from = match step.called_from.is_empty() {
-                    true => String::new(),
-                    false => format!(", called from {}", portable(&step.called_from)),
-                };
-                let place = portable(&step.place);
-                field(screen, &step.label, &format!("{place} by {}{from}", names.task(step.task)));
-            }
-        }
+        Failure::Memory(error) => memory_facts(screen, &finding.run, error, names),
         Failure::Invariant { task, place, .. } => {
             let step = finding.run.steps.len().saturating_sub(1);
             field(screen, "broken by", &format!("{} in step {step}", names.task(*task)));
@@ -169,27 +161,7 @@ pub(super) fn facts(
         }
         Failure::TimeLimit { running, .. } => field(screen, "not ended", running),
         Failure::StepLimit { cycle, .. } => {
-            let spins = finding.run.spins();
-            if let Some((moves, steps, to)) = moving_time(&finding.run) {
-                let moves = plural(moves as u64, "time");
-                let to = show_time(to);
-                let steps = plural(steps as u64, "step");
-                text(screen, &format!("In the last {steps} the time moved {moves}, to {to}."));
-            }
-            match cycle.len() {
-                0 if spins.is_empty() => text(
-                    screen,
-                    "The last steps do not repeat: the run may only need a higher limit.",
-                ),
-                0 => {}
-                n => text(
-                    screen,
-                    &format!("The run repeats a cycle of {}.", plural(n as u64, "step")),
-                ),
-            }
-            for spin in &spins {
-                field(screen, "spins", &self::spin(&finding.run, spin, names));
-            }
+            step_limit_facts(screen, &finding.run, cycle.len(), names);
         }
         Failure::TooSeldom { conditions, runs, .. } => {
             for condition in conditions {
@@ -203,6 +175,42 @@ pub(super) fn facts(
         }
         // The search reports the failure, further below.
         Failure::Deadlock { .. } | Failure::Unproven { .. } => {}
+    }
+}
+
+/// Writes the steps of a memory error.
+fn memory_facts(screen: &mut Screen, run: &Run, error: &MemoryError, names: &DisplayNames<'_>) {
+    for step in &error.steps {
+        let from = match step.called_from.is_empty() {
+            true => String::new(),
+            false => format!(", called from {}", portable(&step.called_from)),
+        };
+        let place = portable(&step.place);
+        field(screen, &step.label, &format!("{place} by {}{from}", names.task(step.task)));
+    }
+    if let Some(reason) = stale::reason_of_race(run, error) {
+        field(screen, "unordered", &reason);
+    }
+}
+
+/// Writes the reasons why a run may have reached its step limit. `cycle` is the number of repeated steps, or 0.
+fn step_limit_facts(screen: &mut Screen, run: &Run, cycle: usize, names: &DisplayNames<'_>) {
+    let spins = run.spins();
+    if let Some((moves, steps, to)) = moving_time(run) {
+        let moves = plural(moves as u64, "time");
+        let to = show_time(to);
+        let steps = plural(steps as u64, "step");
+        text(screen, &format!("In the last {steps} the time moved {moves}, to {to}."));
+    }
+    match cycle {
+        0 if spins.is_empty() => {
+            text(screen, "The last steps do not repeat: the run may only need a higher limit.")
+        }
+        0 => {}
+        n => text(screen, &format!("The run repeats a cycle of {}.", plural(n as u64, "step"))),
+    }
+    for spin in &spins {
+        field(screen, "spins", &self::spin(run, spin, names));
     }
 }
 

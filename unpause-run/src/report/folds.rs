@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::faults;
+use super::nemeses;
 use crate::run::Run;
 use crate::run::event::{Event, Values};
 use crate::run::place::is_foreign;
@@ -69,7 +69,7 @@ fn pieces(
 fn matters_little(run: &Run, events: &[usize], step: usize, end: usize) -> bool {
     let is_preemption = |step: usize| run.steps.get(step).is_some_and(|step| step.preempts);
     let is_last = step + LAST >= end;
-    let has_fault = events.iter().any(|index| faults::is_fault(run, &run.events[*index]));
+    let has_fault = events.iter().any(|index| nemeses::is_fault(run, &run.events[*index]));
     !is_preemption(step) && !is_preemption(step + 1) && !is_last && !has_fault
 }
 

@@ -32,7 +32,7 @@ const FEW_TASKS: usize = 3;
 /// The column where texts begin if step numbers have at most four digits.
 const GUTTER: usize = 8;
 /// The maximum number of lines of a text that is too long for its column.
-const DEED_LINES: usize = 4;
+const DEED_LINES: usize = 6;
 /// The same maximum for a text about several operations of a call. The last operation must be visible.
 const CALL_LINES: usize = 8;
 /// The minimum width of a message on its arrow.

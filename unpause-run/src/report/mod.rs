@@ -4,19 +4,19 @@
 //! This module never prints, reads the environment or queries a terminal. The text is not for programs: a tool reads
 //! the [`Report`], or its JSON.
 
-mod calls;
-mod chances;
+mod call_rows;
+mod chance_column;
 mod clash;
 mod coverage;
 mod deadlock;
 mod differs;
 mod failure;
-mod faults;
 mod folds;
 mod json;
 mod lanes;
 mod legend;
 mod names;
+mod nemeses;
 mod nodes;
 mod one_line;
 mod page;
@@ -238,7 +238,7 @@ pub struct Share {
     pub of: u64,
 }
 
-/// The treatment of a program's memory orders by a search. Only searches of plain threads can explore weaker orders.
+/// The treatment of a program's memory orders by a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrdersTaken {
     /// All orders are exact: as far as the search knows, no operation requested an order weaker than `SeqCst`.
@@ -246,6 +246,9 @@ pub enum OrdersTaken {
     AsAsked,
     /// Operations with a weaker order were treated as `SeqCst`, with the memory model `sc`.
     AsSeqCst,
+    /// Operations had all effects that C++20 allows, with the memory model `c11`: each store that an operation may
+    /// choose was a run.
+    AsInC11,
     /// Some effects of weaker orders were tried, but not all, with the memory model `c11`. The search is not a proof.
     InPart,
 }

@@ -24,6 +24,9 @@ const TASKS_MAX: usize = 3;
 /// The beginning of the names of operations that write only if they find an expected value.
 const EXCHANGE: &str = "compare_exchange";
 
+/// The kind of a condition variable of std.
+const CONDVAR: &str = "Condvar";
+
 /// A well-known fault of concurrent programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
@@ -200,7 +203,8 @@ impl<'a> ReadRegion<'a> {
                 && event.object == end.object
                 && left(event) == Some(seen)
         };
-        end.object.is_some() && end.object != Some(self.object) && self.decisive().any(changes)
+        let is_of_program = end.object.is_some() && !is_condvar(self.run, end.object);
+        is_of_program && end.object != Some(self.object) && self.decisive().any(changes)
     }
 
     /// The last operation changes another object.
@@ -233,7 +237,10 @@ fn left(event: &Event) -> Option<u64> {
 fn is_lost_wake_up(run: &Run, waits: &[Wait], cause: &Interruption) -> bool {
     let is_end = |wait: &&Wait| {
         let Some(op) = wait.op else { return false };
-        let is_pending = Site { op: op.name, place: wait.place } == cause.region.to;
+        let is_same = op.name == cause.region.to.op;
+        // A plain thread waits by several operations of one line.
+        let is_wait_of_line = is_same || op.access == Access::Resume;
+        let is_pending = is_wait_of_line && wait.place == cause.region.to.place;
         let is_begun = || {
             let mut own = run.events.iter().filter(|event| event.task == cause.task);
             own.any(|event| {
@@ -246,7 +253,8 @@ fn is_lost_wake_up(run: &Run, waits: &[Wait], cause: &Interruption) -> bool {
     let Some(object) = waits.iter().find(is_end).and_then(|wait| wait.object) else { return false };
     let on = |event: &&Event| event.object == Some(object);
     let is_lost = |at: &usize| {
-        let Some(event) = run.events.get(*at).filter(on).filter(|event| notifies(event)) else {
+        let is_sent = |event: &&Event| notifies(event) || is_counted(run, event);
+        let Some(event) = run.events.get(*at).filter(on).filter(is_sent) else {
             return false;
         };
         let before = || run.events[..*at].iter().filter(on);
@@ -267,6 +275,17 @@ fn notifies(event: &Event) -> bool {
     let kinds =
         [tellings::TELL_ALL, condvar::NOTIFY_ONE, condvar::NOTIFY_ALL, word::WAKE, word::WAKE_NONE];
     is_one_of(event, &kinds)
+}
+
+/// Returns `true` if the operation counts a notification of a condition variable of std. The notification follows it in
+/// the same call.
+fn is_counted(run: &Run, event: &Event) -> bool {
+    event.op.access == Access::ReadModifyWrite && is_condvar(run, event.object)
+}
+
+fn is_condvar(run: &Run, object: Option<ObjectId>) -> bool {
+    let object = object.and_then(|object| run.objects.get(object.index()));
+    object.is_some_and(|object| object.kind == CONDVAR)
 }
 
 /// Returns `true` for an operation that begins to wait for a notification.

@@ -161,7 +161,8 @@ pub(super) fn failure() -> impl Strategy<Value = Failure> {
             };
             let problem = "use after free";
             let steps = vec![step; 2];
-            Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak: Vec::new() })
+            let (too_weak, unordered) = (Vec::new(), None);
+            Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak, unordered })
         }),
         vec(wait(), 0..20).prop_map(|waits| Failure::Deadlock { waits }),
         (any::<u32>(), vec(step(), 0..6))

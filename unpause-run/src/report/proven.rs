@@ -6,7 +6,11 @@ use super::{Audit, Bound, OrdersTaken, Searched};
 /// The effects of memory orders that no search tries.
 #[doc(hidden)]
 pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a thread reads the same one at most three \
-    times, and a word keeps 16";
+    times, and a word keeps 16. Timers, and objects other than mutexes and cells, hide further stores";
+
+/// The statement that a search has explored all effects of memory orders.
+pub(super) const ORDERS_EXPLORED: &str = "(memory orders act as in C11: each store that an operation may choose was a \
+    run of its own. No sampled runs check this search)";
 
 impl Searched {
     /// Returns `true` if the search proves that no run fails, provided that it found no failure.
@@ -50,7 +54,7 @@ impl Searched {
             ),
             _ if self.assumes => Some("tasks share memory through sim only"),
             OrdersTaken::AsSeqCst => Some("orders weaker than SeqCst act as SeqCst"),
-            OrdersTaken::AsAsked | OrdersTaken::InPart => None,
+            OrdersTaken::AsAsked | OrdersTaken::AsInC11 | OrdersTaken::InPart => None,
         }
     }
 

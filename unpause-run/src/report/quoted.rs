@@ -9,6 +9,7 @@ use super::names::DisplayNames;
 use super::places::{ShortPlaces, parts};
 use super::remedy::{Change, Order};
 use super::waiting;
+use super::why::own_place;
 use crate::run::ids::{Place, TaskId};
 use crate::run::place::is_foreign;
 use crate::run::{Failure, Outcome, Run};
@@ -80,17 +81,22 @@ fn of_cause(finding: &Finding) -> Vec<(TaskId, String)> {
     let Some(cause) = finding.why.as_ref().and_then(|why| why.cause.as_ref()) else {
         return Vec::new();
     };
-    let event = |at: &usize| finding.run.events.get(*at);
-    let between = match &cause.decisive[..] {
-        [first, .., last] => vec![event(first), event(last)],
-        few => few.iter().map(event).collect(),
+    let event = |at: usize| {
+        let event = finding.run.events.get(at)?;
+        Some((event.task, own_place(&finding.run, at, event)))
     };
-    let between = between.into_iter().flatten().map(|event| (event.task, event.place));
-    let region = [cause.region.from, cause.region.to].map(|site| (cause.task, site.place));
-    let all = region[..1].iter().copied().chain(between).chain(region[1..].iter().copied());
+    let between = match cause.decisive[..] {
+        [first, .., last] => vec![event(first), event(last)],
+        ref few => few.iter().map(|at| event(*at)).collect(),
+    };
+    let [from, to] = cause.ends(&finding.run);
+    let end = |at: Option<usize>, place: Place| {
+        at.and_then(event).unwrap_or_else(|| (cause.task, place.to_string()))
+    };
+    let (from, to) = (end(from, cause.region.from.place), end(to, cause.region.to.place));
+    let all = [from].into_iter().chain(between.into_iter().flatten()).chain([to]);
     let mut rows: Vec<(TaskId, String)> = Vec::new();
     for (task, place) in all {
-        let place = place.to_string();
         let is_repeated =
             |(last, known): &(TaskId, String)| *last == task && is_same_line(known, &place);
         if !rows.last().is_some_and(is_repeated) {

@@ -3,19 +3,19 @@
 //! In a long schedule, consecutive steps of a task in one file, for example in a call of another crate, are folded into
 //! a row ([`folds`]). A schedule that is still too long is shown in part ([`long`]). If a schedule ends in a loop, the
 //! steps before the loop and one iteration are shown. The steps of one call of a plain thread are one row
-//! ([`calls`](super::calls)). [`lanes`] draws the rows.
+//! ([`call_rows`](super::call_rows)). [`lanes`] draws the rows.
 
 mod long;
 
 use std::ops::Range;
 
-use super::calls::CallSteps;
-use super::chances;
-use super::faults::Nemeses;
+use super::call_rows::CallSteps;
+use super::chance_column;
 use super::folds;
 use super::lanes;
 use super::legend;
 use super::names::DisplayNames;
+use super::nemeses::Nemeses;
 use super::nodes;
 use super::waiting;
 use super::{Finding, Size};
@@ -75,8 +75,8 @@ pub(super) fn draw(screen: &mut Screen, finding: &Finding, names: &DisplayNames<
     let mut table = ScheduleTable::new(run, names);
     let mut chances = Vec::new();
     if let Some(why) = &finding.why {
-        chances::add_no_return(why, &mut table.rows);
-        chances = chances::column(why, &table.rows);
+        chance_column::add_no_return(why, &mut table.rows);
+        chances = chance_column::column(why, &table.rows);
     }
     lanes::draw(screen, &table.rows, &chances, names);
     legend::draw(screen, run, names, &table.objects);

@@ -1,8 +1,10 @@
 //! The result of a search on the screen: its progress, its limits, and its assumptions.
 
-use super::proven::ORDERS_UNTRIED;
-use super::{Audit, Bound, Cause, Clash, Excess, OrdersTaken, RunsEstimate, Searched, Share};
-use crate::run::clock::ClockMode;
+use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
+use super::{
+    Audit, Bound, Cause, Clash, Excess, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
+};
+use crate::run::clock_mode::ClockMode;
 use unpause_check::picture::screen::{self, Paint, Screen, clean, plural};
 
 /// Returns the completed part of an incomplete search, such as `2.19 %`, or `part` if it is unknown. It is always below
@@ -149,35 +151,77 @@ fn did_not_commute(clash: Option<&Clash>) -> String {
 
 /// Writes the limits of a search's proof, and the reasons for them.
 pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
-    let mut say = |label: &str, text: &str| {
-        screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
-    };
-    let (rest, fallback) = match &searched.fallback {
-        Some(fallback) => (fallback.runs, Some(&fallback.searched)),
-        None => (0, None),
-    };
-    let repeated =
-        searched.repeated.saturating_add(fallback.map_or(0, |fallback| fallback.repeated));
-    if searched.blocked > 0 {
-        let given_up = plural(searched.blocked, "run");
-        say("", &format!("({given_up} abandoned as redundant)"));
-    }
-    if repeated > 0 {
-        let again = plural(repeated, "run");
-        say("", &format!("({again} repeated to reach those with the same prefix)"));
-    }
-    if searched.by_step {
-        say("", &format!("(each order of steps was a run of its own: {})", because(searched)));
-    }
-    if let Some(assumption) = searched.assumption() {
-        say("", &format!("(assumes that {assumption})"));
-    }
+    let fallback = searched.fallback.as_deref();
+    let mut limits = LimitsText { screen, searched, fallback };
+    limits.write_remarks();
     if searched.is_proof() {
         return;
     }
-    // At most one of these three cases applies. Runs are left within a bound, runs are left and there is no bound, or
-    // the search is complete up to its bound. The reasons below may apply in addition.
-    if let (Some(bound), false) = (&searched.bound, searched.complete) {
+    limits.write_end(runs);
+    limits.write_bound_of_fallback();
+    limits.write_audit();
+    limits.write_untried();
+}
+
+/// The label of a reason why the result of a search is not a proof.
+const NOT_A_PROOF: &str = "NOT A PROOF: ";
+
+/// The text about the limits of a search.
+struct LimitsText<'a> {
+    screen: &'a mut Screen,
+    searched: &'a Searched,
+    fallback: Option<&'a Fallback>,
+}
+
+impl LimitsText<'_> {
+    fn say(&mut self, label: &str, text: &str) {
+        self.screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
+    }
+
+    /// Writes remarks that also apply to a proof.
+    fn write_remarks(&mut self) {
+        let searched = self.searched;
+        let of_fallback = self.fallback.map_or(0, |fallback| fallback.searched.repeated);
+        let repeated = searched.repeated.saturating_add(of_fallback);
+        if searched.blocked > 0 {
+            let given_up = plural(searched.blocked, "run");
+            self.say("", &format!("({given_up} abandoned as redundant)"));
+        }
+        if repeated > 0 {
+            let again = plural(repeated, "run");
+            self.say("", &format!("({again} repeated to reach those with the same prefix)"));
+        }
+        if searched.by_step {
+            let why = because(searched);
+            self.say("", &format!("(each order of steps was a run of its own: {why})"));
+        }
+        if let Some(assumption) = searched.assumption() {
+            self.say("", &format!("(assumes that {assumption})"));
+        }
+        if searched.complete && searched.orders == OrdersTaken::AsInC11 {
+            self.say("", ORDERS_EXPLORED);
+        }
+    }
+
+    /// Writes the state in which the search ended. At most one of these cases applies: runs are left within a bound,
+    /// runs are left and there is no bound, or the search is complete up to its bound.
+    fn write_end(&mut self, runs: u64) {
+        let searched = self.searched;
+        match &searched.bound {
+            Some(bound) if !searched.complete => self.write_rest_within(bound),
+            None if !searched.complete => self.write_rest(runs),
+            _ if searched.share.is_some() => {
+                let text = "the other shares are not judged here; `cargo unpause merge` judges the results of all";
+                self.say(NOT_A_PROOF, text);
+            }
+            Some(bound) => self.say(NOT_A_PROOF, &left_out(bound, searched.early_moves)),
+            None => {}
+        }
+    }
+
+    /// Writes the estimated rest of the runs within a bound.
+    fn write_rest_within(&mut self, bound: &Bound) {
+        let searched = self.searched;
         let done = match bound.through {
             Some(_) => format!("all with {} were, and ", at_most(bound)),
             None => String::new(),
@@ -187,10 +231,14 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             within(bound, searched.part),
             of_estimated(bound, searched.estimate),
         );
-        say("NOT A PROOF: ", &text);
-        say("", SAMPLE);
-    } else if !searched.complete {
-        let own = fallback.map(|_| plural(runs.saturating_sub(rest), "run"));
+        self.say(NOT_A_PROOF, &text);
+        self.say("", SAMPLE);
+    }
+
+    /// Writes the estimated rest of the runs, without a bound.
+    fn write_rest(&mut self, runs: u64) {
+        let searched = self.searched;
+        let own = self.fallback.map(|rest| plural(runs.saturating_sub(rest.runs), "run"));
         let done = match (searched.part, own) {
             (Some(_), Some(own)) => format!("{} of the search after {own}, ", share(searched.part)),
             (Some(_), None) => format!("{} of the search, ", share(searched.part)),
@@ -202,69 +250,82 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let text = format!(
             "not all interleavings were run ({done}{estimate}); allow more with {MORE_RUNS}"
         );
-        say("NOT A PROOF: ", &text);
-        if let (Some(excess), None) = (searched.excess, fallback) {
-            say("", &excess.text());
+        self.say(NOT_A_PROOF, &text);
+        if let (Some(excess), None) = (searched.excess, self.fallback) {
+            self.say("", &excess.text());
         }
-        say("", SAMPLE);
-        if fallback.is_none() {
-            say("", SMALLER);
+        self.say("", SAMPLE);
+        if self.fallback.is_none() {
+            self.say("", SMALLER);
         }
-    } else if searched.share.is_some() {
-        let text =
-            "the other shares are not judged here; `cargo unpause merge` judges the results of all";
-        say("NOT A PROOF: ", text);
-    } else if let Some(bound) = &searched.bound {
-        say("NOT A PROOF: ", &left_out(bound, searched.early_moves));
     }
-    if let Some((fallback, bound)) = fallback.and_then(|own| Some((own, own.bound.as_ref()?))) {
+
+    /// Writes the bound up to which the fallback has searched.
+    fn write_bound_of_fallback(&mut self) {
+        let Some(fallback) = self.fallback else { return };
+        let searched = &fallback.searched;
+        let Some(bound) = &searched.bound else { return };
         let done = match bound.through {
             Some(_) => format!("every run with {} explored, and ", at_most(bound)),
             None => String::new(),
         };
-        let so_far = within(bound, fallback.part);
-        let all = of_estimated(bound, fallback.estimate);
-        say("BOUND:  ", &format!("{done}{so_far}: the other {}{all}", plural(rest, "run")));
+        let so_far = within(bound, searched.part);
+        let all = of_estimated(bound, searched.estimate);
+        let text = format!("{done}{so_far}: the other {}{all}", plural(fallback.runs, "run"));
+        self.say("BOUND:  ", &text);
     }
-    if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
-        let mut text = "a sampled run belongs to a class that the search missed".to_owned();
-        if let Some(clash) = searched.audit.as_ref().and_then(|audit| audit.clash.as_ref()) {
-            text += &format!(", with these two steps in the other order: {}", clash.text());
+
+    /// Writes the sampled runs that contradict the search.
+    fn write_audit(&mut self) {
+        let searched = self.searched;
+        let Some(audit) = &searched.audit else { return };
+        if let Some(trace) = &audit.missed {
+            let mut text = "a sampled run belongs to a class that the search missed".to_owned();
+            if let Some(clash) = &audit.clash {
+                text += &format!(", with these two steps in the other order: {}", clash.text());
+            }
+            text += ". This is a bug of unpause: please report it with the test and this trace: ";
+            self.say(NOT_A_PROOF, &(text + trace));
         }
-        text += ". This is a bug of unpause: please report it with the test and this trace: ";
-        say("NOT A PROOF: ", &(text + trace));
+        if audit.unseen {
+            self.say(NOT_A_PROOF, &did_not_commute(audit.clash.as_ref()));
+        }
     }
-    if let Some(audit) = searched.audit.as_ref().filter(|audit| audit.unseen) {
-        say("NOT A PROOF: ", &did_not_commute(audit.clash.as_ref()));
+
+    /// Writes the parts of the program that the search did not see or try.
+    fn write_untried(&mut self) {
+        let searched = self.searched;
+        if !searched.beyond.is_empty() {
+            let rest = if searched.complete { ". All runs with fewer were" } else { "" };
+            self.say(NOT_A_PROOF, &format!("not tried: {}{rest}", listed(&searched.beyond)));
+        }
+        if !searched.ignored.is_empty() {
+            let text = format!(
+                "the search does not see {}, and did not try all orders of the steps around it",
+                listed(&searched.ignored),
+            );
+            self.say(NOT_A_PROOF, &text);
+        }
+        if !searched.unseen.is_empty() {
+            let text = format!(
+                "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. \
+                 Leave it out of the test, or take the result for a sample",
+                listed(&searched.unseen),
+            );
+            self.say(NOT_A_PROOF, &text);
+        }
+        if searched.orders == OrdersTaken::InPart {
+            self.say(NOT_A_PROOF, ORDERS_UNTRIED);
+        }
+        if searched.blind {
+            let text =
+                "waits of threads ended by time limits, and not all orders of these were tried";
+            self.say(NOT_A_PROOF, text);
+        }
     }
-    let names =
-        |names: &[String]| names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
-    if !searched.beyond.is_empty() {
-        let rest = if searched.complete { ". All runs with fewer were" } else { "" };
-        say("NOT A PROOF: ", &format!("not tried: {}{rest}", names(&searched.beyond)));
-    }
-    if !searched.ignored.is_empty() {
-        let text = format!(
-            "the search does not see {}, and did not try all orders of the steps around it",
-            names(&searched.ignored),
-        );
-        say("NOT A PROOF: ", &text);
-    }
-    if !searched.unseen.is_empty() {
-        let text = format!(
-            "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. Leave \
-             it out of the test, or take the result for a sample",
-            names(&searched.unseen),
-        );
-        say("NOT A PROOF: ", &text);
-    }
-    if searched.orders == OrdersTaken::InPart {
-        say("NOT A PROOF: ", ORDERS_UNTRIED);
-    }
-    if searched.blind {
-        say(
-            "NOT A PROOF: ",
-            "waits of threads ended by time limits, and not all orders of these were tried",
-        );
-    }
+}
+
+/// Returns names, separated by commas.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ")
 }

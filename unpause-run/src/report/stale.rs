@@ -1,5 +1,5 @@
 //! Operations on old stores, with the memory model `c11`: the newer store that each operation missed, and the number of
-//! such operations that a failure needs.
+//! such operations that a failure needs. Also the reasons of data races on cells.
 
 use std::ptr;
 
@@ -9,7 +9,7 @@ use super::unordered::{self, Unordered};
 use super::{Finding, Report};
 use crate::run::event::{Event, Values};
 use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
-use crate::run::{Outcome, Run};
+use crate::run::{MemoryError, Outcome, Run};
 
 /// Returns a text about the operations that did not choose the newest store. `None` if the run was not shrunk, or if
 /// its memory model is not `c11`.
@@ -46,13 +46,29 @@ pub(super) fn unordered(run: &Run, event: &Event) -> Option<Unordered> {
     unordered::reason(run, store, load)
 }
 
+/// Returns the reason why nothing orders the two accesses of a data race on a `RaceCell`.
+pub(super) fn race(run: &Run, error: &MemoryError) -> Option<Unordered> {
+    let [earlier, later] = *error.unordered.as_deref()?;
+    let [second, first, ..] = &error.steps[..] else { return None };
+    unordered::between(run, (first.task, earlier), (second.task, later))
+}
+
 /// Returns the reason of `unordered` as text.
 pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
+    text_of(run, unordered(run, event)?)
+}
+
+/// Returns the reason of `race` as text.
+pub(super) fn reason_of_race(run: &Run, error: &MemoryError) -> Option<String> {
+    text_of(run, race(run, error)?)
+}
+
+fn text_of(run: &Run, reason: Unordered) -> Option<String> {
     let of = |at: usize, does: &str| {
         let mark = run.orders.iter().find(|mark| mark.event == at)?;
         Some(format!("step {} is {:?} and does not {does}", run.events[at].step, mark.order))
     };
-    match unordered(run, event)? {
+    match reason {
         Unordered::Unconnected => Some("no operation orders the two".to_owned()),
         Unordered::NoRelease(at) => of(at, "release it"),
         Unordered::NoAcquire(at) => of(at, "acquire it"),

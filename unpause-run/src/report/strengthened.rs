@@ -73,23 +73,28 @@ fn order_of(run: &Run, event: usize) -> Option<Ordering> {
     run.orders.get(at).filter(|mark| mark.event == event).map(|mark| mark.order)
 }
 
+/// Returns the operation that is too weak, if the reason names one.
+fn weak_link(run: &Run, reason: Unordered) -> Option<WeakLink> {
+    let (at, by) = match reason {
+        Unordered::NoRelease(at) => (at, Stronger::Release),
+        Unordered::NoAcquire(at) => (at, Stronger::Acquire),
+        Unordered::Unconnected => return None,
+    };
+    let Event { op, place, .. } = run.events[at];
+    Some(WeakLink { raise: Raise { place, by }, op: op.name, order: order_of(run, at)? })
+}
+
 /// Returns the operations of a run with memory orders that are the reason for its stale reads or its data race, each
 /// operation once.
 #[doc(hidden)]
 pub fn weak_links(run: &Run) -> Vec<WeakLink> {
     let mut links: Vec<WeakLink> = Vec::new();
     for event in &run.events {
-        let (at, by) = match stale::unordered(run, event) {
-            Some(Unordered::NoRelease(at)) => (at, Stronger::Release),
-            Some(Unordered::NoAcquire(at)) => (at, Stronger::Acquire),
-            Some(Unordered::Unconnected) | None => continue,
-        };
-        let Some(order) = order_of(run, at) else { continue };
-        let weak = &run.events[at];
-        links.push(WeakLink { raise: Raise { place: weak.place, by }, op: weak.op.name, order });
+        links.extend(stale::unordered(run, event).and_then(|reason| weak_link(run, reason)));
     }
     if let Outcome::Failed(Failure::Memory(error)) = &run.outcome {
         links.extend(&error.too_weak);
+        links.extend(stale::race(run, error).and_then(|reason| weak_link(run, reason)));
     }
     let mut each: Vec<WeakLink> = Vec::new();
     for link in links {
@@ -285,7 +290,8 @@ mod tests {
         let link = WeakLink { raise, op: "store", order: Relaxed };
         let (problem, message) = ("data race", String::new());
         let (steps, remedy, too_weak) = (Vec::new(), String::new(), vec![link, link]);
-        let error = MemoryError { problem, message, steps, remedy, too_weak };
+        let unordered = None;
+        let error = MemoryError { problem, message, steps, remedy, too_weak, unordered };
         run.outcome = Outcome::Failed(Failure::Memory(error));
         assert_eq!(weak_links(&run), [link]);
     }

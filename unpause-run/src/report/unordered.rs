@@ -1,4 +1,4 @@
-//! The reason why nothing orders a store before a load that missed this store.
+//! The reason why nothing orders a store before a load that missed this store, or one access to a cell before another.
 //!
 //! The load's task may know the store through a chain of reads: it read a value from the store's task, or from a task
 //! with such a read. A chain orders the store before the load if each write in it releases and each read acquires, by
@@ -86,14 +86,23 @@ struct Walk<'run> {
 /// Returns the reason why nothing orders the store at position `store` before the load at position `load`. `None` if
 /// the reason is unknown.
 pub(super) fn reason(run: &Run, store: usize, load: usize) -> Option<Unordered> {
+    between(run, (run.events[store].task, store + 1), (run.events[load].task, load))
+}
+
+/// Returns the reason why nothing orders an access of a task before an access of another task. Each access has the
+/// number of events before it.
+pub(super) fn between(
+    run: &Run,
+    (by, from): (TaskId, usize),
+    (task, to): (TaskId, usize),
+) -> Option<Unordered> {
     let mut walk =
         Walk { run, tasks: Map::default(), published: Map::default(), objects: Map::default() };
-    let by = run.events[store].task;
     walk.tasks.insert(by, Knower { knows: Some(Chain::default()), ..Knower::default() });
-    for at in store + 1..load {
+    for at in from..to {
         walk.event(at)?;
     }
-    match walk.task(run.events[load].task).knows {
+    match walk.task(task).knows {
         None => Some(Unordered::Unconnected),
         Some(chain) => chain.first,
     }

@@ -13,7 +13,7 @@ use crate::run::op::Access;
 use crate::run::place::is_foreign;
 use crate::run::{CallRecord, Holder, Run, Wait};
 
-pub(super) use self::futures::{Awaits, awaits, executor};
+pub(super) use self::futures::{Awaits, Pending, awaits, executor};
 
 /// The name of calls that wait for the threads of a scope.
 pub(super) const SCOPE: &str = "thread::scope";

@@ -1,7 +1,7 @@
 //! The explanation of a failing run by other runs. It consists of the interrupted region of lines, the remedy, the
 //! chance of failure after each of the first steps, and the step after which every schedule fails.
 //!
-//! This module writes the explanation text; [`chances`](super::chances) draws the column of the schedule.
+//! This module writes the explanation text; [`chance_column`](super::chance_column) draws the column of the schedule.
 
 use super::names::DisplayNames;
 use super::passing::PassingRun;
@@ -9,10 +9,11 @@ use super::pattern::{self, Pattern};
 use super::places::ShortPlaces;
 use super::remedy::{self, Remedy};
 use super::{Finding, Size};
-use crate::run::Run;
 use crate::run::event::Event;
-use crate::run::ids::TaskId;
+use crate::run::ids::{Place, TaskId};
+use crate::run::place::is_foreign;
 use crate::run::what_if::Site;
+use crate::run::{CallRecord, Run};
 use unpause_check::picture::screen::{self, clean, plural};
 
 /// The maximum number of marks in the text.
@@ -89,6 +90,36 @@ pub struct Interruption {
     pub decisive: Vec<usize>,
 }
 
+impl Interruption {
+    /// Returns the events at both ends of the region, as indices. The second is `None` if the run ended before it.
+    pub(super) fn ends(&self, run: &Run) -> [Option<usize>; 2] {
+        let is = |event: &Event, site: Site| {
+            event.task == self.task && Site { op: event.op.name, place: event.place } == site
+        };
+        let [first, last] = [self.between.first(), self.between.last()].map(|at| at.copied());
+        let before = first.and_then(|first| run.events.get(..first)).unwrap_or_default();
+        let from = before.iter().rposition(|event| is(event, self.region.from));
+        let after = last.filter(|_| self.is_reached).map(|last| last + 1);
+        let to = after.and_then(|after| {
+            let later = run.events.get(after..)?;
+            Some(after + later.iter().position(|event| is(event, self.region.to))?)
+        });
+        [from, to]
+    }
+}
+
+/// Returns the call into another package that did the operation of an event, if the place of the event is there.
+fn call_of(run: &Run, at: usize) -> Option<&CallRecord> {
+    let event = run.events.get(at).filter(|event| is_foreign(&event.place.to_string()))?;
+    run.calls.iter().find(|call| call.task == event.task && call.events.contains(&at))
+}
+
+/// Returns the place of an event in the package under test: its own place, or the place of the call into another
+/// package that did its operation.
+pub(super) fn own_place(run: &Run, at: usize, event: &Event) -> String {
+    call_of(run, at).map_or_else(|| event.place.to_string(), |call| call.place.clone())
+}
+
 impl Why {
     /// Returns the chance of failure after this many steps. It is exact, or the sampled chance of the nearest smaller
     /// number of steps.
@@ -137,16 +168,19 @@ pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
 fn interruption(run: &Run, cause: &Interruption) -> String {
     let Interruption { task, region: Region { from, to }, is_reached, decisive, .. } = cause;
     let names = DisplayNames::new(run);
-    let mut places = ShortPlaces::default();
-    let (first, last) = (operation(&mut places, from), operation(&mut places, to));
+    let mut places = CallPlaces { run, places: ShortPlaces::default(), last: None };
+    let [from_event, to_event] = cause.ends(run);
+    let first = format!("`{}` ({})", clean(from.op), places.short(from.place, from_event));
+    let last = format!("`{}` ({})", clean(to.op), places.short(to.place, to_event));
     let end = if *is_reached { "" } else { ", which it did not get to," };
-    let events: Vec<&Event> = decisive.iter().filter_map(|at| run.events.get(*at)).collect();
-    let text = |(at, event): (usize, &&Event)| {
-        let place = places.short(&event.place.to_string());
+    let event = |at: &usize| Some((*at, run.events.get(*at)?));
+    let events: Vec<(usize, &Event)> = decisive.iter().filter_map(event).collect();
+    let text = |(nth, (at, event)): (usize, &(usize, &Event))| {
+        let place = places.short(event.place, Some(*at));
         let text = format!("`{}` ({place})", names.unordered(event));
         // The name of a task follows the last of its operations.
-        match events.get(at + 1) {
-            Some(next) if next.task == event.task => text,
+        match events.get(nth + 1) {
+            Some((_, next)) if next.task == event.task => text,
             _ => format!("{text} of {}", names.task(event.task)),
         }
     };
@@ -159,9 +193,28 @@ fn interruption(run: &Run, cause: &Interruption) -> String {
     format!("between {first} and {last} of {}{end} {came}", names.task(*task))
 }
 
-/// Returns an operation with its short place.
-fn operation(places: &mut ShortPlaces, site: &Site) -> String {
-    format!("`{}` ({})", clean(site.op), places.short(&site.place.to_string()))
+/// Short places. A place in another package is followed by the call of the package under test, unless the previous
+/// place is in the same call.
+struct CallPlaces<'a> {
+    run: &'a Run,
+    places: ShortPlaces,
+    /// The call of the previous place, if any.
+    last: Option<&'a CallRecord>,
+}
+
+impl CallPlaces<'_> {
+    /// Returns a place, which is the place of an event if its index is given.
+    fn short(&mut self, place: Place, event: Option<usize>) -> String {
+        let short = self.places.short(&place.to_string());
+        let call = event.and_then(|at| call_of(self.run, at));
+        let before = std::mem::replace(&mut self.last, call);
+        match call.filter(|call| before != Some(*call)) {
+            None => short,
+            Some(CallRecord { function, place, .. }) => {
+                format!("{short}, in `{}` at {}", clean(function), self.places.short(place))
+            }
+        }
+    }
 }
 
 /// Returns the text of the proof that all runs fail.

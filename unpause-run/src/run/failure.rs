@@ -21,7 +21,7 @@ pub enum Failure {
         /// The place of the panic, as `file:line:column`; empty if the program replaced the panic hook.
         place: String,
     },
-    /// A plain thread misused memory.
+    /// A plain thread misused memory, or two accesses to a `RaceCell` raced.
     Memory(MemoryError),
     /// The body returned an error.
     Error {

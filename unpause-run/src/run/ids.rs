@@ -28,6 +28,7 @@ impl TaskId {
     pub const MAIN: TaskId = TaskId(0);
 
     /// Returns the position of this task in the tables of its run.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,6 +1,6 @@
-//! Memory errors of plain threads.
+//! Memory errors of plain threads, and data races.
 
-use super::ids::TaskId;
+use super::ids::{Place, TaskId};
 use super::memory_model::WeakLink;
 use unpause_ordered::sort;
 
@@ -17,7 +17,7 @@ pub struct MemoryStep {
     pub called_from: String,
 }
 
-/// A memory error that was found in a run of plain threads.
+/// A memory error that was found in a run of plain threads, or a data race on a `RaceCell`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryError {
     /// The kind, such as `double free`, `use after free`, `use after return`, `out of bounds`, `leak` or `data race`.
@@ -31,6 +31,18 @@ pub struct MemoryError {
     /// The operations that would order a data race if their memory orders were stronger.
     #[doc(hidden)]
     pub too_weak: Vec<WeakLink>,
+    /// For a data race on a `RaceCell`: the number of events before the earlier access, and before the later access.
+    #[doc(hidden)]
+    pub unordered: Option<Box<[usize; 2]>>,
+}
+
+impl MemoryStep {
+    /// Creates a step of a task at a place in its source.
+    #[doc(hidden)]
+    pub fn at(label: &str, task: TaskId, place: Place) -> MemoryStep {
+        let (label, place) = (label.to_owned(), place.to_string());
+        MemoryStep { label, task, place, called_from: String::new() }
+    }
 }
 
 impl MemoryError {

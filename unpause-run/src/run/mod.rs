@@ -8,7 +8,7 @@ pub mod chances;
 #[doc(hidden)]
 pub mod choice;
 #[doc(hidden)]
-pub mod clock;
+pub mod clock_mode;
 mod condition;
 pub mod coverage;
 pub mod event;
@@ -19,12 +19,16 @@ pub mod faults;
 pub mod functions;
 pub mod ids;
 #[doc(hidden)]
+pub mod in_flight;
+#[doc(hidden)]
 pub mod isolation;
 mod memory;
 #[doc(hidden)]
 pub mod memory_model;
 #[doc(hidden)]
 pub mod met;
+#[doc(hidden)]
+pub mod node_clock;
 #[doc(hidden)]
 pub mod note;
 pub mod op;

@@ -9,6 +9,16 @@
 //! stores that were executed earlier. These runs also have the exact order S of `SeqCst` operations. In all runs of a
 //! search, stores can move.
 
+/// The names of the decisions, for traces.
+const MOVES: &str = "stores that take effect early";
+const SEEN: &str = "the store that a load sees";
+const PLACE: &str = "the place of a store";
+
+/// Returns `true` if a decision with this name chooses a store.
+pub fn is_store_choice(why: &str) -> bool {
+    [MOVES, SEEN, PLACE].contains(&why)
+}
+
 /// A store decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
@@ -42,11 +52,22 @@ impl StoreChoices {
         StoreChoices { seed, prefers_oldest: of_run & 3 == 3, moves: None, made: 0 }
     }
 
+    /// Returns `true` for a run of a search.
+    pub fn is_of_search(&self) -> bool {
+        self.seed.is_none()
+    }
+
     /// Returns the decision whether stores can move in the run; `None` after the first choice.
     pub fn moves(&self) -> Option<Decision> {
         let moves = self.seed.is_none_or(|seed| seed >> 2 & 3 == 3);
-        let (value, why) = (Some(u64::from(moves)), "stores that take effect early");
+        let (value, why) = (Some(u64::from(moves)), MOVES);
         self.moves.is_none().then_some(Decision { bound: 2, value, why })
+    }
+
+    /// Returns `true` if no store can move in the run, so that an operation that always writes has no choice.
+    #[inline]
+    pub fn has_no_moves(&self) -> bool {
+        self.moves == Some(false)
     }
 
     /// Sets whether stores can move in the run.
@@ -56,7 +77,7 @@ impl StoreChoices {
 
     /// Returns the decision of an operation among `bound` stores.
     pub fn store(&mut self, bound: u64, is_load: bool) -> Decision {
-        let why = if is_load { "the store that a load sees" } else { "the place of a store" };
+        let why = if is_load { SEEN } else { PLACE };
         let Some(seed) = self.seed else { return Decision { bound, value: None, why } };
         self.made += 1;
         let random = mixed(seed ^ self.made.wrapping_mul(0xD6E8_FEB8_6659_FD93));

@@ -85,7 +85,8 @@ pub fn show_values(event: &Event, run: &Run) -> String {
     }
 }
 
-/// The origin of a trace, the settings and the outcome of its run. A replay reads the settings; the rest is for people.
+/// The origin of a trace, the settings and the outcome of its run. A replay reads the settings. `cargo unpause replay`
+/// also reads the command that runs the test. The rest is for people.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The test, as `module::path::name`.
@@ -100,8 +101,57 @@ pub struct Header {
     /// ASCII letters, digits, `_` and `-`. `None` if an earlier version wrote the trace without settings. Such a trace
     /// is replayed with the settings of the test.
     pub settings: Option<Vec<(String, String)>>,
+    /// The arguments with which cargo runs only this test, for example
+    /// `unpause test --any -p queue --lib tests::pops -- --exact`. Empty if cargo cannot run the test alone. `None` if
+    /// these are the [usual arguments](Self::usual_arguments).
+    pub cargo: Option<Vec<String>>,
     /// The outcome of the run, in one line.
     pub verdict: String,
+}
+
+impl Header {
+    /// Returns the arguments with which cargo runs only this test; `None` if cargo cannot run the test alone.
+    ///
+    /// ```
+    /// use sim::run::trace::Header;
+    ///
+    /// let header = Header {
+    ///     test: "queue::tests::pops (lib)".to_owned(),
+    ///     package: "queue 0.1.0".to_owned(),
+    ///     ..Header::default()
+    /// };
+    /// let words = header.cargo_arguments().unwrap().join(" ");
+    /// assert_eq!(words, "test -p queue --lib tests::pops -- --exact");
+    /// let other = ["test", "--release"].map(str::to_owned).to_vec();
+    /// let header = Header { cargo: Some(other.clone()), ..header };
+    /// assert_eq!(header.cargo_arguments(), Some(other));
+    /// assert_eq!(Header { cargo: Some(Vec::new()), ..header }.cargo_arguments(), None);
+    /// ```
+    pub fn cargo_arguments(&self) -> Option<Vec<String>> {
+        match &self.cargo {
+            Some(arguments) => Some(arguments.clone()).filter(|arguments| !arguments.is_empty()),
+            None => self.usual_arguments(),
+        }
+    }
+
+    /// Returns the arguments that follow from the name of the test and its package: `cargo test` in the default profile
+    /// and with the default features. Traces do not contain them. `None` if the name has no crate or no Cargo target.
+    pub fn usual_arguments(&self) -> Option<Vec<String>> {
+        let (path, target) = self.test.strip_suffix(')')?.rsplit_once(" (")?;
+        // A harness omits the crate name. The name of a `Runner` has none.
+        let (_, name) = path.split_once("::")?;
+        let package = self.package.split(' ').next().filter(|package| !package.is_empty())?;
+        let mut arguments = vec!["test".to_owned(), "-p".to_owned(), package.to_owned()];
+        match target.split_once(' ') {
+            None if target == "lib" => arguments.push("--lib".to_owned()),
+            Some((kind @ ("test" | "bin" | "example" | "bench"), target)) => {
+                arguments.extend([format!("--{kind}"), target.to_owned()]);
+            }
+            _ => return None,
+        }
+        arguments.extend([name, "--", "--exact"].map(str::to_owned));
+        Some(arguments)
+    }
 }
 
 /// A command of a generated program.

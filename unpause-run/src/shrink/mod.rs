@@ -38,7 +38,7 @@
 //! to remove each remaining command, and searches all schedules of the rest for the failure (`needed.rs`).
 
 mod project;
-mod search;
+mod smallest;
 
 // Each module is one pass; `PASSES` lists the passes in execution order.
 mod arguments;
@@ -59,7 +59,7 @@ mod turns;
 mod tests;
 
 use crate::run::schedule::Schedule;
-pub use search::{Edit, Search};
+pub use smallest::{Edit, Search};
 
 /// Replays a schedule. Every `FnMut(&Schedule) -> Option<Schedule>` implements this trait.
 pub trait Replayer {

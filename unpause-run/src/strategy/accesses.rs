@@ -9,13 +9,13 @@ use crate::run::op::Access;
 use unpause_ordered::Map;
 
 /// The number of accesses in each rehearsal.
-pub(super) type Counts = [u64; REHEARSALS as usize];
+pub(super) type AccessCounts = [u64; REHEARSALS as usize];
 
 /// The accesses of the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     /// For each object and task of the rehearsals, the number of accesses, and a bit for each kind of access.
-    seen: Map<(KnownObject, u32), (Counts, u32)>,
+    seen: Map<(KnownObject, u32), (AccessCounts, u32)>,
 }
 
 impl Accesses {
@@ -53,7 +53,10 @@ impl Accesses {
     }
 
     /// Returns the tasks that access an object, with their numbers of accesses.
-    pub(super) fn by_task(&self, object: KnownObject) -> impl Iterator<Item = (usize, &Counts)> {
+    pub(super) fn by_task(
+        &self,
+        object: KnownObject,
+    ) -> impl Iterator<Item = (usize, &AccessCounts)> {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }

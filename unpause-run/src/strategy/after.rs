@@ -60,6 +60,7 @@ pub struct PendingOperation {
     pub site: Site,
     /// The object of the operation, if any.
     pub object: Option<ObjectId>,
+    pub access: Access,
 }
 
 impl After {
@@ -177,6 +178,7 @@ impl Strategy for After {
                     task,
                     site: Site { op: a.op.name, place: a.place },
                     object: a.object,
+                    access: a.op.access,
                 };
                 pending.extend(row.announced.iter().map(operation));
             }

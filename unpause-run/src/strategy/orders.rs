@@ -42,7 +42,7 @@ mod chains;
 mod contested;
 
 use self::chains::Chains;
-use self::contested::{Contested, Counts, MOST};
+use self::contested::{Contested, ContestedCounts, MOST};
 use super::accesses::Accesses;
 use super::candidates::Candidates;
 use super::dice::Dice;
@@ -147,7 +147,7 @@ impl<D: Dice> Orders<D> {
         let objects: Vec<_> = accesses.contested().into_iter().map(|(object, _)| object).collect();
         let parts = accesses.parts(&objects, self.tally.len());
         // Sorted by task and then by object, because `parts` and the binary search in `expected` require this order.
-        let mut all: Map<(usize, u32), Counts> = Map::new();
+        let mut all: Map<(usize, u32), ContestedCounts> = Map::new();
         for (position, object) in (0..).zip(objects) {
             self.positions.resize(object.index() + 1, None);
             self.positions[object.index()] = Some(position);
@@ -163,7 +163,7 @@ impl<D: Dice> Orders<D> {
                     if all.contains_key(&(parent, position)) {
                         break;
                     }
-                    all.insert((parent, position), Counts::default());
+                    all.insert((parent, position), ContestedCounts::default());
                     child = parent;
                 }
             }

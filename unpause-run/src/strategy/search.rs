@@ -98,6 +98,9 @@ pub struct Apart {
     pub nodes: bool,
     /// The order of all steps, because tasks share something outside this library.
     pub steps: bool,
+    /// Each store of an atomic, because loads may choose among the stores. If they do not count, a store that leaves
+    /// the value unchanged is like a load.
+    pub stores: bool,
     /// The single instructions inside the locks of plain threads. If they do not count, each call of a lock is one
     /// step.
     pub locks: bool,
@@ -111,6 +114,7 @@ impl Apart {
         deaths: false,
         nodes: false,
         steps: false,
+        stores: false,
         locks: false,
     };
     pub const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
@@ -118,15 +122,17 @@ impl Apart {
     pub const DEATHS: Apart = Apart { deaths: true, ..Apart::NOTHING };
     pub const NODES: Apart = Apart { nodes: true, ..Apart::NOTHING };
     pub const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
+    pub const STORES: Apart = Apart { stores: true, ..Apart::NOTHING };
     pub const LOCKS: Apart = Apart { locks: true, ..Apart::NOTHING };
 
     /// Each single difference with its name.
-    const NAMED: [(&str, Apart); 6] = [
+    const NAMED: [(&str, Apart); 7] = [
         ("orders", Apart::ORDERS),
         ("counts", Apart::COUNTS),
         ("deaths", Apart::DEATHS),
         ("nodes", Apart::NODES),
         ("steps", Apart::STEPS),
+        ("stores", Apart::STORES),
         ("locks", Apart::LOCKS),
     ];
 
@@ -149,6 +155,7 @@ impl Apart {
             deaths: self.deaths || others.deaths,
             nodes: self.nodes || others.nodes,
             steps: self.steps || others.steps,
+            stores: self.stores || others.stores,
             locks: self.locks || others.locks,
         }
     }

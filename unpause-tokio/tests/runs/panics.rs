@@ -113,6 +113,25 @@ fn what_a_task_owns_is_dropped_by_its_panic() {
     });
 }
 
+/// The panic does not unwind the task that drops the handle, so the handle of this task does not get it.
+#[test]
+fn a_panic_of_a_destructor_of_an_unread_result_fails_the_run() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a reason");
+        }
+    }
+    fails("a reason", async || {
+        let task = tokio::spawn(async { Panics });
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        let other = tokio::spawn(async move { drop(task) });
+        assert!(other.await.is_ok());
+    });
+}
+
 #[test]
 fn a_panic_that_no_handle_gets_fails_the_run() {
     // Detached before.

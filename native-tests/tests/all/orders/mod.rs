@@ -4,8 +4,11 @@
 //! makes 20,000 runs of each program that must be silent.
 
 mod bugs;
+mod calls;
 mod hints;
 mod litmus;
+mod litmus_table;
+mod repeat;
 mod rules;
 mod screens;
 mod textbook;

@@ -4,7 +4,7 @@ use unpause_ordered::Set;
 
 use super::{AuditLine, SearchLines, SliceLine};
 use crate::engine::results::Tally;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::untried::Untried;
 use crate::strategy::divided::{Division, SearchTree, Sizes, Slice};
 use crate::strategy::search::{Apart, SearchProgress};
@@ -74,7 +74,7 @@ impl Ledger {
             let budgets = ledger.tree.budgets(u64::MAX);
             let key = |job| (ledger.tree.generation(), ledger.tree.round(), job);
             let known = (0..budgets.len()).map(|job| slices.remove(&key(job)));
-            let known: Vec<Option<SliceLine>> = known.collect();
+            let known: Vec<Option<Box<SliceLine>>> = known.collect();
             let made = known.iter().flatten().count();
             // A slice that learned a criterion is the last slice that counts. Later slices may have lines, if threads
             // were faster.
@@ -88,7 +88,7 @@ impl Ledger {
             }
             let mut round = Vec::new();
             for line in known.into_iter().take(wanted).flatten() {
-                round.push(ledger.add(line));
+                round.push(ledger.add(*line));
             }
             // `merge` relies on the slices of this round, but a file may contain anything.
             ledger.tree.check(&round)?;

@@ -281,6 +281,18 @@ fn three(line: &Json, name: &str) -> Result<[u64; 3], String> {
 /// The number of hexadecimal digits of a class.
 const CLASS_DIGITS: usize = 16;
 
+/// The value of each hexadecimal digit; for all other bytes, a number above 15.
+const DIGITS: [u8; 256] = {
+    let (mut values, mut value) = ([u8::MAX; 256], 0);
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value as usize];
+        values[digit as usize] = value;
+        values[digit.to_ascii_uppercase() as usize] = value;
+        value += 1;
+    }
+    values
+};
+
 /// Returns classes as one JSON text with 16 hexadecimal digits for each class. Most bytes of a file are classes, and
 /// one text is shorter than a list of numbers, and faster to read.
 fn classes_text(classes: impl Iterator<Item = u64>) -> String {
@@ -294,14 +306,20 @@ fn classes_text(classes: impl Iterator<Item = u64>) -> String {
 
 fn classes(value: &Json) -> Option<Vec<u64>> {
     let Json::Text(text) = value else { return None };
-    let digits = text.as_bytes().chunks(CLASS_DIGITS);
-    let class = |digits: &[u8]| {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        let add = |class: u64, digit: Option<u32>| Some((class << 4) | u64::from(digit?));
-        // A shorter text is the end of a damaged line.
-        digits.iter().map(digit).try_fold(0, add).filter(|_| digits.len() == CLASS_DIGITS)
-    };
-    digits.map(class).collect()
+    let chunks = text.as_bytes().chunks_exact(CLASS_DIGITS);
+    // A shorter text is the end of a damaged line.
+    let is_whole = chunks.remainder().is_empty();
+    let (mut classes, mut all) = (Vec::with_capacity(chunks.len()), 0);
+    for digits in chunks {
+        let mut class = 0;
+        for digit in digits {
+            let value = DIGITS[usize::from(*digit)];
+            all |= value;
+            class = class << 4 | u64::from(value & 15);
+        }
+        classes.push(class);
+    }
+    (is_whole && all < 16).then_some(classes)
 }
 
 fn task_of(value: &Json) -> Option<TaskId> {

@@ -4,6 +4,7 @@
 //! the slices in the order of their jobs. Therefore the results of a search are the same for any number of threads: its
 //! runs, their numbers, and the reported failure.
 
+mod others;
 mod pace;
 mod state;
 
@@ -11,20 +12,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::others::Others;
 use self::pace::Pace;
-use self::state::{Round, State};
+use self::state::{Estimated, Round, State};
 use super::estimate::{Estimator, Marks, Purpose};
 use super::helpers;
 use super::series::Series;
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use super::{RunVisitor, SearchEnd, SearchLimits, top};
 use crate::engine::live::{self, Live};
-use crate::engine::results::SearchLog;
+use crate::engine::results::{SearchLog, SliceKey};
 use crate::engine::seeds::Explored;
 use crate::engine::simulate::helper;
 use crate::engine::simulate::session::Session;
 use crate::native::{self, Helper};
-use crate::report::Excess;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 
@@ -163,15 +164,18 @@ fn pool(
         pace,
         marks,
         round,
-        due: None,
+        others: Others::new(),
         is_reading: false,
         unheard: Vec::new(),
         ended: None,
     };
+    let log = session.assignment.results.search();
+    let seeks_recorded = session.config.results.is_some() && matches!(visit, RunVisitor::One(_));
     let rounds = Rounds {
         session,
         limits,
-        log: session.assignment.results.search(),
+        log,
+        is_recorded: log.is_some() || seeks_recorded,
         is_share: division(session, visit).of > 1,
         may_estimate: may_estimate(session, visit),
         is_watched: matches!(visit, RunVisitor::UntilFailure),
@@ -232,10 +236,32 @@ enum PoolEnd {
 
 /// Work that a thread takes.
 enum Work {
-    /// A slice of the round, with its position.
-    Slice(usize, SliceOrder),
-    /// An estimate between two rounds.
+    /// A slice of the round.
+    Slice(Spot, Box<SliceOrder>),
+    /// An estimate, beside the slices of the round or before the next round.
     Estimate(Purpose),
+}
+
+/// The place of a slice in the search.
+#[derive(Clone, Copy)]
+struct Spot {
+    key: SliceKey,
+    /// The bound below which the classes of the slice are recorded.
+    bound: u64,
+    /// The time at which a worker took the slice.
+    taken: Instant,
+}
+
+impl Spot {
+    fn of(tree: &SearchTree, at: usize) -> Spot {
+        let key = (tree.generation(), tree.round(), at);
+        Spot { key, bound: tree.class_bound(), taken: Instant::now() }
+    }
+
+    /// Returns the position of the slice in its round.
+    fn at(self) -> usize {
+        self.key.2
+    }
 }
 
 /// The rounds of a search, shared by its threads.
@@ -244,6 +270,8 @@ struct Rounds<'r, 's> {
     limits: &'r SearchLimits,
     /// The file of the search, if any.
     log: Option<&'r SearchLog>,
+    /// True if the search is recorded, or is a search for one run of a recorded search.
+    is_recorded: bool,
     /// True if the search is divided among processes.
     is_share: bool,
     /// True if the number of runs can be estimated.
@@ -277,12 +305,12 @@ impl<'r> Rounds<'r, '_> {
             let mut maker = SliceMaker::new(self.session, search);
             while let Some(work) = maker.paused(|| self.take(true)) {
                 match work {
-                    Work::Slice(at, order) => {
+                    Work::Slice(spot, order) => {
                         // A failure in a helper must be reproduced here even after the time limit.
                         let fails = order.failed.is_some();
-                        let made = maker.make(order, visit, &|| fails || self.goes_on(at));
+                        let made = maker.make(*order, visit, &|| fails || self.goes_on(spot.at()));
                         between(&mut maker);
-                        self.give(at, made);
+                        self.give(spot, made);
                     }
                     Work::Estimate(purpose) => self.estimate(&mut maker, purpose),
                 }
@@ -294,15 +322,16 @@ impl<'r> Rounds<'r, '_> {
     /// Sends slices to a helper until the search is over, a run fails, or the connection to the helper is lost.
     fn relay(&self, nth: usize, mut helper: Helper) {
         let over = OverOnUnwind(self);
-        while let Some(Work::Slice(at, mut order)) = self.take(false) {
+        while let Some(Work::Slice(spot, mut order)) = self.take(false) {
+            let at = spot.at();
             let unheard = self.state().unheard[nth].replace(String::new()).unwrap_or_default();
             let goes_on = || self.goes_on(at);
-            let made = helpers::ask(self.session, &mut helper, (at, &order), &unheard, &goes_on);
+            let made = helpers::ask(self.session, &mut helper, (at, &*order), &unheard, &goes_on);
             match made {
-                Some(Ok(made)) => self.give(at, made),
+                Some(Ok(made)) => self.give(spot, made),
                 other => {
                     order.failed = other.and_then(Result::err);
-                    self.give_back(at, order);
+                    self.give_back(at, *order);
                     break;
                 }
             }
@@ -312,13 +341,16 @@ impl<'r> Rounds<'r, '_> {
         std::mem::forget(over);
     }
 
-    /// Makes an estimate while no slice is left. Then begins the next round.
+    /// Makes an estimate. The other threads execute slices of the round at the same time. The estimate is taken at the
+    /// end of the round, so that the result does not depend on the number of threads. Only the decision at half waits
+    /// for its estimate.
     fn estimate(&self, maker: &mut SliceMaker<'_, '_>, purpose: Purpose) {
         let SearchLimits { numbers, deadline, .. } = self.limits;
         let limit = numbers.end.saturating_sub(numbers.start);
-        let (estimator, made) = {
+        let (estimator, generation, made) = {
             let state = self.state();
-            (Estimator::new(state.tree, &state.explored.tally, *deadline), state.tree.made())
+            let estimator = Estimator::new(state.tree, &state.explored.tally, *deadline);
+            (estimator, state.tree.generation(), state.tree.made())
         };
         let estimate = estimator.make(maker, purpose);
         // The fallback of a search that is given up is a search within a bound, so its bound is not estimated.
@@ -329,21 +361,18 @@ impl<'r> Rounds<'r, '_> {
         // Flags that the looks have set must not be added to the next slice.
         let _ = self.session.take_strengthened();
         let mut state = self.state();
-        let State { tree, series, .. } = &mut *state;
-        match purpose {
-            _ if estimate.is_none() => {}
-            Purpose::Live => tree.set_live(estimate),
-            Purpose::Early | Purpose::Half | Purpose::End => {
-                tree.set_estimate(estimate);
-                // A better estimate may show that the limit suffices.
-                let fits = series.excess.and_then(|before| before.fits);
-                series.excess =
-                    excess.map(|excess| Excess { fits: excess.fits.or(fits), ..excess });
-                series.add(tree);
-            }
+        state.round.under_way -= 1;
+        state.round.estimated =
+            estimate.map(|estimate| Estimated { generation, purpose, estimate, excess });
+        if purpose == Purpose::Half {
+            state.take_estimate();
+            let State { tree, series, .. } = &mut *state;
+            series.add(tree);
+            state.begin_round(self);
+            self.turned.notify_all();
+        } else {
+            self.end_if_over(&mut state);
         }
-        state.begin_round(self);
-        self.turned.notify_all();
     }
 
     /// Takes the next work. If no slice is left, waits for the next round. Returns `None` if the search is over.
@@ -351,32 +380,35 @@ impl<'r> Rounds<'r, '_> {
     fn take(&self, is_able: bool) -> Option<Work> {
         let mut state = self.state();
         loop {
+            if state.ended.is_none() && state.follow_others(self) {
+                self.end_if_over(&mut state);
+            }
             if state.ended.is_some() {
                 return None;
             }
-            let State { tree, round, due, .. } = &mut *state;
-            if let Some(purpose) = is_able.then(|| due.take()).flatten() {
+            let State { tree, round, others, .. } = &mut *state;
+            if let Some(purpose) = is_able.then(|| round.due.take()).flatten() {
+                round.under_way += 1;
                 return Some(Work::Estimate(purpose));
             }
             // The round may wait for a slice that a helper returned, so such slices come first.
             if let Some((at, order)) = is_able.then(|| round.returned.pop()).flatten() {
                 round.under_way += 1;
-                return Some(Work::Slice(at, order));
+                return Some(Work::Slice(Spot::of(tree, at), Box::new(order)));
             }
-            // These slices were read from the file.
-            while round.made.get(round.next).is_some_and(Option::is_some) {
-                round.next += 1;
-            }
-            let at = round.next;
-            if at < round.budgets.len() && at <= self.last.load(Ordering::Relaxed) {
-                round.next += 1;
-                round.under_way += 1;
-                let from = round.number_of(at);
-                let (part, budget) = (tree.part(at), round.budgets[at]);
-                let order = SliceOrder { part, budget, from, failed: None };
-                return Some(Work::Slice(at, order));
-            }
-            state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let next = round.next(self.last.load(Ordering::Relaxed));
+            let patience = next.and_then(|next| others.patience(round, next));
+            state = match (next, patience) {
+                (Some(at), None) => {
+                    let spot = Spot::of(tree, at);
+                    return Some(Work::Slice(spot, Box::new(round.order(tree, at))));
+                }
+                (Some(_), Some(patience)) => {
+                    let waited = self.turned.wait_timeout(state, patience);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                (None, _) => self.turned.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 
@@ -407,21 +439,32 @@ impl<'r> Rounds<'r, '_> {
     }
 
     /// Adds a completed slice. The call that adds the last slice of a round ends the round.
-    fn give(&self, at: usize, made: MadeSlice) {
+    fn give(&self, spot: Spot, made: MadeSlice) {
+        // Other threads need not wait while the line is formatted and written.
+        if let (Some(log), true) = (self.log, made.is_fact()) {
+            log.write_slice(
+                spot.key,
+                &made.line(spot.key, spot.bound),
+                &made.explored.decided.lines,
+            );
+        }
+        let at = spot.at();
         let mut state = self.state();
         if made.is_last() || made.is_cut {
             self.last.fetch_min(at, Ordering::Relaxed);
-        }
-        if let (Some(log), true) = (self.log, made.is_fact()) {
-            let key = (state.tree.generation(), state.tree.round(), at);
-            log.write(&made.line(key, state.tree.class_bound()));
         }
         // `look_plainly` does nothing on a terminal, and `look` in `goes_on` does nothing elsewhere. Otherwise these
         // calls would take the locks of the view and of the state in opposite orders.
         let limit = self.session.config.time;
         self.live.look_plainly(|now| live::search(&state.line(), limit, now));
+        state.others.took(spot.taken.elapsed());
         state.round.made[at] = Some(made);
         state.round.under_way -= 1;
+        self.end_if_over(&mut state);
+    }
+
+    /// Ends the round if it is over, and begins the next.
+    fn end_if_over(&self, state: &mut State<'r>) {
         if state.round.is_over(self) {
             state.end_round(self);
             state.begin_round(self);

@@ -94,6 +94,8 @@ pub(super) struct SliceMaker<'a, 's> {
     worker: Worker,
     watched: Unwatch<'a>,
     limits: RunLimits,
+    /// True if the search counts each store of an atomic: see [`Apart::stores`].
+    counts_stores: bool,
 }
 
 impl<'a, 's> SliceMaker<'a, 's> {
@@ -108,7 +110,8 @@ impl<'a, 's> SliceMaker<'a, 's> {
         let watched = session.watch.follow(worker.progress(), seeds, Seed(0));
         session.rehearse(&mut worker, &watched.watched);
         watched.watched.begin_job(WorkerJob::Search(search.clone()));
-        SliceMaker { session, search, worker, watched, limits: session.limits() }
+        let limits = session.limits();
+        SliceMaker { session, search, worker, watched, limits, counts_stores: false }
     }
 
     /// Calls `wait`, which waits for slices of other threads.
@@ -188,7 +191,8 @@ impl<'a, 's> SliceMaker<'a, 's> {
         if self.search.has_classes() {
             self.session.step_instructions(part.known.apart.locks);
         }
-        self.search.adopt(part);
+        self.counts_stores = part.known.apart.stores;
+        self.search.adopt(part.unshared());
     }
 
     /// Executes probes for data that the part does not contain.
@@ -261,7 +265,7 @@ impl SliceRuns<'_, '_, '_, '_> {
             }
         }
         let more = search.advance(cut);
-        if self.begins_in_detail() {
+        if self.begins_with_stores() || self.begins_in_detail() {
             return AfterRun::Again;
         }
         let reordered = match &failure {
@@ -278,6 +282,17 @@ impl SliceRuns<'_, '_, '_, '_> {
             _ if more || anew => AfterRun::Again,
             _ => AfterRun::Through,
         }
+    }
+
+    /// Restarts the search so that it counts each store, if the last run was the first whose operations could choose
+    /// among stores. Returns `true` if it restarted.
+    fn begins_with_stores(&self) -> bool {
+        let SliceMaker { search, worker, counts_stores, .. } = self.maker;
+        let begins = search.has_classes() && !counts_stores && worker.chose_stores();
+        if begins {
+            search.tell_apart(Apart::STORES);
+        }
+        begins
     }
 
     /// Restarts the search with the instructions of locks as operations, if plain threads have used a lock in a way

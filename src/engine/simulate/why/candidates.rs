@@ -30,6 +30,27 @@ pub(super) struct Point {
     event: Option<usize>,
     site: Site,
     object: Option<ObjectId>,
+    role: Role,
+}
+
+/// The parts of a region that a point may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    Any,
+    /// The point may only be within a region. It releases a lock.
+    Inner,
+    /// The point may only begin a region, because it ends a wait. No run has the wait and its end in one step.
+    Begin,
+}
+
+impl Role {
+    fn of(access: Access) -> Role {
+        match access {
+            Access::Unlock | Access::UnlockShared => Role::Inner,
+            Access::Resume => Role::Begin,
+            _ => Role::Any,
+        }
+    }
 }
 
 /// The points of each task, by task number.
@@ -59,21 +80,25 @@ pub(super) fn points(run: &Run, pending: &[PendingOperation]) -> Points {
     let mut last = None;
     for (at, event) in run.events.iter().enumerate() {
         let is_first = last.replace(event.step) != Some(event.step);
-        // A region with such an operation could not be a single step. An unlock has no point.
-        let splits = matches!(
-            event.op.access,
-            Access::Spawn | Access::Join | Access::Abort | Access::Unlock | Access::Yield
-        );
+        // A region with such an operation could not be a single step.
+        let splits =
+            matches!(event.op.access, Access::Spawn | Access::Join | Access::Abort | Access::Yield);
         if let (true, false, Some(own)) = (is_first, splits, points.get_mut(event.task.index())) {
             let site = Site { op: event.op.name, place: event.place };
             let (step, object) = (event.step as usize, event.object);
-            own.push(Point { step, event: Some(at), site, object });
+            own.push(Point {
+                step,
+                event: Some(at),
+                site,
+                object,
+                role: Role::of(event.op.access),
+            });
         }
     }
-    for PendingOperation { task, site, object } in pending {
+    for PendingOperation { task, site, object, access } in pending {
         if let Some(own) = points.get_mut(task.index()) {
             let (step, event) = (run.steps.len(), None);
-            own.push(Point { step, event, site: *site, object: *object });
+            own.push(Point { step, event, site: *site, object: *object, role: Role::of(*access) });
         }
     }
     points
@@ -84,9 +109,8 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
     let mut found: Vec<Candidate> = Vec::new();
     for (task, points) in own.iter().enumerate() {
         let task = TaskId(task as u32);
-        for (i, from) in points.iter().enumerate() {
-            let ends = points.iter().enumerate().skip(i + 1).take(POINTS - 1);
-            for (j, to) in ends {
+        for (i, from) in begins(points) {
+            for (j, to) in ends(points, i).take(POINTS - 1) {
                 let Some(event) = from.event else { continue };
                 let Some(interrupted) = interruption(run, task, from.step, to.step) else {
                     continue;
@@ -99,10 +123,10 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
                     },
                     task,
                     interrupted,
-                    length: j - i,
+                    length: length(points, i, j),
                     events: (event, to.event),
                     to_object: to.object,
-                    is_strong: from.site == to.site || i == 0 && j + 1 == points.len(),
+                    is_strong: from.site == to.site || is_whole(points, i, j),
                 });
             }
         }
@@ -112,8 +136,10 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
         for (i, point) in points.iter().enumerate() {
             let next = points.get(i + 1).map_or(run.steps.len(), |next| next.step);
             let Some(interrupted) = interruption(run, task, point.step, next) else { continue };
-            for from in &points[i.saturating_sub(EARLIER)..=i] {
-                let Some(event) = from.event else { continue };
+            let ends_wait = |at: usize| points[at + 1..=i].iter().any(|it| it.role == Role::Begin);
+            let near = begins(points).skip_while(|(at, _)| at + EARLIER < i);
+            for (at, from) in near.take_while(|(at, _)| *at <= i) {
+                let Some(event) = from.event.filter(|_| !ends_wait(at)) else { continue };
                 for (length, section) in elsewhere(seen, from.site) {
                     add(&mut found, || Candidate {
                         section,
@@ -130,6 +156,28 @@ pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candid
     }
     sort_by_key(&mut found, |region| (region.length > 2, region.interrupted, region.length));
     found
+}
+
+/// Returns the points with which a region may begin, with their positions.
+fn begins(points: &[Point]) -> impl Iterator<Item = (usize, &Point)> {
+    points.iter().enumerate().filter(|(_, point)| point.role != Role::Inner)
+}
+
+/// Returns the points with which a region that begins at position `from` may end, with their positions.
+fn ends(points: &[Point], from: usize) -> impl Iterator<Item = (usize, &Point)> {
+    let later = points.iter().enumerate().skip(from + 1);
+    later.take_while(|(_, it)| it.role != Role::Begin).filter(|(_, it)| it.role == Role::Any)
+}
+
+/// Returns the number of points after the first point of a region, without releases of locks.
+fn length(points: &[Point], from: usize, to: usize) -> usize {
+    points[from + 1..=to].iter().filter(|point| point.role != Role::Inner).count()
+}
+
+/// Returns `true` if a region contains all points of its task.
+fn is_whole(points: &[Point], from: usize, to: usize) -> bool {
+    let others = || points[..from].iter().chain(&points[to + 1..]);
+    others().all(|point| point.role == Role::Inner)
 }
 
 /// Adds a candidate, unless a candidate with the same ends exists.
@@ -158,8 +206,8 @@ fn between(own: &Points, seen: &[Points], from: Site, to: Site) -> Vec<Site> {
         let mut open = None;
         for (at, point) in points.iter().enumerate() {
             if let Some(begin) = open.filter(|_| point.site == to) {
-                let inner: &[Point] = &points[begin + 1..at];
-                for site in inner.iter().map(|point| point.site) {
+                let inner = points[begin + 1..at].iter().filter(|it| it.role != Role::Begin);
+                for site in inner.map(|point| point.site) {
                     if !known.contains(&site) {
                         known.push(site);
                     }
@@ -178,14 +226,14 @@ fn between(own: &Points, seen: &[Points], from: Site, to: Site) -> Vec<Site> {
 fn elsewhere(seen: &[Points], from: Site) -> Vec<(usize, Section)> {
     let mut found: Vec<(usize, Section)> = Vec::new();
     for points in seen.iter().flatten() {
-        for (i, begin) in points.iter().enumerate().filter(|(_, point)| point.site == from) {
-            for (j, end) in points.iter().enumerate().skip(i + 1).take(POINTS_ELSEWHERE - 1) {
+        for (i, begin) in begins(points).filter(|(_, point)| point.site == from) {
+            for (j, end) in ends(points, i).take(POINTS_ELSEWHERE - 1) {
                 let is_known = |(_, section): &(usize, Section)| section.to == end.site;
                 if end.site == begin.site || found.iter().any(is_known) {
                     continue;
                 }
                 let known = points[i + 1..j].iter().map(|point| point.site).collect();
-                found.push((j - i, Section { from, to: end.site, known }));
+                found.push((length(points, i, j), Section { from, to: end.site, known }));
             }
         }
     }

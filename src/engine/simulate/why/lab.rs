@@ -7,15 +7,20 @@ use std::sync::{Arc, PoisonError};
 
 use unpause_ordered::Set;
 
+use super::memory::{StrongMemory, without_store_choices};
 use super::nearest::Nearest;
 use super::orders::Classes;
+use crate::engine::config::Config;
 use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::session::Session;
+use crate::native;
 use crate::report::PassingRun;
-use crate::rt::{RunLimits, Worker};
+use crate::rt::{RunLimits, Weaker, Worker};
 use crate::run::choice::Strategy;
 use crate::run::ids::TaskId;
+use crate::run::isolation::Isolation;
+use crate::run::memory_model::MemoryModel;
 use crate::run::schedule::Schedule;
 use crate::run::untried::Untried;
 use crate::run::what_if::WhatIf;
@@ -31,6 +36,10 @@ use crate::testing::generate::memo::Memo;
 
 /// The maximum total number of steps for an explanation.
 const STEPS: u64 = 2_000_000;
+/// The cost of starting and ending a run of plain threads, in steps.
+const BEGIN_NATIVE: u64 = 50;
+/// The cost of starting and ending a run in its own process, in steps.
+const BEGIN_APART: u64 = 500;
 /// The step limit of a run: a factor for the steps of the explained run, and an additional number of steps.
 const LONGER: (u32, u32) = (4, 1000);
 
@@ -53,7 +62,9 @@ impl End {
             Some(Failure::Error { .. }) if worker.is_excused() => End::Excused,
             None => End::Passed,
             Some(Failure::StepLimit { .. }) => End::Long,
-            Some(Failure::Diverged { .. } | Failure::NonDeterminism { .. }) => End::Cut,
+            Some(
+                Failure::Diverged { .. } | Failure::NonDeterminism { .. } | Failure::Hang { .. },
+            ) => End::Cut,
             Some(_) => End::Failed,
         }
     }
@@ -106,6 +117,8 @@ pub(super) struct Bounds {
     pub(super) through: Option<u32>,
     /// The number of runs that passed.
     pub(super) runs: u64,
+    /// The number of runs in which a task would have had to wait within a region.
+    pub(super) excused: u64,
     /// True if no run has more preemptions.
     pub(super) is_all: bool,
 }
@@ -138,7 +151,14 @@ pub(super) struct Lab<'a, 's> {
     runs_max: u64,
     runs: u64,
     steps_taken: u64,
+    /// The cost of starting and ending a run, in steps.
+    begin: u64,
+    /// True if a run has left out orders of lock operations. A search with such runs is no proof.
+    is_simplified: bool,
+    /// True if a run has hung. No further run is executed.
+    has_hung: bool,
     nearest: Nearest,
+    _memory: StrongMemory,
     /// A memo of generated programs, so that each program is generated only once.
     _memo: Memo,
 }
@@ -150,16 +170,26 @@ impl<'a, 's> Lab<'a, 's> {
         let limits = session.limits();
         let longest = steps.saturating_mul(LONGER.0).saturating_add(LONGER.1);
         let steps_max = limits.steps_max.min(longest);
+        let (schedule, weaker) = match session.config.memory {
+            MemoryModel::Sc => (Schedule::of(run), limits.weaker),
+            MemoryModel::C11 => (Schedule::of(&without_store_choices(run)), Weaker::Nothing),
+        };
+        // The flag may be set by earlier runs.
+        native::take_simplified();
         Lab {
             session,
             run,
-            schedule: Arc::new(Schedule::of(run)),
+            schedule: Arc::new(schedule),
             steps: run.steps.iter().map(|step| step.task).collect(),
-            limits: RunLimits { steps_max, beyond: 0, ..limits },
+            limits: RunLimits { steps_max, beyond: 0, weaker, ..limits },
             runs_max,
             runs: 0,
             steps_taken: 0,
+            begin: begin_of(session.config),
+            is_simplified: false,
+            has_hung: false,
             nearest: Nearest::default(),
+            _memory: StrongMemory::begin(session.config),
             _memo: Memo::begin(),
         }
     }
@@ -171,13 +201,21 @@ impl<'a, 's> Lab<'a, 's> {
 
     /// Returns the number of remaining runs.
     pub(super) fn runs_left(&self) -> u64 {
-        if self.steps_taken < STEPS { self.runs_max.saturating_sub(self.runs) } else { 0 }
+        let is_spent = self.steps_taken >= STEPS || self.has_hung;
+        if is_spent { 0 } else { self.runs_max.saturating_sub(self.runs) }
+    }
+
+    /// Returns `true` if a run has hung.
+    pub(super) fn has_hung(&self) -> bool {
+        self.has_hung
     }
 
     /// Returns the passing run that is nearest to the explained run, if any run so far has passed.
     pub(super) fn passing(&self) -> Option<PassingRun> {
         let run = self.nearest.run()?;
-        let replay = self.session.short_replay_command(run);
+        // With the memory `c11`, a replay would choose stores that this run has not chosen.
+        let has_own_memory = self.session.config.memory == MemoryModel::Sc;
+        let replay = has_own_memory.then(|| self.session.short_replay_command(run)).flatten();
         Some(PassingRun { replay, ..PassingRun::of(run, self.run)? })
     }
 
@@ -226,7 +264,9 @@ impl<'a, 's> Lab<'a, 's> {
             // All runs use the same seed, because a run may depend on the seed in other ways than through its strategy.
             let failure = session.once_more(&mut worker, self.run.seed, &self.limits);
             self.runs += 1;
-            self.steps_taken += worker.steps();
+            self.steps_taken += self.begin + worker.steps() + native::take_rounds().reads;
+            self.is_simplified |= native::take_simplified();
+            self.has_hung |= matches!(failure, Some(Failure::Hang { .. }));
             if failure.is_none() && self.limits.what_if.is_none() && is_whole() {
                 self.nearest.see(&worker, &self.steps, self.run.seed);
             }
@@ -236,7 +276,7 @@ impl<'a, 's> Lab<'a, 's> {
                 break;
             }
         }
-        true
+        !self.has_hung
     }
 
     /// Samples `runs` continuations of the first `kept` steps, beginning with the continuation number `first`.
@@ -317,6 +357,9 @@ impl<'a, 's> Lab<'a, 's> {
         stop: Option<End>,
         mut classes: Option<&mut Classes>,
     ) -> Searched {
+        if self.is_simplified {
+            return Searched::Blind;
+        }
         let Exploration { search, made, counts, untried } = exploration;
         let (search, seed, last) = (&*search, self.run.seed, made.0 + runs);
         let strategy = Held::new(search.strategy(), &self.schedule, false);
@@ -362,7 +405,9 @@ impl<'a, 's> Lab<'a, 's> {
         // Memory orderings are irrelevant here, because the runs treat all of them as `SeqCst`.
         let leaves_out = || untried.iter().any(|part| *part != Untried::Orders);
         match result {
-            Searched::Open | Searched::Through(_) if search.progress().blind || leaves_out() => {
+            Searched::Open | Searched::Through(_)
+                if search.progress().blind || self.is_simplified || leaves_out() =>
+            {
                 Searched::Blind
             }
             result => result,
@@ -375,7 +420,8 @@ impl<'a, 's> Lab<'a, 's> {
         let search = Bounded::new(&PREEMPTIONS, None);
         let strategy = Held::new(search.strategy(), &self.schedule, false);
         let job = WorkerJob::Search(Arc::new(search.clone()));
-        let (mut made, mut passed, mut fails, mut is_all) = (0, 0, false, false);
+        let (mut made, mut passed, mut excused) = (0, 0, 0);
+        let (mut fails, mut is_all) = (false, false);
         let mut untried = Set::new();
         let is_whole = || !search.is_blocked();
         self.each(Box::new(strategy), &|_| None, job, &is_whole, &mut |worker, failure| {
@@ -384,17 +430,24 @@ impl<'a, 's> Lab<'a, 's> {
             worker.add_untried(&mut untried);
             fails |= matches!(end, End::Failed | End::Long | End::Cut);
             // A run that repeats an earlier run does not count.
-            passed += u64::from(end == End::Passed && !search.is_blocked());
+            let is_new = !search.is_blocked();
+            passed += u64::from(end == End::Passed && is_new);
+            excused += u64::from(end == End::Excused && is_new);
             is_all = !fails && !search.advance(ends_by_a_step(failure));
             !fails && !is_all && made < runs
         });
         fails |= untried.iter().any(|part| *part != Untried::Orders);
         let through = search.progress().within.and_then(|within| within.through);
-        (!fails).then_some(Bounds { through, runs: passed, is_all })
+        let is_exact = !self.is_simplified;
+        let (through, is_all) = (through.filter(|_| is_exact), is_all && is_exact);
+        (!fails).then_some(Bounds { through, runs: passed, excused, is_all })
     }
 
     /// Returns the exact chances of failure before each step, if at most `runs` runs are needed; otherwise `None`.
     pub(super) fn sum(&mut self, runs: u64) -> Option<Vec<f64>> {
+        if self.is_simplified {
+            return None;
+        }
         let sum = Sum::new(self.steps.to_vec());
         let strategy = Held::new(sum.strategy(), &self.schedule, false);
         // If a run hangs, the watchdog repeats the explained run instead, which did not hang.
@@ -416,6 +469,19 @@ impl<'a, 's> Lab<'a, 's> {
                 }
             }
         });
-        exact
+        exact.filter(|_| !self.is_simplified)
     }
 }
+
+/// Returns the cost of starting and ending a run, in steps.
+fn begin_of(config: &Config) -> u64 {
+    match config.isolate {
+        _ if !config.is_native() => 0,
+        // The runs of a body that has captured memory have processes, too.
+        Isolation::Run if !native::has_captured() => BEGIN_NATIVE,
+        Isolation::Run | Isolation::Process => BEGIN_APART,
+    }
+}
+
+#[cfg(test)]
+mod tests;

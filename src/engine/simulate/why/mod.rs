@@ -8,6 +8,7 @@ mod candidates;
 mod chances;
 mod decisive;
 mod lab;
+mod memory;
 mod near;
 mod nearest;
 mod no_return;
@@ -15,22 +16,27 @@ mod orders;
 mod remedy;
 
 use self::lab::Lab;
+use self::memory::sees_newest;
 use super::session::Session;
-use crate::report::{NoReturn, Why};
+use crate::native;
+use crate::report::{Finding, NoReturn, Why};
 use crate::run::memory_model::MemoryModel;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Failure, Outcome};
 
 /// Explains a failing run. `None` if no runs are allowed for it, if other orders cannot explain the failure, or if
 /// nothing was found. The nearest passing run comes from the runs of the other parts, so it needs no runs of its own.
-pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
-    let config = session.config;
+/// `found_after` is the number of runs that were needed to find the failure.
+pub(super) fn explain(session: &Session<'_>, finding: &Finding, found_after: u64) -> Option<Why> {
+    let (config, run) = (session.config, &finding.run);
     let Outcome::Failed(failure) = &run.outcome else { return None };
-    if config.why == 0 || config.is_native() || config.memory == MemoryModel::C11 {
+    if config.why == 0 || !depends_on_order(failure) || run.steps.is_empty() {
         return None;
     }
-    if !depends_on_order(failure) || run.steps.is_empty() {
+    if config.memory == MemoryModel::C11 && !sees_newest(run) {
         return None;
     }
+    let _kept = session.watch.explained.keep(finding, found_after);
+    let _death = native::keep_death();
     let mut lab = Lab::new(session, run, config.why);
     if !lab.fails_again() {
         return None;
@@ -42,6 +48,9 @@ pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
     let (remedy, cause) = remedy::find(&mut lab).unzip();
     let cause = cause.flatten();
     let (chances, marks) = chances::find(&mut lab, no_return);
+    if lab.has_hung() {
+        return None;
+    }
     let passing = lab.passing();
     let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return, passing };
     let found = why.no_return.is_some() || why.remedy.is_some() || !why.chances.is_empty();
@@ -61,5 +70,6 @@ fn depends_on_order(failure: &Failure) -> bool {
             | Failure::Invariant { .. }
             | Failure::Starved { .. }
             | Failure::History { .. }
+            | Failure::Crash { .. }
     )
 }

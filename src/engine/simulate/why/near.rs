@@ -45,25 +45,14 @@ mod tests {
 
     use super::*;
     use crate::Atomic;
-    use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
-    use crate::run::clock::ClockMode;
+    use crate::rt::{RunLimits, TaskBody, Worker};
     use crate::run::event::Event;
-    use crate::run::faults::Faults;
     use crate::run::ids::Seed;
     use crate::run::what_if::Section;
     use crate::strategy::after::{After, Then};
     use crate::sync::Ordering::SeqCst;
 
-    const LIMITS: RunLimits = RunLimits {
-        steps_max: 100,
-        beyond: 0,
-        hang: None,
-        clock: ClockMode::Last,
-        faults: Faults::NONE,
-        weaker: Weaker::Nothing,
-        searched: true,
-        what_if: None,
-    };
+    const LIMITS: RunLimits = RunLimits::of_test(100);
 
     /// Two tasks of four operations each. The lines of both tasks are the same.
     async fn two_tasks() {

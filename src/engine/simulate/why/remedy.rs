@@ -227,7 +227,7 @@ impl Bench<'_, '_, '_> {
         };
         let bounds = self.lab.bounded(runs(self.lab, BOUNDED)?)?;
         if bounds.is_all {
-            let (interleavings, of, left_out) = (bounds.runs, None, 0);
+            let (interleavings, of, left_out) = (bounds.runs, None, bounds.excused);
             let tested = Tested::All { interleavings, of, left_out };
             return (bounds.runs > 0).then_some(Trial::Proved(tested));
         }

@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::connection::Connection;
 use super::end::Endpoint;
 use super::listener::Accepted;
-use super::socket::{Options, Reserved};
+use super::socket::{Reserved, TcpOptions};
 use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, PairTexts, Port, Ports, Protocol};
-use crate::net::sockets::{Origin, names, outside};
+use crate::net::sockets::{Origin, addresses, outside};
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Turn, Way};
+use crate::seam::{self, Arrival, CallOps, Came, Cargo, GuardedCall, Here, Turn};
 
 const CONNECT: CallOps = CallOps::acting(
     ("connect", "connect"),
@@ -36,7 +36,7 @@ const LATER: Op = Op::of_kind("send_again", Access::Peek, clock::READ).quiet();
 const TRIES: u32 = 7;
 
 /// The inbox for the only reply to a request.
-type Answer = Inbox<io::Result<Arc<Connection>>>;
+type ConnectAnswer = Inbox<io::Result<Arc<Connection>>>;
 
 static NAMES: PairTexts<String> = PairTexts::new();
 
@@ -44,10 +44,10 @@ static NAMES: PairTexts<String> = PairTexts::new();
 pub(super) async fn connect(
     from: Host,
     to: SocketAddr,
-    (options, reserved): (Options, Option<Reserved>),
+    (options, reserved): (TcpOptions, Option<Reserved>),
     here: Here,
 ) -> io::Result<Endpoint> {
-    let host = names::host(from, to, here)?;
+    let host = addresses::host(from, to, here)?;
     let ports = Ports::of_run();
     // On the loopback device, each side has the address that the other side used.
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
@@ -112,7 +112,7 @@ const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCA
 
 /// A pending call that connects. When the call is dropped, the connection is no longer wanted.
 struct Asking {
-    answer: Arc<Answer>,
+    answer: Arc<ConnectAnswer>,
     origin: Origin,
     here: Here,
 }
@@ -133,14 +133,14 @@ impl Drop for Asking {
 /// A connection request in flight.
 struct Request {
     client: (Host, SocketAddr),
-    options: Options,
+    options: TcpOptions,
     /// The life number of the client's node.
     life: u64,
     to: SocketAddr,
     /// The links to the server and back.
     links: [Arc<Link>; 2],
     port: Arc<Port>,
-    answer: Arc<Answer>,
+    answer: Arc<ConnectAnswer>,
     tries: u32,
     here: Here,
 }
@@ -148,7 +148,7 @@ struct Request {
 impl Request {
     fn send(self, not_before: Option<std::time::Instant>) {
         let (at, route, here) = (self.port.mark.clone(), self.links[0].route(), self.here);
-        seam::carry(self, Way { op: &ARRIVE, at: &at, route, not_before }, here);
+        seam::carry(self, Arrival { op: &ARRIVE, at: &at, route, not_before }, here);
     }
 
     /// Sends the request again, later.

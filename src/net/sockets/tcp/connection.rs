@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::incoming::Incoming;
-use super::socket::Options;
+use super::socket::TcpOptions;
 use crate::net::bytes::Bytes;
 use crate::net::fabric::{Fabric, Host};
 use crate::net::inbox::{Inbox, Visit};
@@ -107,7 +107,7 @@ impl End {
     fn new(
         (host, addr): (Host, SocketAddr),
         peer: (Host, u16),
-        options: Options,
+        options: TcpOptions,
         here: Here,
     ) -> End {
         static NAMES: PairTexts<[String; 2]> = PairTexts::new();
@@ -198,7 +198,7 @@ impl Connection {
     /// Creates a connection between two hosts: the client and the server, with their addresses.
     pub(super) fn new(
         [client, server]: [(Host, SocketAddr); 2],
-        options: [Options; 2],
+        options: [TcpOptions; 2],
         here: Here,
     ) -> Arc<Connection> {
         let ends = [
@@ -407,20 +407,20 @@ impl Connection {
     }
 
     /// Sends a keepalive probe to the other end. The probe crosses both links.
-    pub(super) fn ask(&self, at: usize, here: Here) -> Answer {
+    pub(super) fn ask(&self, at: usize, here: Here) -> ProbeAnswer {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);
         if !end.is_in_use(here) {
-            return Answer::Alive;
+            return ProbeAnswer::Alive;
         }
         let reaches = [end, other].into_iter().all(|end| end.out().passes(here));
         match other.owner() {
-            _ if !reaches => Answer::None,
-            Owner::Process | Owner::Kernel => Answer::Alive,
+            _ if !reaches => ProbeAnswer::None,
+            Owner::Process | Owner::Kernel => ProbeAnswer::Alive,
             Owner::Nobody if other.host.node().is_some_and(|node| node.is_on(here)) => {
-                Answer::Reset
+                ProbeAnswer::Reset
             }
-            Owner::Nobody => Answer::None,
+            Owner::Nobody => ProbeAnswer::None,
         }
     }
 
@@ -451,7 +451,7 @@ impl Connection {
 
 /// The reply to a keepalive probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum ProbeAnswer {
     Alive,
     Reset,
     None,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use super::connection::{Connection, READ, READ_ALL, TRY_READ, Written};
-use super::socket::{Options, Reserved};
+use super::socket::{Reserved, TcpOptions};
 use crate::net::sockets::{Origin, outside};
 use crate::run::event::Values;
 use crate::run::op::{Access, Op, net};
@@ -60,7 +60,7 @@ impl Endpoint {
     pub(super) fn new(
         connection: Arc<Connection>,
         at: usize,
-        (options, _reserved): (Options, Option<Reserved>),
+        (options, _reserved): (TcpOptions, Option<Reserved>),
         here: Here,
     ) -> Endpoint {
         let [no_delay, resets] = [options.nodelay, options.resets].map(AtomicBool::new);

@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use tokio::io::{Interest, ReadBuf, Ready};
 use tokio::net::tcp as real;
 
-use super::calls;
 use super::end::{Endpoint, Reader, Writer};
-use super::stream::{self, TcpStream, reads, writes};
+use super::tcp_calls;
+use super::tcp_stream::{self, TcpStream, reads, writes};
 use crate::net::sockets::kinds::{Of, two_kinds};
 
 /// The read half from [`TcpStream::split`].
@@ -144,7 +144,7 @@ macro_rules! either_half {
                     &self,
                     interest: Interest,
                 ) -> impl Future<Output = io::Result<Ready>> + Send {
-                    async |run, here| calls::ready(&run.end, interest, here).await
+                    async |run, here| tcp_calls::ready(&run.end, interest, here).await
                 }
             }
         }
@@ -177,7 +177,7 @@ macro_rules! read_half {
                     &self,
                     bufs: &mut [io::IoSliceMut<'_>],
                 ) -> io::Result<usize> {
-                    |run, here| calls::try_read_vectored(&run.end, bufs, here)
+                    |run, here| tcp_calls::try_read_vectored(&run.end, bufs, here)
                 }
 
                 /// Waits until a read would not wait. A point.
@@ -186,7 +186,7 @@ macro_rules! read_half {
                 /// If the connection belongs to another run.
                 #[track_caller]
                 pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send {
-                    async |run, here| stream::readable(&run.end, here).await
+                    async |run, here| tcp_stream::readable(&run.end, here).await
                 }
 
                 /// Like a read, but leaves the bytes unread. A point.
@@ -209,7 +209,7 @@ macro_rules! read_half {
                     cx: &mut Context<'_>,
                     buf: &mut ReadBuf<'_>,
                 ) -> Poll<io::Result<()>> {
-                    |run, _here| stream::poll_into(&mut run.reader, &run.end, cx, buf);
+                    |run, _here| tcp_stream::poll_into(&mut run.reader, &run.end, cx, buf);
                     |real| tokio::io::AsyncRead::poll_read(Pin::new(real), cx, buf)
                 }
             }
@@ -242,7 +242,7 @@ macro_rules! write_half {
                 /// The same as for [`try_write`](Self::try_write).
                 #[track_caller]
                 pub fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<usize> {
-                    |run, here| calls::try_write_vectored(&run.end, bufs, here)
+                    |run, here| tcp_calls::try_write_vectored(&run.end, bufs, here)
                 }
 
                 /// Waits until a write would not wait. A point.
@@ -251,7 +251,7 @@ macro_rules! write_half {
                 /// If the connection belongs to another run.
                 #[track_caller]
                 pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send {
-                    async |run, here| stream::writable(&run.end, here).await
+                    async |run, here| tcp_stream::writable(&run.end, here).await
                 }
 
                 fn poll_write_from(

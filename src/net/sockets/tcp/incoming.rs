@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::connection::{Connection, End, Owner, Parcel};
 use super::keepalive::Question;
-use super::patience::Patience;
+use super::retransmission::Patience;
 use crate::net::stream::{Side, Sink, Then};
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};

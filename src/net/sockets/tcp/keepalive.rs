@@ -8,10 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::{Answer, Connection};
+use super::connection::{Connection, ProbeAnswer};
 use crate::net::fabric::Fabric;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, Cargo, Here, Way};
+use crate::seam::{self, Arrival, Cargo, Here};
 
 const ASK: Op = Op::of_kind("keep_alive", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
@@ -44,7 +44,7 @@ impl Question {
         let route = Fabric::of_run().link(other.host, end.host, here).route();
         let not_before = Some(seam::true_deadline(&WAIT, time, here));
         let at = end.inbox.mark.clone();
-        seam::carry(self, Way { op: &ASK, at: &at, route, not_before }, here);
+        seam::carry(self, Arrival { op: &ASK, at: &at, route, not_before }, here);
     }
 }
 
@@ -52,15 +52,15 @@ impl Cargo for Question {
     fn arrive(mut self) {
         let (connection, at, here) = (self.connection.clone(), self.at, self.here);
         match connection.ask(at, here) {
-            Answer::None if self.asked == QUESTIONS => {
+            ProbeAnswer::None if self.asked == QUESTIONS => {
                 connection.ends[at].fails(io::ErrorKind::TimedOut, here);
             }
-            Answer::None => {
+            ProbeAnswer::None => {
                 self.asked += 1;
                 self.wait(BETWEEN);
             }
-            Answer::Reset => connection.ends[at].fails(io::ErrorKind::ConnectionReset, here),
-            Answer::Alive => {}
+            ProbeAnswer::Reset => connection.ends[at].fails(io::ErrorKind::ConnectionReset, here),
+            ProbeAnswer::Alive => {}
         }
     }
 }

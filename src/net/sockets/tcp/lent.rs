@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Map;
 
-use super::stream::TcpStream;
+use super::tcp_stream::TcpStream;
 use crate::net::sockets::descriptors::{number_of, stand_in_of_std};
 use crate::seam;
 

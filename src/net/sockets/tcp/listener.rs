@@ -10,13 +10,13 @@ use std::task::{Context, Poll};
 
 use super::connection::Connection;
 use super::end::Endpoint;
-use super::socket::Options;
-use super::stream::TcpStream;
+use super::socket::TcpOptions;
+use super::tcp_stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::inbox::Inbox;
+use crate::net::sockets::addresses::{self, ToSocketAddrs};
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::kinds::{Of, two_kinds};
-use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
 use crate::net::sockets::{OF_RUN, Origin, outside, refuse};
 use crate::run::op::{Access, Op, net};
@@ -35,7 +35,7 @@ pub(in crate::net::sockets) struct Accepted(pub(super) Arc<Connection>);
 pub(in crate::net::sockets) struct Backlog {
     pub(super) inbox: Inbox<Accepted>,
     /// The options of the connections.
-    pub(super) options: Options,
+    pub(super) options: TcpOptions,
     room: usize,
     port: Arc<Port>,
     addr: SocketAddr,
@@ -171,9 +171,9 @@ impl TcpListener {
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpListener>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());
-        names::each((destination, here), move |addr| async move {
+        addresses::each((destination, here), move |addr| async move {
             match seam::in_run() {
-                true => bind(host, addr, (Options::NONE, ROOM), here),
+                true => bind(host, addr, (TcpOptions::NONE, ROOM), here),
                 false => Ok(TcpListener(Of::Real(tokio::net::TcpListener::bind(addr).await?))),
             }
         })
@@ -308,7 +308,7 @@ const LISTENER_OF_SYSTEM: &str = "a listener of the system is used in a run: bin
 pub(super) fn bind(
     host: Host,
     addr: SocketAddr,
-    (options, room): (Options, usize),
+    (options, room): (TcpOptions, usize),
     here: Here,
 ) -> io::Result<TcpListener> {
     let mut bound = None;

@@ -1,6 +1,5 @@
 //! TCP connections: [`TcpListener`], [`TcpSocket`], [`TcpStream`] and its halves.
 
-mod calls;
 mod connect;
 mod connection;
 mod end;
@@ -9,13 +8,14 @@ mod incoming;
 mod keepalive;
 mod lent;
 mod listener;
-mod patience;
+mod retransmission;
 mod socket;
-mod stream;
+mod tcp_calls;
+mod tcp_stream;
 
 pub use self::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub(super) use self::listener::Backlog;
 pub use self::listener::TcpListener;
 pub(super) use self::socket::Reservation;
 pub use self::socket::TcpSocket;
-pub use self::stream::TcpStream;
+pub use self::tcp_stream::TcpStream;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::connect;
 use super::listener::{self, TcpListener};
-use super::stream::TcpStream;
+use super::tcp_stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::kinds::{Of, two_kinds};
@@ -55,7 +55,7 @@ struct OfRun {
     /// The object of the socket in runs. It belongs to no node, because the socket is consumed before it has an address
     /// that other tasks know.
     mark: Wrapped,
-    state: Mutex<State>,
+    state: Mutex<SocketState>,
     stand_in: StandIn,
 }
 
@@ -63,7 +63,7 @@ has_descriptor!(TcpSocket);
 
 /// Socket options, which the connections of the socket inherit.
 #[derive(Clone, Copy)]
-pub(super) struct Options {
+pub(super) struct TcpOptions {
     pub(super) keepalive: bool,
     pub(super) nodelay: bool,
     pub(super) resets: bool,
@@ -73,8 +73,8 @@ pub(super) struct Options {
     tos: u32,
 }
 
-impl Options {
-    pub(super) const NONE: Options = Options {
+impl TcpOptions {
+    pub(super) const NONE: TcpOptions = TcpOptions {
         keepalive: false,
         nodelay: false,
         resets: false,
@@ -85,8 +85,8 @@ impl Options {
     };
 }
 
-struct State {
-    options: Options,
+struct SocketState {
+    options: TcpOptions,
     reserved: Option<Reserved>,
 }
 
@@ -137,21 +137,21 @@ impl Drop for Reserved {
 }
 
 impl OfRun {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SocketState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads an option or the bound address.
-    fn get<T>(&self, here: Here, get: impl FnOnce(&State) -> T) -> io::Result<T> {
+    fn get<T>(&self, here: Here, get: impl FnOnce(&SocketState) -> T) -> io::Result<T> {
         self.origin.check(here)?;
         Ok(self.mark.act(&OPTION, here, || get(&self.state())))
     }
 
-    fn option<T>(&self, here: Here, get: impl FnOnce(&Options) -> T) -> io::Result<T> {
+    fn option<T>(&self, here: Here, get: impl FnOnce(&TcpOptions) -> T) -> io::Result<T> {
         self.get(here, |state| get(&state.options))
     }
 
-    fn set_option(&self, here: Here, set: impl FnOnce(&mut Options)) -> io::Result<()> {
+    fn set_option(&self, here: Here, set: impl FnOnce(&mut TcpOptions)) -> io::Result<()> {
         self.origin.check(here)?;
         self.mark.act(&SET_OPTION, here, || set(&mut self.state().options));
         Ok(())
@@ -219,7 +219,7 @@ impl TcpSocket {
         if !seam::in_run() {
             return Ok(TcpSocket(Of::Real(real()?)));
         }
-        Ok(TcpSocket::of_run(Options::NONE))
+        Ok(TcpSocket::of_run(TcpOptions::NONE))
     }
 
     two_kinds! {
@@ -332,7 +332,7 @@ impl TcpSocket {
             async |run, here| {
                 run.origin.check(here)?;
                 let host = run.host;
-                let State { options, reserved } = run.into_state();
+                let SocketState { options, reserved } = run.into_state();
                 let end = connect::connect(host, addr, (options, reserved), here).await?;
                 Ok(TcpStream::of_run(end))
             };
@@ -367,7 +367,7 @@ impl TcpSocket {
             |run, here| {
                 run.origin.check(here)?;
                 let host = run.host;
-                let State { options, reserved } = run.into_state();
+                let SocketState { options, reserved } = run.into_state();
                 let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
                 let addr = reserved.as_ref().map_or(any, Reserved::addr);
                 // The port is bound again in the same step.
@@ -395,18 +395,18 @@ impl TcpSocket {
             drop(refuse(text, here()));
             return TcpSocket(Of::Real(real));
         }
-        let options = Options {
+        let options = TcpOptions {
             keepalive: real.keepalive().unwrap_or(false),
             nodelay: real.nodelay().unwrap_or(false),
             resets: real.linger().is_ok_and(|linger| linger == Some(Duration::ZERO)),
-            ..Options::NONE
+            ..TcpOptions::NONE
         };
         TcpSocket::of_run(options)
     }
 
     #[track_caller]
-    fn of_run(options: Options) -> TcpSocket {
-        let state = Mutex::new(State { options, reserved: None });
+    fn of_run(options: TcpOptions) -> TcpSocket {
+        let state = Mutex::new(SocketState { options, reserved: None });
         let (host, origin, stand_in) = (Host::current(), Origin::here(), StandIn::default());
         let mark = Wrapped::outside("socket", here());
         TcpSocket(Of::Run(OfRun { host, origin, mark, state, stand_in }))
@@ -414,7 +414,7 @@ impl TcpSocket {
 }
 
 impl OfRun {
-    fn into_state(self) -> State {
+    fn into_state(self) -> SocketState {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

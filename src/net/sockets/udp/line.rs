@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::super::names;
+use super::super::addresses;
 use super::super::ports::{Bound, Port, Protocol};
 use super::groups::Aim;
 use super::{Datagram, Mailbox, OfRun, report};
@@ -14,6 +14,7 @@ use crate::net::ops::ROOM;
 use crate::net::shows;
 use crate::net::slots::Slots;
 use crate::node::Death;
+use crate::run::in_flight::Delivery;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Latch};
 
@@ -67,7 +68,7 @@ impl Mailbox {
     }
 }
 
-impl seam::Transit for Mailbox {
+impl seam::Transport for Mailbox {
     type Message = Flying;
 
     fn take(&self, flying: Flying, _: Option<Latch>) -> (u64, bool) {
@@ -81,7 +82,9 @@ impl seam::Transit for Mailbox {
     fn describe(&self, number: u64) -> Option<String> {
         Some(shows::bytes(&self.flying().get_mut(number)?.bytes))
     }
+}
 
+impl Delivery for Mailbox {
     fn arrive(self: Arc<Self>, number: u64) {
         let flying = self.flying().remove(number);
         let Some(Flying { line, to, aim, bytes, here }) = flying else { return };
@@ -175,7 +178,7 @@ impl OfRun {
             Err(place) => place,
         };
         let own = &self.mailbox.port;
-        let node = own.node_at(named.ip(), here).ok_or_else(|| names::no_host(named))?;
+        let node = own.node_at(named.ip(), here).ok_or_else(|| addresses::no_host(named))?;
         let target = node.as_ref().map_or(Host::OUTSIDE, Host::of);
         let ends = [(own.host, own.node()), (target, node.as_ref())];
         let link = Fabric::of_run().link_of(ends, here);

@@ -10,7 +10,7 @@ use ::tokio::sync::{
 
 use super::{Ops, RwLock};
 use crate::seam::{Wrapped, here};
-use crate::tokio::sync::held::{Held, guards, writers};
+use crate::tokio::sync::held_guards::{Held, guards, writers};
 
 /// The guard of a [`RwLock`] acquired for reading.
 #[must_use = "if unused, the lock is given up at once"]

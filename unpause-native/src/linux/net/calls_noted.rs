@@ -1,5 +1,6 @@
-//! libc functions that use files without operations of the run: files of libc, which have buffers and locks of their
-//! own, and memory that is mapped from files. A run only records that they are called.
+//! libc functions that threads can use to exchange data without operations of the run. A run only records that they are
+//! called. Examples are files of libc (with buffers and locks of their own), memory that is mapped from files, mounts
+//! (after which a file has two paths), and the shared memory and the messages of System V.
 
 use std::ffi::{c_int, c_void};
 
@@ -44,6 +45,21 @@ noted! {
     fts_open c"fts_open" "fts_open";
     shm_open c"shm_open" "shm_open";
     shm_unlink c"shm_unlink" "shm_unlink";
+    shmat c"shmat" "shmat";
+    semop c"semop" "semop";
+    semtimedop c"semtimedop" "semtimedop";
+    msgsnd c"msgsnd" "msgsnd";
+    msgrcv c"msgrcv" "msgrcv";
+    mq_open c"mq_open" "mq_open";
+    mount c"mount" "mount";
+    umount c"umount" "umount";
+    umount2 c"umount2" "umount";
+    unshare c"unshare" "unshare";
+    setns c"setns" "setns";
+    signalfd c"signalfd" "signalfd";
+    inotify_init c"inotify_init" "inotify_init";
+    inotify_init1 c"inotify_init1" "inotify_init";
+    fanotify_init c"fanotify_init" "fanotify_init";
 }
 
 /// Maps memory. Reads and changes of a file through its memory are not operations. A private copy also shows changes of
@@ -89,3 +105,17 @@ macro_rules! mappings {
     )*};
 }
 mappings!(mmap mmap64);
+
+/// Changes the protection of memory. A thread can wait for a change by its faults, and a change is a fence for all
+/// threads. A single page without access is a guard page, as std creates it at the end of each signal stack.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mprotect(address: *mut c_void, size: usize, protection: c_int) -> c_int {
+    // SAFETY: the only argument of the call is a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let is_guard = protection == libc::PROT_NONE && size <= page;
+    if current().is_some() && !is_guard {
+        note_entered("mprotect");
+    }
+    // SAFETY: the caller guarantees the arguments.
+    outside(|| unsafe { libc::syscall(libc::SYS_mprotect, address, size, protection) }) as c_int
+}

@@ -13,6 +13,7 @@ use super::address::Address;
 use super::calls::{Call, at_once, caller, on, result};
 use super::disk::{self, is_on_disk, on_disk};
 use super::epoll::{Epoll, Interest};
+use super::handles;
 use super::locks::{self, Lock};
 use super::objects::{Access, Uses};
 use super::sockets::is_unnamed;
@@ -45,7 +46,7 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     }
     // SAFETY: the argument is a number.
     let call = || unsafe { real!(c"close", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
-    locks::close(frame_pointer(), descriptor, call)
+    handles::close(frame_pointer(), descriptor, call)
 }
 
 #[unsafe(no_mangle)]

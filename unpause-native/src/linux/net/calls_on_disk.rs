@@ -93,21 +93,6 @@ calls! {
     mkfifo c"mkfifo" "mkfifo" [name(HERE, path, How::Names)] (path: Path, mode: Mode) -> c_int;
     mkfifoat c"mkfifoat" "mkfifo" [name(folder, path, How::Names)]
         (folder: c_int, path: Path, mode: Mode) -> c_int;
-    mkstemp c"mkstemp" "open" [name(HERE, template, How::Names)] (template: *mut c_char) -> c_int;
-    mkstemp64 c"mkstemp64" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char) -> c_int;
-    mkostemp c"mkostemp" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, flags: c_int) -> c_int;
-    mkostemp64 c"mkostemp64" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, flags: c_int) -> c_int;
-    mkstemps c"mkstemps" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, end: c_int) -> c_int;
-    mkstemps64 c"mkstemps64" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, end: c_int) -> c_int;
-    mkostemps c"mkostemps" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, end: c_int, flags: c_int) -> c_int;
-    mkostemps64 c"mkostemps64" "open" [name(HERE, template, How::Names)]
-        (template: *mut c_char, end: c_int, flags: c_int) -> c_int;
     mkdtemp c"mkdtemp" "mkdir" [name(HERE, template, How::Structure)]
         (template: *mut c_char) -> *mut c_char;
 
@@ -231,6 +216,34 @@ by_number! {
     renameat2 "rename" [names([folder, other], [from, to])]
         (folder: c_int, from: Path, other: c_int, to: Path, flags: c_uint)
         = (libc::SYS_renameat2, folder, from, other, to, flags);
+}
+
+/// Defines functions that create files with new names.
+macro_rules! temporary {
+    ($list:ident: $($name:ident $symbol:literal ($($argument:ident: $type:ty),*);)*) => {
+        names!($list: $($name)*);
+        $(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(template: *mut c_char, $($argument: $type),*) -> c_int {
+            type Create = unsafe extern "C" fn(*mut c_char, $($type),*) -> c_int;
+            // SAFETY: the caller guarantees the arguments.
+            let call = || unsafe { real!($symbol, Create)(template, $($argument),*) };
+            let uses = || name(HERE, template, How::Names);
+            disk::record(disk::perform(frame_pointer(), "open", uses, call))
+        }
+    )*};
+}
+
+temporary! {
+    TEMPORARY:
+    mkstemp c"mkstemp" ();
+    mkstemp64 c"mkstemp64" ();
+    mkostemp c"mkostemp" (flags: c_int);
+    mkostemp64 c"mkostemp64" (flags: c_int);
+    mkstemps c"mkstemps" (end: c_int);
+    mkstemps64 c"mkstemps64" (end: c_int);
+    mkostemps c"mkostemps" (end: c_int, flags: c_int);
+    mkostemps64 c"mkostemps64" (end: c_int, flags: c_int);
 }
 
 /// Defines functions that open files.
@@ -402,7 +415,7 @@ mod tests {
 
     #[test]
     fn each_call_of_std_on_files_has_an_access() {
-        let known: Vec<&str> = [CALLS, BY_NUMBER, OPENS, ELSEWHERE].concat();
+        let known: Vec<&str> = [CALLS, BY_NUMBER, TEMPORARY, OPENS, ELSEWHERE].concat();
         let is_other = |name: &str| {
             let begins = BEGINS.iter().any(|begin| name.starts_with(begin));
             name.is_empty() || begins || OTHERS.split_whitespace().any(|other| other == name)
@@ -418,8 +431,8 @@ mod tests {
 
     #[test]
     fn libc_has_the_functions_that_are_not_called_by_number() {
-        for name in CALLS.iter().chain(OPENS) {
-            let name = std::ffi::CString::new(*name).unwrap();
+        for name in [CALLS, TEMPORARY, OPENS].concat() {
+            let name = std::ffi::CString::new(name).unwrap();
             // SAFETY: the name is a string.
             let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
             assert!(!found.is_null(), "{name:?}");

@@ -172,7 +172,7 @@ pub(super) fn errno() -> c_int {
 }
 
 /// Returns `true` if a call on files is an operation of the run.
-fn is_seen(frame: usize) -> bool {
+pub(super) fn is_seen(frame: usize) -> bool {
     current()
         .is_some_and(|thread| !thread.run().has_one_thread() && !is_of_backtrace(thread, frame))
 }
@@ -213,7 +213,12 @@ pub(super) fn on_disk(descriptor: c_int, access: Access) -> Option<Uses> {
         Access::Reads => How::Reads,
         Access::Changes => How::Changes,
     };
-    is_on_disk(descriptor).then(|| Uses::open(descriptor, how))
+    (is_on_disk(descriptor) || is_closed(descriptor)).then(|| Uses::open(descriptor, how))
+}
+
+/// Returns `true` if the run has closed the descriptor.
+fn is_closed(descriptor: c_int) -> bool {
+    current().is_some_and(|thread| at_once(thread, |net| net.disk.handles.is_closed(descriptor)))
 }
 
 /// Returns the uses of a call that copies between two descriptors.
@@ -251,11 +256,12 @@ pub(super) fn is_on_disk(descriptor: c_int) -> bool {
 }
 
 /// Records that the current thread has opened a descriptor, unless the call has failed. Returns the descriptor.
-fn record(descriptor: c_int) -> c_int {
+pub(super) fn record(descriptor: c_int) -> c_int {
     if let Some(thread) = current().filter(|_| descriptor >= 0) {
         at_once(thread, |net| {
             net.disk.known.remove(&descriptor);
             net.disk.owners.insert(descriptor, net.path);
+            net.open_handle(descriptor);
         });
     }
     descriptor
@@ -268,6 +274,7 @@ pub(super) fn duplicated(descriptor: c_int, duplicate: c_int) -> c_int {
         at_once(thread, |net| {
             net.disk.forget(duplicate);
             net.disk.locks.duplicate(descriptor, duplicate);
+            net.open_handle(duplicate);
         });
     }
     duplicate

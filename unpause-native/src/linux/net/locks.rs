@@ -13,15 +13,16 @@ use std::ffi::c_int;
 
 use super::super::clock::fail;
 use super::super::thread::{Thread, current};
-use super::calls::{at_once, result};
+use super::calls::result;
 use super::disk::{duplicated, errno};
+use super::handles;
 use super::paths::{Number, number};
-use super::transfer::operate;
+use super::transfer::{Use, operate};
 use super::{Answer, KEY, Net};
 
 /// The object of all locks of open files, and its kind.
-const LOCKS: u64 = KEY | 1;
-const KIND: &str = "FileLock";
+pub(super) const LOCKS: u64 = KEY | 1;
+pub(super) const KIND: &str = "FileLock";
 
 /// The locks that the descriptors of a run may hold.
 #[derive(Default)]
@@ -35,6 +36,11 @@ pub(super) struct Locks {
 }
 
 impl Locks {
+    /// Returns `true` if a descriptor may hold a lock.
+    pub(super) fn may_hold(&self, descriptor: c_int) -> bool {
+        self.held.contains_key(&descriptor)
+    }
+
     /// Records that a descriptor is closed.
     pub(super) fn forget(&mut self, descriptor: c_int) {
         self.held.remove(&descriptor);
@@ -97,25 +103,6 @@ impl Drop for Locks {
     }
 }
 
-/// Performs a call that closes a descriptor. It is an operation only if the descriptor may hold a lock.
-pub(super) fn close(frame: usize, descriptor: c_int, mut call: impl FnMut() -> c_int) -> c_int {
-    let Some(thread) = current() else { return call() };
-    let has_lock = at_once(thread, |net| {
-        let has_lock = net.disk.locks.held.contains_key(&descriptor);
-        if !has_lock {
-            net.disk.forget(descriptor);
-        }
-        has_lock
-    });
-    if !has_lock {
-        return call();
-    }
-    result(locking(thread, frame, "close", false, |net| {
-        net.disk.forget(descriptor);
-        if call() == 0 { Ok(0) } else { Err(errno()) }
-    }))
-}
-
 /// Performs a call that makes `other` a duplicate of a descriptor, and closes its previous file. Returns the result.
 pub(super) fn replaced(
     frame: usize,
@@ -127,7 +114,7 @@ pub(super) fn replaced(
     if descriptor == other {
         return call();
     }
-    let closes = close(frame, other, || if call() == -1 { -1 } else { 0 });
+    let closes = handles::close(frame, other, || if call() == -1 { -1 } else { 0 });
     duplicated(descriptor, if closes == 0 { other } else { -1 })
 }
 
@@ -149,6 +136,7 @@ pub(super) fn lock(frame: usize, lock: Lock, mut call: impl FnMut(bool) -> c_int
         let Some(thread) = current() else { return call(waits) };
         let mut has_lost = false;
         let answer = locking(thread, frame, name, waits, |net| {
+            net.use_handle(LOCKS, descriptor, Use::Reads);
             let mut tried = |waits| if call(waits) == 0 { 0 } else { errno() };
             let mut error = tried(false);
             let file = number(descriptor);

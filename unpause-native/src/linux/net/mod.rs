@@ -36,6 +36,7 @@ mod datagram;
 pub(super) mod disk;
 mod epoll;
 mod fifos;
+mod handles;
 mod locks;
 mod objects;
 mod options;

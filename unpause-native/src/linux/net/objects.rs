@@ -5,6 +5,7 @@
 //! | the file of a path | reads or changes the name, or the content or the attributes of the file with this name |
 //! | the names in a folder | adds or removes a name, or reads the list, the number or the time of the names |
 //! | all files | reads: each call; changes: a call that may affect the meaning of other paths |
+//! | a descriptor | reads: each call on it; changes: `close` (see `handles.rs`) |
 //!
 //! Two calls that can affect each other share an object, which one of them changes:
 //!
@@ -29,6 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int};
 
 use super::super::compiled::note_entered;
+use super::handles::{self, Handles};
 use super::locks::Locks;
 use super::paths::{self, Form, Number, Target};
 use super::transfer::Use;
@@ -44,7 +46,7 @@ const KIND_OF_NAMES: &str = "folder";
 
 /// Returns `true` for a kind of object of the file system. Calls on them order no memory.
 pub(super) fn is_of_files(kind: &str) -> bool {
-    [KIND, KIND_OF_FILE, KIND_OF_NAMES].contains(&kind)
+    [KIND, KIND_OF_FILE, KIND_OF_NAMES, handles::KIND].contains(&kind)
 }
 
 /// The access of a call to a file.
@@ -172,6 +174,7 @@ pub(super) struct Disk {
     /// threads have.
     adders: BTreeMap<u64, Option<u64>>,
     pub(super) locks: Locks,
+    pub(super) handles: Handles,
 }
 
 impl Disk {
@@ -180,12 +183,15 @@ impl Disk {
         self.owners.remove(&descriptor);
         self.known.remove(&descriptor);
         self.locks.forget(descriptor);
+        self.handles.close(descriptor);
     }
 
     /// Returns the file of a descriptor.
-    fn target_of(&mut self, descriptor: c_int) -> Target {
+    pub(super) fn target_of(&mut self, descriptor: c_int) -> Target {
         let Some(status) = paths::status(descriptor) else {
-            return Target { form: Form::Unknown, file: None, names: None, own_names: None };
+            // A call on a closed descriptor fails, and its object is that of the descriptor.
+            let is_closed = self.handles.is_closed(descriptor);
+            return Target::without_path(if is_closed { Form::Absent } else { Form::Unknown });
         };
         let state = (self.version, (status.st_dev, status.st_ino), status.st_nlink);
         if let Some((known, target)) = self.known.get(&descriptor)
@@ -231,6 +237,9 @@ impl Net {
         succeeds: bool,
     ) {
         for (part, target) in uses.0.iter().zip(targets.files) {
+            if let Some(Part::Open { descriptor, .. }) = part {
+                self.use_handle(object, *descriptor, Use::Reads);
+            }
             match (part, target) {
                 (Some(Part::All(access)), _) => {
                     let changes = *access == Access::Changes && succeeds;
@@ -245,7 +254,8 @@ impl Net {
         }
     }
 
-    fn use_one(&mut self, object: u64, (other, kind): (u64, &'static str), how: Use) {
+    /// Records that the current operation, with this object, uses an object.
+    pub(super) fn use_one(&mut self, object: u64, (other, kind): (u64, &'static str), how: Use) {
         // The paths of open files may have changed.
         let renames = how == Use::Adds || other == FILES && how == Use::Changes;
         self.disk.version += u64::from(renames);

@@ -2,7 +2,8 @@
 //!
 //! A path is absolute, and contains no symbolic link, `.` or `..`. The kernel resolves all folders of a path; this file
 //! resolves a symbolic link at its end. The object of a path is the same in all runs and processes, if the path is the
-//! same. So the number of the process, and the folder for temporary files, are not part of it.
+//! same. So the number of the process, and the folder for temporary files, are not part of it. `own_number.rs` decides
+//! if digits in a path are this number.
 //!
 //! # Limits
 //!
@@ -11,6 +12,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::io;
 
+use super::super::own_number;
 use super::super::thread::outside;
 use super::KEY;
 
@@ -75,17 +77,32 @@ const REMOVED: &[u8] = b" (deleted)";
 /// Returns the key of an object for a path.
 fn key(kind: u64, path: &[u8]) -> u64 {
     let process = std::process::id().to_string();
+    let path = path.strip_suffix(REMOVED).unwrap_or(path);
+    let is_in = numbers(path).any(|digits| digits == process.as_bytes()) && own_number::is_in(path);
+    key_without(kind, path, is_in.then_some(process.as_bytes()))
+}
+
+/// Returns the numbers in a path, without leading zeros.
+fn numbers(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| !byte.is_ascii_digit()).map(without_zeros)
+}
+
+/// Returns a number without leading zeros.
+fn without_zeros(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|digit| **digit == b'0').count()..]
+}
+
+/// Returns the key of an object for a path. The number of the process, if given, is not a part of the key.
+fn key_without(kind: u64, path: &[u8], process: Option<&[u8]>) -> u64 {
     let mut hash = kind << 32 | 1 << 63;
     let mut add = |byte: u64| {
         hash = (hash ^ byte).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     };
-    let path = path.strip_suffix(REMOVED).unwrap_or(path);
     for part in path.split(|byte| *byte == b'/') {
         let mut rest = if is_temporary(part) { &b"temporary"[..] } else { part };
         while let Some(first) = rest.first() {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let zeros = rest[..digits].iter().take_while(|digit| **digit == b'0').count();
-            if digits > 0 && rest[zeros..digits] == *process.as_bytes() {
+            if digits > 0 && process == Some(without_zeros(&rest[..digits])) {
                 add(1 << 8);
                 rest = &rest[digits..];
                 continue;
@@ -414,15 +431,26 @@ mod tests {
 
     #[test]
     fn the_object_of_a_path_does_not_depend_on_the_process() {
-        let process = std::process::id();
         let in_process =
-            |text: &str| key(FILE, text.replace("PID", &process.to_string()).as_bytes());
+            |text: &str| key_without(FILE, text.replace("PID", "8").as_bytes(), Some(b"8"));
         assert_eq!(in_process("/tmp/run-00PID.log"), in_process("/tmp/run-PID.log"));
         assert_ne!(in_process("/tmp/run-PID.log"), in_process("/tmp/run-1PID.log"));
+        let other = key_without(FILE, b"/tmp/run-31.log", Some(b"31"));
+        assert_eq!(in_process("/tmp/run-PID.log"), other);
         let [one, two] = ["/tmp/unpause-1000-1/a", "/tmp/unpause-1000-27/a"];
         assert_eq!(key(FILE, one.as_bytes()), key(FILE, two.as_bytes()));
         assert_ne!(key(FILE, b"/tmp/unpause-1/a"), key(FILE, b"/tmp/unpause-2/a"));
         assert_ne!(key(FILE, b"/a/b"), key(FILE, b"/a/c"));
         assert_eq!(key(FILE, b"/a/B"), key(FILE, b"/a/b"));
+    }
+
+    /// The program has not read the number of its process, so no name contains the number.
+    #[test]
+    fn a_fixed_name_with_the_digits_of_the_process_is_the_same_object_in_each_process() {
+        let path = format!("/tmp/part-{}", std::process::id());
+        let of_others = key_without(FILE, path.as_bytes(), None);
+        assert_eq!(key(FILE, path.as_bytes()), of_others);
+        let of_run = format!("/proc/{}/status", std::process::id());
+        assert_ne!(key(FILE, of_run.as_bytes()), key_without(FILE, of_run.as_bytes(), None));
     }
 }

@@ -65,7 +65,7 @@ const STATICS: &[(&str, Treatment)] = &[
     ("sendfile_splice::HAS_SPLICE", Value),
     ("sendfile_splice::HAS_SENDFILE", Value),
     ("copy_regular_files::HAS_COPY_FILE_RANGE", Value),
-    // Macros of std read it in the code of the program, so these reads are operations of the run.
+    // Macros of std read it in the code of the program, so these reads are requests.
     ("detect::cache::CACHE", Value),
     ("getrandom::URANDOM_READY", Kept(SYSTEM)),
     ("getrandom::GETRANDOM_AVAILABLE", Kept(SYSTEM)),

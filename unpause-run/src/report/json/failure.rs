@@ -28,7 +28,7 @@ pub(super) fn write(w: &mut Writer, failure: &Failure, run: &Run, names: &Displa
             w.text("message", message);
             w.place("place", place);
         }
-        Failure::Memory(MemoryError { problem, message, steps, remedy, too_weak: _ }) => {
+        Failure::Memory(MemoryError { problem, message, steps, remedy, .. }) => {
             w.text("problem", problem);
             w.text("message", message);
             w.open_field("steps", '[');

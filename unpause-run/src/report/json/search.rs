@@ -65,6 +65,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
     let orders = match orders {
         OrdersTaken::AsAsked => "as asked",
         OrdersTaken::AsSeqCst => "as SeqCst",
+        OrdersTaken::AsInC11 => "as in C11",
         OrdersTaken::InPart => "in part",
     };
     w.text("orders", orders);

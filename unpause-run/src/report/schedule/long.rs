@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::{ScheduleRow, ScheduleTable};
-use crate::report::{faults, folds};
+use crate::report::{folds, nemeses};
 use unpause_check::picture::screen::plural;
 
 /// The maximum number of rows of a schedule that is shown in full.
@@ -138,6 +138,6 @@ impl ScheduleTable<'_> {
 
     /// Returns `true` if a fault begins or ends in this step.
     fn has_fault(&self, step: usize) -> bool {
-        self.events[step].iter().any(|index| faults::is_fault(self.run, &self.run.events[*index]))
+        self.events[step].iter().any(|index| nemeses::is_fault(self.run, &self.run.events[*index]))
     }
 }

@@ -17,8 +17,8 @@
 //! difference to the objects of the run. For example, the order in which `select!` polls its branches may decide what
 //! the branches do to memory that the run does not see.
 
+mod bounded_part;
 mod delays;
-mod part;
 mod preemptions;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use self::delays::DELAYS;
 pub use self::preemptions::PREEMPTIONS;
 
-use self::part::Place;
+use self::bounded_part::BoundedPlace;
 use super::divided::{Look, Part, SearchTree, Sizes, Slice};
 use super::search::{Apart, Drawn, Search, SearchBound, SearchProgress};
 use crate::run::board::Status;
@@ -62,7 +62,7 @@ impl Bounded {
             frames: Vec::new(),
             depth: 0,
             kept: 0,
-            place: Place::default(),
+            place: BoundedPlace::default(),
             ended: false,
             runs: 0,
             repeated: 0,
@@ -166,7 +166,7 @@ struct BoundedStack {
     /// The length of the common prefix of the current run and the previous run.
     kept: usize,
     /// The part of a divided search that this search explores.
-    place: Place,
+    place: BoundedPlace,
     /// True if the run reached its end.
     ended: bool,
     runs: u64,

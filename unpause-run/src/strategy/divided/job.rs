@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::rules::DivisionRules;
+use super::division_rules::DivisionRules;
 use crate::run::ids::TaskId;
 use crate::strategy::footprint::{Footprint, StepItem};
 use crate::strategy::search::{Apart, Drawn};
@@ -93,6 +93,19 @@ pub struct Part {
     pub fixed: usize,
     pub stack: Vec<Entry>,
     pub known: Known,
+}
+
+impl Part {
+    /// Returns this part with its own copies of footprints that other parts also contain. Each frame of a run clones
+    /// references to footprints, so the workers would otherwise write to the same reference counts.
+    pub fn unshared(mut self) -> Part {
+        for sibling in self.path.iter_mut().flat_map(|frame| &mut frame.before) {
+            if let Some(footprint) = &mut sibling.footprint {
+                *footprint = Arc::new(Footprint::clone(footprint));
+            }
+        }
+        self
+    }
 }
 
 /// The common initial knowledge of all jobs of a round.

@@ -19,9 +19,9 @@
 //! The tree is pure data: it does not refer to a program, and a footprint only caches the result of a probe.
 
 mod classes;
+mod division_rules;
 mod estimate;
 mod job;
-mod rules;
 mod share;
 mod top;
 
@@ -36,12 +36,12 @@ pub use self::job::{
     unused_imports,
     reason = "for the tests of the engine, which the real build does not have"
 )]
-pub use self::rules::without_rule;
-pub use self::rules::{DivisionRule, DivisionRules};
+pub use self::division_rules::without_rule;
+pub use self::division_rules::{DivisionRule, DivisionRules};
 pub use self::top::{Division, Look, Top};
 
 use std::sync::Arc;
-use unpause_ordered::{Map, Set};
+use unpause_ordered::Map;
 
 use self::classes::Classes;
 use super::search::{Apart, SearchBound, SearchProgress};
@@ -313,7 +313,7 @@ impl SearchTree {
             wishes.into_iter().for_each(|(path, wish)| self.grant(path, &wish));
         }
         let wanted = self.sizes.jobs_after(self.made());
-        while (self.jobs.len() as u64) < wanted && self.split() {}
+        self.split_into(wanted);
         self.forget_frames();
         if self.jobs.is_empty() {
             self.next_level();
@@ -421,9 +421,10 @@ impl SearchTree {
 
     /// Drops the frames that have no job below them.
     fn forget_frames(&mut self) {
-        let used: Set<FrameId> =
-            self.jobs.iter().flat_map(|job| job.path.iter().map(|step| step.frame)).collect();
-        self.frames.retain(|frame, _| used.contains(frame));
+        let steps = self.jobs.iter().flat_map(|job| &job.path);
+        let mut used: Vec<FrameId> = steps.map(|step| step.frame).collect();
+        used.sort_unstable();
+        self.frames.retain(|frame, _| used.binary_search(frame).is_ok());
     }
 
     /// Returns the progress of the search. Runs of slices that are not yet merged do not count.

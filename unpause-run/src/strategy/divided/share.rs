@@ -27,11 +27,26 @@ impl Job {
 }
 
 impl SearchTree {
-    /// Splits the job with the shallowest splittable frame. All branches of this frame that are not yet begun become
-    /// new jobs. Returns `false` if no job can be split.
-    pub(super) fn split(&mut self) -> bool {
-        let depths = (0..).zip(&self.jobs).filter_map(|(at, job)| Some((job.splits_at()?, at)));
-        let Some((depth, at)) = depths.min() else { return false };
+    /// Splits jobs until there are `wanted` jobs or no job can be split.
+    pub(super) fn split_into(&mut self, wanted: u64) {
+        if self.jobs.len() as u64 >= wanted {
+            return;
+        }
+        // A split changes the depths of one job only.
+        let mut depths: Vec<Option<usize>> = self.jobs.iter().map(Job::splits_at).collect();
+        while (self.jobs.len() as u64) < wanted {
+            let numbered = (0..).zip(&depths).filter_map(|(at, depth)| Some(((*depth)?, at)));
+            let Some((depth, at)) = numbered.min() else { return };
+            let before = self.jobs.len();
+            self.split(depth, at);
+            depths[at] = self.jobs[at].splits_at();
+            depths.extend(self.jobs[before..].iter().map(Job::splits_at));
+        }
+    }
+
+    /// Splits the job at position `at` at its shallowest splittable frame, which has this depth. All branches of this
+    /// frame that are not yet begun become new jobs.
+    fn split(&mut self, depth: usize, at: usize) {
         let mut job = std::mem::take(&mut self.jobs[at]);
         let local = (depth + 1).saturating_sub(job.path.len());
         let mut untaken = Vec::new();
@@ -62,7 +77,6 @@ impl SearchTree {
             let path = above.iter().cloned().chain([step]).collect();
             self.add_job(path, fixed);
         }
-        true
     }
 
     /// Turns a frame of a stack into a shared frame.

@@ -17,10 +17,10 @@
 
 pub mod closure;
 mod contacts;
-pub mod lives;
+pub mod node_lives;
 mod observe;
-mod part;
 mod plan;
+mod search_part;
 mod walk;
 
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub use self::observe::Observer;
 pub use self::plan::{Rule, without};
 pub use self::walk::Exhaustive;
 
-use self::part::Place;
 use self::plan::{OpenReversal, Rules};
+use self::search_part::PartPlace;
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
 use super::search::{Apart, Drawn, SearchProgress};
@@ -132,7 +132,7 @@ pub struct Explorer {
     /// The classes of the runs that count, below the end in `place`.
     classes: Vec<u64>,
     /// The part of a divided search that this search explores.
-    place: Place,
+    place: PartPlace,
     rules: Rules,
     /// The number of reversals without an enabled initial, for which all enabled tasks were added to the backtrack set.
     /// Always 0 unless tasks share state that the search does not see.
@@ -155,7 +155,7 @@ impl Default for Explorer {
             runs: 0,
             blocked: 0,
             classes: Vec::new(),
-            place: Place::default(),
+            place: PartPlace::default(),
             rules: Rules::default(),
             astray: 0,
             prefix: Vec::new(),

@@ -6,7 +6,7 @@
 //! runs, for example the order of recorded calls.
 
 use super::contacts::{self, Sign};
-use super::lives::{ends, outlives};
+use super::node_lives::{ends, outlives};
 use crate::run::board::{Announced, CallPoint, Contact, Life, Status, TaskRow};
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
@@ -109,7 +109,7 @@ impl Observer {
     /// Reads the state of the run after a step.
     pub fn after(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
-            self.items.extend(item(view, event));
+            self.items.extend(item(view, event, self.apart.stores));
             self.add_counts(view, event);
             self.add_order_of_nodes(view, event);
         }
@@ -401,8 +401,9 @@ impl Observer {
     }
 }
 
-/// Returns the item of an event; `None` if no other task can observe the event.
-fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
+/// Returns the item of an event; `None` if no other task can observe the event. If `stores` is true, a
+/// read-modify-write that leaves the value unchanged is a write.
+fn item(view: &View<'_>, event: &Event, stores: bool) -> Option<StepItem> {
     let on = |target, kind| Some(StepItem::Task { target, kind, done: true });
     match (event.op.access, event.values) {
         (Access::Join, Values::Task(target)) => on(target, JOIN),
@@ -410,7 +411,9 @@ fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
         (Access::Tell, Values::Task(target)) => on(target, event.op.kind?),
         (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
-            let kind = event.op.kind.or_else(|| access.kind(event.is_look()))?;
+            let stores = || stores && matches!(event.values, Values::Changed(..));
+            let is_store = access == Access::ReadModifyWrite && stores();
+            let kind = event.op.kind.or_else(|| access.kind(event.is_look() && !is_store))?;
             let span = match event.values {
                 Values::Messages { from, to, .. } => Span { from, to },
                 _ => Span::NONE,

@@ -6,7 +6,8 @@ use super::super::weights::Weights;
 use crate::run::ids::TaskId;
 use unpause_ordered::Map;
 
-/// The index in `Counts` of the maximum over the rehearsals. The lower indices are the counts of each rehearsal.
+/// The index in `ContestedCounts` of the maximum over the rehearsals. The lower indices are the counts of each
+/// rehearsal.
 pub(super) const MOST: usize = REHEARSALS as usize;
 
 /// The weight of an access by a favoured task. An access by another task has weight 1.
@@ -16,7 +17,7 @@ const FAVOUR: u64 = 64;
 const FEW: usize = 3;
 
 /// The number of accesses of a task to an object in each rehearsal, and their maximum.
-pub(super) type Counts = [u64; MOST + 1];
+pub(super) type ContestedCounts = [u64; MOST + 1];
 
 /// The favoured tasks, which are put before the other tasks at an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,7 +33,7 @@ pub(super) enum Favour {
 #[derive(Debug)]
 struct Accessor {
     /// The accesses of the task itself.
-    counts: Counts,
+    counts: ContestedCounts,
     /// The part of the task; `None` if the task itself has no accesses, or if a descendant has accesses.
     part: Option<u32>,
     /// The position of its parent.
@@ -63,7 +64,7 @@ impl Contested {
     /// Adds an accessor and returns its position. The parent must have been added before.
     pub(super) fn add(
         &mut self,
-        counts: Counts,
+        counts: ContestedCounts,
         part: Option<u32>,
         parent: Option<usize>,
     ) -> usize {
@@ -87,7 +88,7 @@ impl Contested {
     /// Resets the counts of this accessor.
     #[cfg(test)]
     pub(super) fn forget(&mut self, at: usize) {
-        self.accessors[at].counts = Counts::default();
+        self.accessors[at].counts = ContestedCounts::default();
     }
 
     /// Begins a run with this favour. The run expects the counts at index `which`.

@@ -6,14 +6,15 @@ use super::super::estimate::{Marks, Purpose};
 use super::super::series::Series;
 use super::super::slice::{MadeSlice, SliceOrder};
 use super::super::{SearchEnd, SearchLimits};
+use super::others::Others;
 use super::pace::Pace;
 use super::{PoolEnd, Rounds};
 use crate::engine::live::SearchLine;
 use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
-use crate::report::Origin;
+use crate::report::{Excess, Origin};
 use crate::run::ids::Seed;
-use crate::strategy::divided::SearchTree;
+use crate::strategy::divided::{SearchTree, TreeEstimate};
 
 /// The state of a search between two slices.
 pub(super) struct State<'r> {
@@ -23,8 +24,8 @@ pub(super) struct State<'r> {
     pub(super) pace: &'r mut Pace,
     pub(super) marks: &'r mut Marks,
     pub(super) round: Round,
-    /// An estimate that a thread must make before the next round begins.
-    pub(super) due: Option<Purpose>,
+    /// The other processes that execute slices of the same rounds.
+    pub(super) others: Others,
     /// True if the last round was read from the file.
     pub(super) is_reading: bool,
     /// For each helper, the lines of completed rounds that were not sent to it yet. `None` if the helper is lost.
@@ -39,16 +40,54 @@ pub(super) struct Round {
     pub(super) number: u64,
     /// The maximum number of runs of each slice.
     pub(super) budgets: Vec<u64>,
-    /// The position of the next slice.
-    pub(super) next: usize,
-    /// The number of slices that are being executed.
+    /// The position at which this process begins, and the slices that it has taken.
+    pub(super) start: usize,
+    pub(super) taken: Vec<bool>,
+    /// The number of slices that are being executed, and of estimates.
     pub(super) under_way: usize,
+    /// An estimate that a thread must make.
+    pub(super) due: Option<Purpose>,
+    /// The estimate that was made during the round.
+    pub(super) estimated: Option<Estimated>,
     pub(super) made: Vec<Option<MadeSlice>>,
     /// Slices that helpers could not complete.
     pub(super) returned: Vec<(usize, SliceOrder)>,
 }
 
+/// An estimate that is not yet taken.
+pub(super) struct Estimated {
+    pub(super) generation: u32,
+    pub(super) purpose: Purpose,
+    pub(super) estimate: TreeEstimate,
+    pub(super) excess: Option<Excess>,
+}
+
 impl Round {
+    /// Returns the position of the next slice to execute, at most `last`. Slices that another process probably executes
+    /// at the moment come last.
+    pub(super) fn next(&self, last: usize) -> Option<usize> {
+        let count = self.budgets.len();
+        let is_open = |at: &usize| !self.taken[*at] && self.made[*at].is_none() && *at <= last;
+        let mut open = (0..count).map(|nth| (self.start + nth) % count).filter(is_open);
+        let first = open.clone().next();
+        open.find(|at| !self.is_expected(*at)).or(first)
+    }
+
+    /// Returns `true` if another process probably executes this slice at the moment, because it has executed the
+    /// previous slice.
+    pub(super) fn is_expected(&self, at: usize) -> bool {
+        let count = self.made.len();
+        self.made[(at + count - 1) % count].as_ref().is_some_and(|made| made.is_read)
+    }
+
+    /// Takes a slice.
+    pub(super) fn order(&mut self, tree: &mut SearchTree, at: usize) -> SliceOrder {
+        self.taken[at] = true;
+        self.under_way += 1;
+        let from = self.number_of(at);
+        SliceOrder { part: tree.part(at), budget: self.budgets[at], from, failed: None }
+    }
+
     /// Returns the number of the first run of a slice. Earlier slices that are not complete are assumed to use their
     /// maximum number of runs.
     pub(super) fn number_of(&self, at: usize) -> u64 {
@@ -64,6 +103,7 @@ impl Round {
         let wanted = last.saturating_add(1).min(self.budgets.len());
         let fails = |(_, order): &(usize, SliceOrder)| order.failed.is_some();
         self.under_way == 0
+            && self.due.is_none()
             && self.made[..wanted].iter().all(Option::is_some)
             && !self.returned.iter().any(fails)
     }
@@ -80,16 +120,17 @@ impl State<'_> {
                 self.ended = Some(PoolEnd::NeedsTop);
                 return;
             }
-            if let Some(purpose) = self.estimate_due(rounds) {
+            let due = self.estimate_due(rounds);
+            if due == Some(Purpose::Half) {
                 // No slice is left until the estimate is there.
-                self.round = Round { number: self.round.number, ..Round::default() };
-                self.due = Some(purpose);
+                self.round = Round { number: self.round.number, due, ..Round::default() };
                 return;
             }
             self.allot(rounds);
             if self.ended.is_some() {
                 return;
             }
+            self.round.due = due;
             if let Some(log) = rounds.log {
                 self.take_made(log, rounds);
             }
@@ -144,24 +185,50 @@ impl State<'_> {
         }
         // The rounds of a recorded search depend only on its lines, so the remaining number of runs must not affect
         // them.
-        let left = if rounds.log.is_some() { u64::MAX } else { left };
+        let left = if rounds.is_recorded { u64::MAX } else { left };
         let budgets = self.tree.budgets(left);
         let made = budgets.iter().map(|_| None).collect();
-        self.round = Round { number, budgets, made, ..Round::default() };
+        let taken = vec![false; budgets.len()];
+        let start = self.others.start(self.tree.round(), budgets.len());
+        self.round = Round { number, budgets, made, taken, start, ..Round::default() };
         rounds.last.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// Takes the slices of the round that earlier processes have completed.
-    fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) {
+    /// Takes the slices of the round that other processes have completed. Returns `true` if there are any.
+    pub(super) fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) -> bool {
+        let mut has_taken = false;
         for at in 0..self.round.budgets.len() {
+            if self.round.taken[at] || self.round.made[at].is_some() {
+                continue;
+            }
             let key = (self.tree.generation(), self.tree.round(), at);
-            let Some(line) = log.take(key) else { continue };
-            let made = MadeSlice { is_read: true, ..MadeSlice::of_line(line) };
+            let Some((line, decided)) = log.take(key) else { continue };
+            let mut made = MadeSlice { is_read: true, ..MadeSlice::of_line(line) };
+            made.explored.decided.lines = decided;
             if made.is_last() {
                 rounds.last.fetch_min(at, Ordering::Relaxed);
             }
             self.round.made[at] = Some(made);
+            has_taken = true;
         }
+        has_taken
+    }
+
+    /// Takes the estimate of the round, if any.
+    pub(super) fn take_estimate(&mut self) {
+        let Some(estimated) = self.round.estimated.take() else { return };
+        let Estimated { generation, purpose, estimate, excess } = estimated;
+        // An estimate covers only its generation.
+        if self.tree.generation() != generation {
+            return;
+        }
+        if purpose == Purpose::Live {
+            return self.tree.set_live(Some(estimate));
+        }
+        self.tree.set_estimate(Some(estimate));
+        // A better estimate may show that the limit suffices.
+        let fits = self.series.excess.and_then(|before| before.fits);
+        self.series.excess = excess.map(|excess| Excess { fits: excess.fits.or(fits), ..excess });
     }
 
     /// Adds the lines of the slices that count, up to `last`, to the texts for helpers.
@@ -210,6 +277,7 @@ impl State<'_> {
         if self.explored.found.is_some() || is_cut {
             // The search ends here, so the tree only counts the runs.
             self.tree.count(slices);
+            self.take_estimate();
             self.series.add(self.tree);
             self.end(SearchEnd::Stopped);
         } else if let Err(why) = self.tree.check(&slices) {
@@ -227,6 +295,7 @@ impl State<'_> {
                 self.series.restart();
                 *self.pace = Pace::begin(self.tree);
             } else {
+                self.take_estimate();
                 self.series.add(self.tree);
             }
             if self.is_reading {

@@ -12,7 +12,7 @@ use super::residents::Wait;
 use crate::fs::{self, DiskFault};
 use crate::net::{self, Latency, Receiver, Sender};
 use crate::node::Shift;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::op::kind::faults;
 use crate::run::op::{clock as time_kinds, net as kinds, task as task_kinds};
 use crate::run::rng::Rng;

@@ -17,7 +17,7 @@ use super::place;
 use super::program::{Program, body};
 use crate::rt::{TaskBody, Worker};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::ids::{ObjectId, Seed, TaskId};
 use crate::run::op::kind::{Kind, WATCH, faults};
 use crate::run::op::{clock, lock, task, word};

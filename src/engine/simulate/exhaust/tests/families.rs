@@ -15,7 +15,7 @@ use super::act::Act;
 use super::mail;
 use super::program::Program;
 use super::{Tally, regions, timed};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::{Faults, Progress};
 use crate::run::rng::Rng;
 

@@ -46,8 +46,7 @@ use self::certified::Certified;
 use self::divided::Divided;
 use self::program::{Program, body};
 use super::ends_by_a_step;
-use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
-use crate::run::clock::ClockMode;
+use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::faults::Faults;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
@@ -125,16 +124,7 @@ struct All {
     cut_short: bool,
 }
 
-const LIMITS: RunLimits = RunLimits {
-    steps_max: 200,
-    beyond: 0,
-    hang: None,
-    clock: ClockMode::Last,
-    faults: Faults::NONE,
-    weaker: Weaker::Nothing,
-    searched: true,
-    what_if: None,
-};
+const LIMITS: RunLimits = RunLimits::of_test(200);
 
 /// The limits of runs of a program.
 fn limits(program: &Program) -> RunLimits {

@@ -11,7 +11,7 @@ use super::channels::Ends;
 use super::cluster::OnCluster;
 use super::counted::References;
 use super::unseen::Bell;
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::rng::Rng;
 use crate::run::what_if::WhatIf;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::program::{Program, body};
 use crate::report::{Report, Searched};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::faults::{Faults, Progress};
 use crate::sync::Ordering::SeqCst;
 use crate::task::Builder;

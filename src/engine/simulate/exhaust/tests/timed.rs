@@ -8,7 +8,7 @@ use super::brute::Brute;
 use super::program::{Program, body};
 use super::{effort, limits, place};
 use crate::rt::{TaskBody, Worker};
-use crate::run::clock::ClockMode;
+use crate::run::clock_mode::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 use crate::run::untried::Untried;

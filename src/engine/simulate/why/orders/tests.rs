@@ -7,11 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::*;
 use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::engine::simulate::hook;
-use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
+use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::Failure;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
-use crate::run::clock::ClockMode;
-use crate::run::faults::Faults;
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 use crate::strategy::Search;
@@ -23,16 +21,7 @@ fn effort() -> (u64, usize) {
     if crate::long() { (4_000, 5_000) } else { (200, 1_500) }
 }
 
-const LIMITS: RunLimits = RunLimits {
-    steps_max: 100,
-    beyond: 0,
-    hang: None,
-    clock: ClockMode::Last,
-    faults: Faults::NONE,
-    weaker: Weaker::Nothing,
-    searched: true,
-    what_if: None,
-};
+const LIMITS: RunLimits = RunLimits::of_test(100);
 
 /// The acts of tasks, by number.
 #[derive(Clone, Default, Debug)]

@@ -164,12 +164,13 @@ impl fmt::Display for ErrorKind {
             ErrorKind::UnknownKeyword(found) => write!(
                 f,
                 "unknown keyword `{found}`: expected test, package, seed, strategy, settings, \
-                 verdict, task, object, step, also, end or checksum"
+                 cargo, verdict, task, object, step, also, end or checksum"
             ),
             ErrorKind::Misplaced(keyword) => write!(
                 f,
                 "`{keyword}` must not stand here, or not twice: the order is simtrace, test, \
-                 package, seed, strategy, settings, verdict, task, object, step and also, end, checksum"
+                 package, seed, strategy, settings, cargo, verdict, task, object, step and also, end, \
+                 checksum"
             ),
             ErrorKind::StrayAlso => {
                 f.write_str("`also` follows no operation: put it below a `step` line that has one")

@@ -45,7 +45,7 @@
 //! | line | count | meaning |
 //! |---|---|---|
 //! | `simtrace 2` | 1 | the version of this format |
-//! | `test` text, `package` text, `seed` number, `strategy` text, `settings` setting..., `verdict` text | 0 or 1 each | the [`Header`](crate::run::trace::Header) |
+//! | `test` text, `package` text, `seed` number, `strategy` text, `settings` setting..., `cargo` text..., `verdict` text | 0 or 1 each | the [`Header`](crate::run::trace::Header) |
 //! | `command` part text | any | a generated command, for people; its part is `prefix`, `suffix` or stage`.`branch |
 //! | `task` path \[text\] | any | a task and its name; a parent precedes its children |
 //! | `object` kind`:`number text | any | an object and the place that created it; each kind is numbered from 0 |
@@ -58,6 +58,9 @@
 //!   the values as text or `-`, and the place as text.
 //! - A **setting** is a text `name=value` for a setting that differs from its default; the text `default` alone means
 //!   that all settings have their defaults. Without the line, the trace is replayed with the settings of the test.
+//! - The texts of the **`cargo`** line are the arguments with which cargo runs only this test. The text `none` alone
+//!   means that no cargo command does. Without the line, the arguments follow from the lines `test` and `package`:
+//!   [`Header::usual_arguments`](crate::run::trace::Header::usual_arguments).
 //! - A **draw** is `drew=` value `/` bound: the result of a random draw, and its exclusive upper bound.
 //! - A **text** is a bare word or a string in double quotes with the escapes `\"`, `\\`, `\n`, `\r`, `\t` and
 //!   `\u{...}`. A bare word has no escapes, so a Windows path can be a bare word. Neither form may contain control
@@ -103,3 +106,6 @@ const VERSION: u64 = 2;
 
 /// The text in the `settings` line if all settings have their defaults.
 const DEFAULT: &str = "default";
+
+/// The text in the `cargo` line if no cargo command runs the test alone.
+const NONE: &str = "none";

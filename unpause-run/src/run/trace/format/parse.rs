@@ -9,7 +9,7 @@ use unpause_ordered::{Map, Set};
 use super::checksum::Checksum;
 use super::error::{ErrorKind, TraceError, clip};
 use super::field::{BLANK, Field, Fields, is_kind, is_op, number, task_path};
-use super::{DEFAULT, VERSION};
+use super::{DEFAULT, NONE, VERSION};
 use crate::run::ids::Seed;
 use crate::run::program::Part;
 use crate::run::trace::{
@@ -54,6 +54,7 @@ enum Section {
     Seed,
     Strategy,
     Settings,
+    Cargo,
     Verdict,
     Program,
     Tasks,
@@ -122,6 +123,7 @@ impl<'a> FileParser<'a> {
             "seed" => (Section::Seed, "seed"),
             "strategy" => (Section::Strategy, "strategy"),
             "settings" => (Section::Settings, "settings"),
+            "cargo" => (Section::Cargo, "cargo"),
             "verdict" => (Section::Verdict, "verdict"),
             "command" => (Section::Program, "command"),
             "task" => (Section::Tasks, "task"),
@@ -154,6 +156,7 @@ impl<'a> FileParser<'a> {
             Section::Seed => self.trace.header.seed = Seed(fields.number("seed")?),
             Section::Strategy => self.trace.header.strategy = fields.text("strategy")?,
             Section::Settings => self.trace.header.settings = Some(settings(fields)?),
+            Section::Cargo => self.trace.header.cargo = Some(cargo(fields)?),
             Section::Verdict => self.trace.header.verdict = fields.text("verdict")?,
             Section::Program => self.command(fields)?,
             Section::Tasks => self.task(fields)?,
@@ -306,6 +309,18 @@ fn settings(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, ErrorKind>
         next = fields.field()?.map(Field::into_text);
     }
     Ok(settings)
+}
+
+/// Parses the arguments of cargo, or `none`.
+fn cargo(fields: &mut Fields<'_>) -> Result<Vec<String>, ErrorKind> {
+    let mut words = vec![fields.text("argument")?];
+    while let Some(word) = fields.field()? {
+        words.push(word.into_text());
+    }
+    if words == [NONE] {
+        words.clear();
+    }
+    Ok(words)
 }
 
 /// Parses the kind and the number of `kind:number`.

@@ -65,13 +65,18 @@ fn any_step(tasks: usize, objects: usize) -> impl Strategy<Value = TraceStep> {
 fn any_trace() -> impl Strategy<Value = Trace> {
     let settings = prop::collection::btree_map("[a-z_]{1,9}", any_text(), 0..3);
     let settings = prop::option::of(settings.prop_map(|settings| settings.into_iter().collect()));
-    let header = (any_text(), any_text(), any::<u64>(), any_text(), settings, any_text()).prop_map(
-        |(test, package, seed, strategy, settings, verdict)| Header {
+    let cargo = prop::collection::vec(any_text(), 0..4)
+        .prop_filter("a single `none` means no command", |words| words != &["none"]);
+    let cargo = prop::option::of(cargo);
+    let texts = (any_text(), any_text(), any_text(), any_text());
+    let header = (texts, any::<u64>(), settings, cargo).prop_map(
+        |((test, package, strategy, verdict), seed, settings, cargo)| Header {
             test,
             package,
             seed: Seed(seed),
             strategy,
             settings,
+            cargo,
             verdict,
         },
     );
@@ -103,7 +108,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 /// Files without a checksum, and with a few changed words or lines, like a trace after an edit.
 /// They exercise the parser more deeply than random bytes.
 fn edited_file() -> impl Strategy<Value = String> {
-    let words = "simtrace command prefix 1.0 0.1 settings a=b default task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
+    let words = "simtrace command prefix 1.0 0.1 settings a=b default cargo none task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
                  drew=1/1 \"\\u{41}\" \" \\ \u{a0} #";
     let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
     let place = any::<prop::sample::Index>;

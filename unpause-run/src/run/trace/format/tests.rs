@@ -38,6 +38,7 @@ fn sample() -> Trace {
                 ("clock".into(), "any".into()),
                 ("cancel".into(), "worker *".into()),
             ]),
+            cargo: None,
             verdict: "panic in task 0: assertion `left == right` failed\n  left: 1\n right: 2"
                 .into(),
         },
@@ -167,6 +168,41 @@ fn settings_of_a_trace_are_all_there_are_or_unknown() {
     }
     let error = InlineError { column: 10, kind: InlineErrorKind::TaskPath(InvalidTaskPath) };
     assert_eq!(inline("sim2:a=1:x"), Err(error));
+}
+
+#[test]
+fn the_command_of_a_test_follows_from_its_name_or_is_written() {
+    let header = |line: &str| {
+        let text = format!("simtrace 2\n{line}verdict v\ntask 0\nend 0\n");
+        parse(text.as_bytes()).map(|trace| trace.header)
+    };
+    let words = |header: Header| header.cargo_arguments().map(|words| words.join(" "));
+    // A trace of an earlier version, and of a usual test.
+    for (test, expected) in [
+        ("\"a::b::c (lib)\"", Some("test -p demo --lib b::c -- --exact")),
+        ("\"a::c (test my-test)\"", Some("test -p demo --test my-test c -- --exact")),
+        ("\"a::c (example ex)\"", Some("test -p demo --example ex c -- --exact")),
+        // A `Runner`, a program without cargo, and a test of an unknown target.
+        ("\"queue_12 (example queue)\"", None),
+        ("\"a::c (program tool)\"", None),
+        ("\"a::c (crate a-0123456789abcdef)\"", None),
+        ("a::c", None),
+    ] {
+        let header = header(&format!("test {test}\npackage \"demo 1.2.3\"\n")).unwrap();
+        assert_eq!(header.cargo, None);
+        assert_eq!(words(header).as_deref(), expected, "{test}");
+    }
+    let test = "test \"a::c (lib)\"\npackage demo\n";
+    let with = |line: &str| header(&format!("{test}{line}")).map(words);
+    let any = "unpause test --any -p demo c -- --exact";
+    assert_eq!(with(&format!("cargo {any}\n")), Ok(Some(any.to_owned())));
+    assert_eq!(with("cargo none\n"), Ok(None));
+    assert_eq!(with("cargo test \"a b\"\n"), Ok(Some("test a b".to_owned())));
+    let missing = ErrorKind::MissingField("argument");
+    assert_eq!(with("cargo\n"), Err(TraceError { line: 4, kind: missing }));
+    let header = header(&format!("{test}cargo none\n")).unwrap();
+    let trace = Trace { header, ..Trace::default() };
+    assert!(write(&trace).contains("\ncargo     none\n"));
 }
 
 #[test]
@@ -300,19 +336,19 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace one"
             line 1: `one` is no version: expected a decimal number below 2^64
         "simtrace 2\nanything"
-            line 2: unknown keyword `anything`: expected test, package, seed, strategy, settings, verdict, task, object, step, also, end or checksum
+            line 2: unknown keyword `anything`: expected test, package, seed, strategy, settings, cargo, verdict, task, object, step, also, end or checksum
         "simtrace 2\nsimtrace 2"
-            line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
+            line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, cargo, verdict, task, object, step and also, end, checksum
         "simtrace 2\nseeds 1"
-            line 2: unknown keyword `seeds`: expected test, package, seed, strategy, settings, verdict, task, object, step, also, end or checksum
+            line 2: unknown keyword `seeds`: expected test, package, seed, strategy, settings, cargo, verdict, task, object, step, also, end or checksum
         "simtrace 2\nseed -1"
             line 2: `-1` is no seed: expected a decimal number below 2^64
         "simtrace 2\nseed 18446744073709551616"
             line 2: `18446744073709551616` is no seed: expected a decimal number below 2^64
         "simtrace 2\nseed 1\nseed 1"
-            line 3: `seed` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
+            line 3: `seed` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, cargo, verdict, task, object, step and also, end, checksum
         "simtrace 2\nseed 1\ntest a"
-            line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
+            line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, cargo, verdict, task, object, step and also, end, checksum
         "simtrace 2\ntest two words"
             line 2: `words` is one field too many: put a text with spaces in double quotes
         "simtrace 2\ntest two # words"
@@ -366,7 +402,7 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace 2\ntask 0\nstep 0 0\nend 2"
             line 4: `end` counts 2 steps and the file has 1: lines are missing, or the number is to be 1
         "simtrace 2\nend 0\nstep 0 0"
-            line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
+            line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, cargo, verdict, task, object, step and also, end, checksum
         "simtrace 2\nend 0\nchecksum 0"
             line 3: the checksum is `0` and the lines above give `29ac93e0e6e8beca`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line
     "#]].assert_eq(&messages);

@@ -5,7 +5,7 @@ use unpause_ordered::{Map, Set};
 
 use super::checksum::Checksum;
 use super::field::{BLANK, is_kind, is_op, push_text};
-use super::{DEFAULT, VERSION};
+use super::{DEFAULT, NONE, VERSION};
 use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 
 /// Returns the text of a trace file, which [`parse`](super::parse()) reads back.
@@ -16,7 +16,7 @@ use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 /// # Panics
 /// Panics if the trace breaks the rules of its fields: an index has no entry, a drawn value is not
 /// below its bound, or a task precedes its parent or occurs twice. Also panics if an operation, a
-/// kind or a setting name has forbidden characters.
+/// kind or a setting name has forbidden characters, or the cargo command is the word `none`.
 ///
 /// ```
 /// use sim::run::ids::{Seed, TaskPath};
@@ -76,7 +76,7 @@ pub fn write(trace: &Trace) -> String {
 }
 
 fn write_header(out: &mut String, header: &Header) {
-    let Header { test, package, seed, strategy, settings, verdict } = header;
+    let Header { test, package, seed, strategy, settings, cargo, verdict } = header;
     let mut line = |keyword: &str, texts: &[&str]| {
         let _ = write!(out, "{keyword:<9}");
         for text in texts {
@@ -93,6 +93,12 @@ fn write_header(out: &mut String, header: &Header) {
         let texts: Vec<String> = settings.iter().map(setting).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         line("settings", if texts.is_empty() { &[DEFAULT] } else { &texts });
+    }
+    if let Some(cargo) = cargo {
+        let words: Vec<&str> = cargo.iter().map(String::as_str).collect();
+        // A single word `none` would be read as the absence of a command.
+        assert!(words != [NONE], "the test is run by `cargo {NONE}`");
+        line("cargo", if words.is_empty() { &[NONE] } else { &words });
     }
     line("verdict", &[verdict]);
 }

@@ -1,0 +1,282 @@
+//! A failure of each door, from its files: async code, a cluster, tokio's names, plain threads and `--any`. Each failure
+//! is shown, kept and replayed by the command. The replay has only the trace, in an empty environment.
+//!
+//! Builds packages and the runtime, so it is not run by itself: `cargo test -p cargo-unpause --test doors -- --ignored`.
+
+#![forbid(unsafe_code)]
+#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cargo_unpause::document::{Document, Kept, Part, Replayed};
+use jsonschema::draft202012;
+use serde_json::Value as Json;
+
+/// The parts of a manifest that each package has. The library is not optimized, because its tests are short.
+const PROFILE: &str = "
+[features]
+default = [\"std\"]
+std = []
+extra = []
+
+[profile.dev]
+debug = \"line-tables-only\"
+
+[workspace]
+";
+
+const ASYNC: &str = r#"
+use std::sync::Arc;
+
+use sim::net::link;
+use sim::{Atomic, Ordering::SeqCst};
+
+#[cfg(feature = "extra")]
+mod extra {
+    use super::*;
+
+    #[sim::test(seeds = 200)]
+    async fn an_update_is_lost() {
+        let counter = Arc::new(Atomic::new(0));
+        let tasks = [0, 1].map(|_| {
+            let counter = counter.clone();
+            sim::spawn(async move {
+                let seen = counter.load(SeqCst).await;
+                counter.store(seen + 1, SeqCst).await;
+            })
+        });
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(counter.load(SeqCst).await, 2, "an update is lost");
+    }
+}
+
+#[sim::test(seeds = 500)]
+async fn a_message_comes_too_late() {
+    let (client, server) = (sim::node("client"), sim::node("server"));
+    let (ask, mut asked) = link(&client, &server);
+    let calling = client.spawn(async move { ask.send(7).await.is_ok() });
+    let serving = server.spawn(async move { asked.recv().await });
+    sim::spawn(async move { client.kill() }).detach();
+    let sent = calling.await.unwrap_or(false);
+    assert!(sent && serving.await.unwrap() == Some(7), "a message is lost");
+}
+
+#[tokio::test]
+async fn a_permit_is_taken_twice() {
+    use tokio::sync::Mutex;
+    let counter = Arc::new(Mutex::new(0));
+    let tasks = [0, 1].map(|_| {
+        let counter = counter.clone();
+        tokio::spawn(async move {
+            let seen = *counter.lock().await;
+            *counter.lock().await = seen + 1;
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(*counter.lock().await, 2, "a permit is lost");
+}
+"#;
+
+const THREADS: &str = r#"
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::thread;
+
+ATTRIBUTE
+fn a_thread_overwrites_the_other() {
+    let counter = Arc::new(AtomicU32::new(0));
+    let threads = [0, 1].map(|_| {
+        let counter = counter.clone();
+        thread::spawn(move || {
+            let seen = counter.load(SeqCst);
+            counter.store(seen + 1, SeqCst);
+        })
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(counter.load(SeqCst), 2, "a thread lost its update");
+}
+"#;
+
+/// The folder for the files of failures.
+const OUT: &str = "out";
+
+/// A package whose tests fail.
+struct Package {
+    folder: PathBuf,
+}
+
+impl Package {
+    /// Writes the package. Its target folder stays from the last time, but for the failures.
+    fn new(name: &str, dependencies: &str, tests: &[(&str, &str)]) -> Package {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors").join(name);
+        for old in ["tests", "sim-regressions", "reports", OUT] {
+            let _ = fs::remove_dir_all(folder.join(old));
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let dependencies = dependencies.replace("ROOT", &root.display().to_string());
+        let manifest = format!(
+            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n{dependencies}{PROFILE}"
+        );
+        for (file, text) in [("Cargo.toml", &manifest[..]), ("src/lib.rs", "")] {
+            fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            fs::write(folder.join(file), text).unwrap();
+        }
+        fs::create_dir_all(folder.join("tests")).unwrap();
+        for (file, text) in tests {
+            fs::write(folder.join("tests").join(format!("{file}.rs")), text).unwrap();
+        }
+        // Versions come from the lock file of this workspace, so nothing is downloaded.
+        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+        Package { folder }
+    }
+
+    /// Runs a program in the folder, with only these variables and those that name where tools and built parts are.
+    fn run(
+        &self,
+        program: impl Into<OsString>,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> (i32, String, String) {
+        let mut command = Command::new(program.into());
+        command.args(arguments).current_dir(&self.folder).env_clear();
+        let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "TMPDIR"];
+        let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.envs(kept).env("CARGO_NET_OFFLINE", "true");
+        // The engine of `--any` takes longer to optimize than these runs take.
+        command.env("UNPAUSE_PROFILE_OPT_LEVEL", "0").env("UNPAUSE_PROFILE_CODEGEN_UNITS", "1");
+        command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        let ended = command.envs(variables.iter().copied()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (ended.status.code().unwrap_or(-1), text(&ended.stdout), text(&ended.stderr))
+    }
+
+    fn command(&self, arguments: &[&str]) -> (i32, String, String) {
+        self.run(env!("CARGO_BIN_EXE_cargo-unpause"), arguments, &[])
+    }
+
+    /// The only file with this extension below a folder, relative to the package.
+    #[track_caller]
+    fn only(&self, folder: &str, ending: &str) -> String {
+        fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.path().is_dir() {
+                    true => walk(&entry.path(), found),
+                    false => found.push(entry.path()),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.folder.join(folder), &mut found);
+        found.retain(|path| path.extension().is_some_and(|own| own == ending));
+        assert_eq!(found.len(), 1, "{folder}: {found:?}");
+        found[0].strip_prefix(&self.folder).unwrap().display().to_string()
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.folder.join(file)).unwrap()
+    }
+}
+
+/// Returns `true` if the text is on the screen, where long lines are wrapped.
+fn has(screen: &str, text: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().collect::<String>();
+    words(screen).contains(&words(text))
+}
+
+/// Runs a failing test, and then each command on the files of its failure. `said` is a part of the failure.
+fn check(package: &Package, program: &str, arguments: &[&str], said: &str) {
+    let program = match program {
+        "cargo" => OsString::from("cargo"),
+        _ => env!("CARGO_BIN_EXE_cargo-unpause").into(),
+    };
+    // A requested folder of reports does not replace the report beside the trace.
+    let variables = [("SIM_JSON", "reports"), ("SIM_OUT", OUT)];
+    let (exit, output, errors) = package.run(program, arguments, &variables);
+    let printed = output + &errors;
+    assert!(exit != 0 && has(&printed, said), "{arguments:?}: {printed}");
+    let trace = package.only(OUT, "simtrace");
+    let file = package.only(OUT, "json");
+    assert_eq!(file, trace.replace(".simtrace", ".json"));
+    let text = package.read(&file);
+    assert_eq!(text, package.read(&package.only("reports", "json")));
+
+    // The report is read without loss, and it has the printed screen.
+    let value: Json = serde_json::from_str(&text).unwrap();
+    let problems = draft202012::new(&Document::schema()).unwrap();
+    let problems: Vec<String> = problems.iter_errors(&value).map(|e| e.to_string()).collect();
+    assert_eq!(problems, [""; 0]);
+    let document = Document::read(&text).unwrap();
+    assert_eq!(document.value(), value);
+    let screen = document.screen.text(false);
+    assert!(has(&screen, said) && printed.contains(&screen), "{screen}\nis not in {printed}");
+    for shown in [&trace, &file] {
+        assert_eq!(package.command(&["show", shown]), (0, screen.clone(), String::new()));
+    }
+
+    // From here on there is only the trace.
+    fs::remove_file(package.folder.join(&file)).unwrap();
+    let (exit, steps, errors) = package.command(&["show", &trace]);
+    assert!(exit == 0 && has(&steps, said) && errors.contains("so only the steps"), "{errors}");
+    let (exit, output, errors) = package.command(&["keep", &trace, "--json"]);
+    assert_eq!(exit, 0, "{errors}");
+    let kept: Json = serde_json::from_str(&output).unwrap();
+    let kept = Kept::read(Some(&kept)).unwrap();
+    assert!(kept.is_new && kept.failure.contains(said), "{output}");
+    fs::remove_file(package.folder.join(&trace)).unwrap();
+    let (exit, output, errors) = package.command(&["replay", &kept.path]);
+    let again = output + &errors;
+    assert!(exit == 1 && has(&again, said), "{again}");
+    assert!(has(&again, "replay of") && has(&again, &kept.path), "{again}");
+    let (exit, output, errors) = package.command(&["replay", &kept.path, "--json"]);
+    assert_eq!(exit, 1, "{errors}");
+    let replayed: Json = serde_json::from_str(&output).unwrap();
+    let replayed = Replayed::read(Some(&replayed)).unwrap();
+    assert_eq!((replayed.same_failure, replayed.tests.len()), (Some(true), 1), "{output}");
+    // The next door of the package has files of its own.
+    for folder in [OUT, "reports", "sim-regressions"] {
+        let _ = fs::remove_dir_all(package.folder.join(folder));
+    }
+}
+
+#[test]
+#[ignore = "builds packages: run by .ci/run"]
+fn a_failure_of_async_code_a_cluster_or_tokio_is_shown_kept_and_replayed() {
+    let package = Package::new(
+        "doors",
+        "\n[dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n\
+         tokio = { package = \"unpause-tokio\", path = \"ROOT/unpause-tokio\", features = [\"macros\", \"rt\", \"sync\"] }\n",
+        &[("all", ASYNC)],
+    );
+    let test = ["test", "--test", "all"];
+    let extra = [&test[..], &["--features", "extra", "extra::an_update_is_lost"]].concat();
+    check(&package, "cargo", &extra, "an update is lost");
+    let without = ["test", "--test", "all", "--no-default-features", "a_message_comes_too_late"];
+    check(&package, "cargo", &without, "a message is lost");
+    check(&package, "cargo", &[&test[..], &["a_permit"]].concat(), "a permit is lost");
+}
+
+#[test]
+#[ignore = "builds packages: run by .ci/run"]
+fn a_failure_of_plain_threads_is_shown_kept_and_replayed() {
+    let test = THREADS.replace("ATTRIBUTE", "#[cfg(feature = \"extra\")]\n#[sim::test(native)]");
+    let dependency = "\n[dev-dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n";
+    let package = Package::new("threads", dependency, &[("plain", &test)]);
+    let arguments = ["unpause", "test", "--features", "extra", "a_thread_overwrites"];
+    check(&package, "unpause", &arguments, "a thread lost its update");
+}
+
+#[test]
+#[ignore = "builds packages and the runtime: run by .ci/run"]
+fn a_failure_of_any_crate_is_shown_kept_and_replayed() {
+    let test = THREADS.replace("ATTRIBUTE", "#[cfg(feature = \"extra\")]\n#[test]");
+    let package = Package::new("existing", "", &[("plain", &test)]);
+    let arguments = ["unpause", "test", "--any", "--features", "extra", "a_thread_overwrites"];
+    check(&package, "unpause", &arguments, "a thread lost its update");
+}

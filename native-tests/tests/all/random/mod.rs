@@ -1,0 +1,130 @@
+//! Random programs over the primitives of std, parking_lot and crossbeam. A model of the primitives enumerates all
+//! interleavings of a program (`model.rs`). A search that is a proof must have found exactly the outcomes of the model,
+//! and no run may have another outcome.
+//!
+//! `PROGRAMS=1000` names the number of programs, and `FIRST` the first one.
+
+mod model;
+mod program;
+mod real;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+
+use sim::Runner;
+use sim::run::{Failure, Outcome as End};
+
+use self::model::Outcomes;
+use self::program::{Family, Program};
+
+/// The folder with the number of the current program, and with the outcomes of its runs.
+const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/random");
+
+/// The runs of a search.
+const RUNS: u64 = 3_000;
+
+fn path(name: &str) -> String {
+    format!("{FOLDER}/{name}")
+}
+
+/// The body of all programs: it reads the number of the program, and records the outcome.
+fn body() {
+    let number = fs::read_to_string(path("number")).unwrap().parse().unwrap();
+    let outcome = real::run(Program::generate(number));
+    let mut file = OpenOptions::new().create(true).append(true).open(path("outcomes")).unwrap();
+    file.write_all(format!("{outcome:?}\n").as_bytes()).unwrap();
+}
+
+/// The result of the runs of a program.
+struct Tried {
+    outcomes: BTreeSet<String>,
+    has_deadlock: bool,
+    is_proof: bool,
+    /// True if the audit of the search found a class that the search missed.
+    blames_itself: bool,
+    runs: u64,
+    text: String,
+}
+
+fn run(number: u64, program: &Program, strategy: &str, runs: u64) -> Tried {
+    fs::create_dir_all(FOLDER).unwrap();
+    fs::write(path("number"), number.to_string()).unwrap();
+    let _ = fs::remove_file(path("outcomes"));
+    let runner = Runner::new().hermetic().strategy(strategy).seeds(0..runs).shrink(false).prove(0);
+    let report = runner.max_steps(3_000).arc(program.family == Family::Counts).run_native(body);
+    let text = fs::read_to_string(path("outcomes")).unwrap_or_default();
+    let failure = report.finding.as_ref().map(|finding| &finding.run.outcome);
+    let searched = report.searched.as_ref();
+    Tried {
+        outcomes: text.lines().map(str::to_owned).collect(),
+        has_deadlock: matches!(failure, Some(End::Failed(Failure::Deadlock { .. }))),
+        is_proof: failure.is_none() && searched.is_some_and(|searched| searched.is_proof()),
+        blames_itself: searched
+            .and_then(|searched| searched.audit.as_ref())
+            .is_some_and(|audit| audit.missed.is_some()),
+        runs: report.runs,
+        text: format!("{failure:?} {searched:?}"),
+    }
+}
+
+/// Compares the runs of a program with the model. Returns the difference, if any.
+fn difference(expected: &Outcomes, tried: &Tried) -> Option<String> {
+    let ends: BTreeSet<String> = expected.ends.iter().map(|end| format!("{end:?}")).collect();
+    let more: Vec<_> = tried.outcomes.difference(&ends).collect();
+    let missing: Vec<_> = ends.difference(&tried.outcomes).collect();
+    let fails = tried.text.starts_with("Some");
+    match () {
+        () if !more.is_empty() => Some(format!("outcomes that cannot be: {more:?}")),
+        () if fails && !tried.has_deadlock => Some("a failure".into()),
+        () if tried.has_deadlock && !expected.has_deadlock => Some("a false deadlock".into()),
+        () if tried.is_proof && expected.has_deadlock => Some("a missed deadlock".into()),
+        () if tried.is_proof && !missing.is_empty() => Some(format!("missing: {missing:?}")),
+        () if tried.blames_itself => Some("a search that blames itself".into()),
+        () => None,
+    }
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn searches_have_the_outcomes_of_a_model() {
+    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", 100));
+    let (mut differences, mut proofs, mut deadlocks) = (Vec::new(), BTreeMap::new(), 0);
+    for number in first..first + count {
+        let program = Program::generate(number);
+        let expected = program.outcomes();
+        let searched = run(number, &program, "exhaustive", RUNS);
+        let sampled = run(number, &program, "portfolio", 100);
+        for (how, tried) in [("search", &searched), ("seeds", &sampled)] {
+            if let Some(difference) = difference(&expected, tried) {
+                differences
+                    .push(format!("{number}, {how}: {difference}\n{program:?}\n{}", tried.text));
+            }
+        }
+        deadlocks += u32::from(searched.has_deadlock);
+        let (all, proven, runs) =
+            proofs.entry(format!("{:?}", program.family)).or_insert((0, 0, 0));
+        *all += 1;
+        *proven += u32::from(searched.is_proof || searched.has_deadlock);
+        *runs += searched.runs;
+        if std::env::var_os("VERBOSE").is_some() {
+            eprintln!(
+                "{number}: {:?}, {} states, {} outcomes, {} runs, {}",
+                program.family,
+                expected.states,
+                expected.ends.len(),
+                searched.runs,
+                searched.is_proof
+            );
+        }
+    }
+    eprintln!("family: programs, decided, runs: {proofs:?}; {deadlocks} deadlocks");
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    let decided: u32 = proofs.values().map(|(_, proven, _)| *proven).sum();
+    if count >= 100 {
+        assert!(u64::from(decided) * 10 >= count * 8, "only {decided} of {count} are decided");
+    }
+}

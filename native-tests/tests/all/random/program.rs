@@ -1,0 +1,255 @@
+//! Generated programs: their commands, and the generator.
+
+/// The width of the words of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Width {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    Usize,
+    Isize,
+}
+
+impl Width {
+    pub(super) const ALL: [Width; 10] = [
+        Width::U8,
+        Width::I8,
+        Width::U16,
+        Width::I16,
+        Width::U32,
+        Width::I32,
+        Width::U64,
+        Width::I64,
+        Width::Usize,
+        Width::Isize,
+    ];
+}
+
+/// The kind of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Channel {
+    /// `mpsc::channel`.
+    Unbounded,
+    /// `mpsc::sync_channel`, with this capacity.
+    Bounded(usize),
+    /// `crossbeam_channel::unbounded`.
+    Crossbeam,
+    /// `crossbeam_channel::bounded`, with this capacity.
+    CrossbeamBounded(usize),
+}
+
+/// A command of a thread. The first field of most commands is the number of the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    Load(usize),
+    Store(usize, i64),
+    Swap(usize, i64),
+    Add(usize, i64),
+    And(usize, i64),
+    Max(usize, i64),
+    Min(usize, i64),
+    /// Compares with the first number, and stores the second.
+    Exchange(usize, i64, i64),
+    /// Acquires a lock, and changes its value. The locks with the numbers 0 and 1 are std's, number 2 is parking_lot's.
+    Lock(usize, i64),
+    TryLock(usize, i64),
+    /// Adds to the first word while it holds the lock.
+    LockAdd(usize, i64),
+    /// Acquires std's lock with this number, and then the other one.
+    LockBoth(usize),
+    Read,
+    Write(i64),
+    TryWrite(i64),
+    /// Waits until the value behind the condition is not 0.
+    Wait,
+    /// Sets the value behind the condition. Then notifies all threads, or one.
+    Notify(i64, bool),
+    Park,
+    /// Unparks a thread.
+    Unpark(usize),
+    Send(i64),
+    Receive,
+    TryReceive,
+    /// Waits at the barrier.
+    Arrive,
+    /// Initialises the value. The initialiser adds to the first word.
+    Init(i64),
+    Get,
+    /// Adds a reference, which the thread drops at its end.
+    Clone,
+    /// Drops a reference.
+    Drop,
+    Count,
+    Upgrade,
+}
+
+/// The kinds of objects besides words that a program uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    Atomics,
+    Locks,
+    Conditions,
+    Parking,
+    Channels,
+    Barriers,
+    Once,
+    Counts,
+}
+
+impl Family {
+    const ALL: [Family; 8] = [
+        Family::Atomics,
+        Family::Locks,
+        Family::Conditions,
+        Family::Parking,
+        Family::Channels,
+        Family::Barriers,
+        Family::Once,
+        Family::Counts,
+    ];
+}
+
+/// A generated program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Program {
+    pub(super) family: Family,
+    pub(super) width: Width,
+    pub(super) channel: Channel,
+    /// The commands of each thread. The first thread spawns and joins the others.
+    pub(super) threads: Vec<Vec<Act>>,
+}
+
+/// A small generator of numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+
+    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
+    }
+}
+
+impl Program {
+    /// Returns the program with this number.
+    pub(super) fn generate(number: u64) -> Program {
+        let mut numbers = Numbers(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 4711);
+        let family = Family::ALL[number as usize % Family::ALL.len()];
+        let width = Width::ALL[number as usize / Family::ALL.len() % Width::ALL.len()];
+        let channel = numbers.one_of(&[
+            Channel::Unbounded,
+            Channel::Bounded(1),
+            Channel::Bounded(2),
+            Channel::Crossbeam,
+            Channel::CrossbeamBounded(1),
+        ]);
+        let three = numbers.below(4) == 0;
+        let (threads, most) = if three { (3, 2) } else { (2, 3) };
+        let mut threads: Vec<Vec<Act>> = (0..threads)
+            .map(|thread| {
+                let mut own = 1;
+                let acts = (0..1 + numbers.below(most))
+                    .map(|_| act(&mut numbers, (family, thread, threads), &mut own));
+                acts.collect()
+            })
+            .collect();
+        if numbers.below(8) > 0 {
+            level(&mut threads);
+        }
+        Program { family, width, channel, threads }
+    }
+}
+
+/// Lets all threads wait at the barrier as often as the first. Otherwise most programs with a barrier are deadlocks.
+fn level(threads: &mut [Vec<Act>]) {
+    let waits = |acts: &[Act]| acts.iter().filter(|act| **act == Act::Arrive).count();
+    let wanted = waits(&threads[0]);
+    for acts in &mut threads[1..] {
+        while waits(acts) < wanted {
+            acts.push(Act::Arrive);
+        }
+        while let Some(last) =
+            acts.iter().rposition(|act| *act == Act::Arrive).filter(|_| waits(acts) > wanted)
+        {
+            acts.remove(last);
+        }
+    }
+}
+
+/// Draws a command for a thread. `own` is the number of its references.
+fn act(
+    numbers: &mut Numbers,
+    (family, thread, threads): (Family, usize, usize),
+    own: &mut u32,
+) -> Act {
+    let word = usize::from(numbers.below(3) == 0);
+    let [by, other] = [0, 1].map(|_| numbers.one_of(&[1, 2, 3, -1, -2]));
+    let atomic = [
+        Act::Load(word),
+        Act::Store(word, by),
+        Act::Swap(word, by),
+        Act::Add(word, by),
+        Act::And(word, by),
+        Act::Max(word, by),
+        Act::Min(word, by),
+        Act::Max(word, other),
+        Act::Min(word, other),
+        Act::Exchange(word, by, other),
+        Act::Exchange(word, 0, other),
+    ];
+    if family == Family::Atomics || numbers.below(3) == 0 {
+        return numbers.one_of(&atomic);
+    }
+    let lock = numbers.below(3) as usize;
+    // With two waiting threads, the choice of `notify_one` is the kernel's.
+    let wakes_all = threads > 2 || numbers.below(2) == 0;
+    match family {
+        Family::Atomics => unreachable!("drawn above"),
+        Family::Locks => numbers.one_of(&[
+            Act::Lock(lock, by),
+            Act::TryLock(lock, by),
+            Act::LockAdd(lock, by),
+            Act::LockBoth(lock % 2),
+            Act::Read,
+            Act::Write(by),
+            Act::TryWrite(by),
+        ]),
+        Family::Conditions => numbers.one_of(&[
+            Act::Wait,
+            Act::Notify(1, wakes_all),
+            Act::Notify(2, true),
+            Act::Notify(0, true),
+        ]),
+        Family::Parking if thread == 0 => {
+            numbers.one_of(&[Act::Park, Act::Unpark(1), Act::Unpark(threads - 1)])
+        }
+        Family::Parking => numbers.one_of(&[Act::Park, Act::Unpark(0), Act::Unpark(0)]),
+        Family::Channels if thread == 0 => {
+            numbers.one_of(&[Act::Receive, Act::Receive, Act::TryReceive])
+        }
+        Family::Channels => Act::Send(by),
+        Family::Barriers => Act::Arrive,
+        Family::Once => numbers.one_of(&[Act::Init(by), Act::Init(other), Act::Get]),
+        Family::Counts => match numbers.below(5) {
+            0 if *own > 0 => {
+                *own += 1;
+                Act::Clone
+            }
+            1 if *own > 0 => {
+                *own -= 1;
+                Act::Drop
+            }
+            2 => Act::Upgrade,
+            _ if *own > 0 => Act::Count,
+            _ => Act::Upgrade,
+        },
+    }
+}

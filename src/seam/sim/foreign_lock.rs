@@ -36,7 +36,7 @@ impl ForeignLock {
         EnterForeign { lock: self, pending: PendingOp::new(op, here) }
     }
 
-    /// Announces `op`, with [`Access::TryLock`](crate::run::op::Access::TryLock). In its turn calls `before`, and
+    /// Announces `op`, with [`Access::TryLock`]. In its turn calls `before`, and
     /// acquires the lock if it is free. Returns `true` if the lock was acquired.
     pub(crate) fn try_enter<'a>(
         &'a self,

@@ -210,9 +210,10 @@ impl Worker {
         all.extend(self.world.state().record.untried.iter().copied());
     }
 
-    /// Returns `true` if operations of the last run could choose among stores.
-    pub(crate) fn chose_stores(&self) -> bool {
-        self.world.state().memory.weak().is_some_and(|weak| weak.chooses())
+    /// Returns `true` if operations of the last run could choose among stores, or if the run detected data races. Then
+    /// the clock of each store counts, also of a store that leaves the value unchanged.
+    pub(crate) fn counts_stores(&self) -> bool {
+        self.world.state().memory.is_on()
     }
 
     /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].

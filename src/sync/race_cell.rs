@@ -9,8 +9,8 @@ use crate::seam::{Unguarded, here};
 /// An access is neither an await nor a point. In a run, two accesses by different tasks are a data race if at least one
 /// of them writes, and nothing orders them: no lock, no join, and no `Release` store that an `Acquire` load has read.
 /// The run then fails, and its report names both places. The order is happens-before, by the memory orders in the
-/// source, also with the default memory `sc`. A [search](mod@crate::strategy) that is a proof may miss a race: it tries
-/// one order of a `swap` that leaves the value unchanged and a load.
+/// source, also with the default memory `sc`. A [search](mod@crate::strategy) that is a proof shows that no
+/// interleaving has a race.
 ///
 /// Only synchronisation by this library, by wakers and by joins is seen. So a run with data behind std's locks, std's
 /// atomics or the count of a std `Arc` may report a false race: use the types of this library, and

@@ -249,6 +249,50 @@ fn a_search_is_no_proof_if_equivalent_orders_may_have_a_race() {
     assert!(!report.passed() || !report.searched.unwrap().is_proof());
 }
 
+/// An operation that leaves the value unchanged orders tasks, too. Only few orders have the race, so that no sampled run
+/// finds it.
+#[cfg_attr(feature = "sim", test)]
+fn a_search_finds_races_that_stores_of_the_same_value_hide() {
+    type Shared = Arc<(RaceCell<u32>, Atomic<u32>, sim::Cell<u32>, [Atomic<usize>; 12])>;
+    async fn touch(shared: &Shared, is_cell: bool) {
+        match is_cell {
+            true => _ = shared.2.replace(0).await,
+            false => _ = shared.1.swap(0, SeqCst).await,
+        }
+    }
+    for (memory, is_cell) in [("sc", false), ("sc", true), ("c11", false), ("c11", true)] {
+        let report = search().memory(memory).run(move || async move {
+            let words = [0; 12].map(Atomic::new);
+            let shared: Shared =
+                Arc::new((RaceCell::new(0), Atomic::new(0), sim::Cell::new(0), words));
+            let mut tasks = vec![spawn({
+                let shared = shared.clone();
+                async move {
+                    shared.0.set(1);
+                    touch(&shared, is_cell).await;
+                }
+            })];
+            for nth in 0..12 {
+                let shared = shared.clone();
+                tasks.push(spawn(async move { shared.3[nth].store(1, SeqCst).await }));
+            }
+            tasks.push(spawn(async move {
+                for nth in 0..12 {
+                    if shared.3[nth].load(SeqCst).await != nth % 2 {
+                        return;
+                    }
+                }
+                touch(&shared, is_cell).await;
+                _ = shared.0.get();
+            }));
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        assert_eq!(race(&report).problem, "data race", "{memory} {is_cell}");
+    }
+}
+
 /// The load acquires from the store that it has seen. With `sc`, this is the newest store.
 async fn behind_an_old_store() {
     let done = Arc::new(Atomic::new(false));

@@ -77,7 +77,9 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
     }
     let decided = &explored.decided;
     if decided.apart.stores {
-        return Err("a certificate has no choices of stores (memory = \"c11\")".to_owned());
+        return Err(
+            "a certificate does not count each store (memory = \"c11\", RaceCell)".to_owned()
+        );
     }
     if decided.lines.len() as u64 != explored.tally.runs {
         return Err("an earlier process made a part of the search (SIM_RESULTS)".to_owned());

@@ -98,8 +98,8 @@ pub struct Apart {
     pub nodes: bool,
     /// The order of all steps, because tasks share something outside this library.
     pub steps: bool,
-    /// Each store of an atomic, because loads may choose among the stores. If they do not count, a store that leaves
-    /// the value unchanged is like a load.
+    /// Each store of an atomic or a cell, because loads may choose among the stores, or because its clock can order two
+    /// accesses. If they do not count, a store that leaves the value unchanged is like a load.
     pub stores: bool,
     /// The single instructions inside the locks of plain threads. If they do not count, each call of a lock is one
     /// step.

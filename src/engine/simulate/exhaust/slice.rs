@@ -285,10 +285,10 @@ impl SliceRuns<'_, '_, '_, '_> {
     }
 
     /// Restarts the search so that it counts each store, if the last run was the first whose operations could choose
-    /// among stores. Returns `true` if it restarted.
+    /// among stores, or the first that detected data races. Returns `true` if it restarted.
     fn begins_with_stores(&self) -> bool {
         let SliceMaker { search, worker, counts_stores, .. } = self.maker;
-        let begins = search.has_classes() && !counts_stores && worker.chose_stores();
+        let begins = search.has_classes() && !counts_stores && worker.counts_stores();
         if begins {
             search.tell_apart(Apart::STORES);
         }

@@ -23,7 +23,7 @@ use unpause_histories::{
 use unpause_words::closest;
 use unpause_words::duration::{GRAMMAR, milliseconds};
 
-use crate::progress::{CountingReader, ProgressLine};
+use crate::progress::ProgressLine;
 use crate::{Exit, Terminal, Usage};
 
 /// The arguments of a command line.
@@ -334,8 +334,7 @@ fn recording(
     } else {
         File::open(file).and_then(files::as_it_is_now).map_err(problem)?
     };
-    let mut input =
-        BufReader::with_capacity(1 << 16, CountingReader { input, bytes: 0, of, progress });
+    let mut input = BufReader::with_capacity(1 << 16, progress.reading(input, of));
     let head = beginning(&mut input).map_err(problem)?;
     let format = match asked.format {
         Some(format) => format,

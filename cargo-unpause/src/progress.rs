@@ -1,104 +1,52 @@
-//! The progress of a command on long files: a line on the terminal that is overwritten again and
-//! again.
+//! The progress of a command on long files: a line on the terminal that is overwritten again and again.
 
-use std::cell::Cell;
-use std::io::{Read, Write, stderr};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::io::Read;
+use std::time::Duration;
 
-use sim::check::picture::screen::columns;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-/// The delay before the first output and between outputs.
-const EVERY: Duration = Duration::from_millis(250);
+/// The number of outputs in a second.
+const RATE: u8 = 4;
 
 /// The progress line. Dropping this value erases the line.
-pub(crate) struct ProgressLine {
-    watched: bool,
-    since: Instant,
-    last: Cell<Instant>,
-    written: Cell<usize>,
-}
+pub(crate) struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
+    /// Returns a line on standard error, or one that shows nothing if nobody watches.
     pub(crate) fn new(watched: bool) -> ProgressLine {
-        let now = Instant::now();
-        ProgressLine { watched, since: now, last: Cell::new(now), written: Cell::new(0) }
+        let target = match watched {
+            true => ProgressDrawTarget::stderr_with_hz(RATE),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let line = ProgressBar::with_draw_target(None, target);
+        ProgressLine(line.with_finish(ProgressFinish::AndClear))
     }
 
-    /// Shows `text` if enough time has passed since the last output.
-    pub(crate) fn say(&self, text: impl FnOnce(Duration) -> String) {
-        if !self.watched || self.last.get().elapsed() < EVERY {
-            return;
+    /// Returns `input`, but shows how much of it is read. `of` is the number of its bytes, if known.
+    pub(crate) fn reading(&self, input: impl Read, of: Option<u64>) -> impl Read {
+        let of = of.filter(|of| *of > 0);
+        self.0.set_style(style(match of {
+            Some(_) => "reading: {bytes} of {total_bytes}, {percent} %",
+            None => "reading: {bytes}",
+        }));
+        if let Some(of) = of {
+            self.0.set_length(of);
         }
-        self.last.set(Instant::now());
-        self.write(&text(self.since.elapsed()));
+        self.0.wrap_read(input)
     }
 
     /// Runs `work`, which reports no progress, and shows the elapsed time while it runs.
-    pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
-        if !self.watched {
-            return work();
-        }
-        let (done, over) = channel::<()>();
-        let (since, mut written) = (Instant::now(), self.written.get());
-        std::thread::scope(|scope| {
-            let clock = scope.spawn(move || {
-                while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(EVERY) {
-                    written =
-                        over_write(&format!("{what}: {} s", since.elapsed().as_secs()), written);
-                }
-                written
-            });
-            // Dropped at the end of the work, even after a panic.
-            let done = done;
-            let out = work();
-            drop(done);
-            self.written.set(clock.join().unwrap_or(0));
-            out
-        })
-    }
-
-    fn write(&self, text: &str) {
-        self.written.set(over_write(text, self.written.get()));
+    pub(crate) fn during<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
+        self.0.set_style(style("{msg}: {elapsed}"));
+        self.0.set_message(what);
+        self.0.reset_elapsed();
+        self.0.enable_steady_tick(Duration::from_secs(1) / u32::from(RATE));
+        let done = work();
+        self.0.disable_steady_tick();
+        done
     }
 }
 
-/// Overwrites a line of `written` characters. Returns the new length of the line.
-fn over_write(text: &str, written: usize) -> usize {
-    let width = columns(text);
-    let mut stream = stderr();
-    let _ = write!(stream, "\r{text}{}", " ".repeat(written.saturating_sub(width)));
-    let _ = stream.flush();
-    width
-}
-
-impl Drop for ProgressLine {
-    fn drop(&mut self) {
-        if self.written.get() > 0 {
-            self.write("");
-            let _ = write!(stderr(), "\r");
-        }
-    }
-}
-
-/// A reader that counts and shows the bytes read.
-pub(crate) struct CountingReader<'a, R> {
-    pub(crate) input: R,
-    pub(crate) bytes: u64,
-    /// The size of the file, if known.
-    pub(crate) of: Option<u64>,
-    pub(crate) progress: &'a ProgressLine,
-}
-
-impl<R: Read> Read for CountingReader<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.input.read(buffer)?;
-        self.bytes += count as u64;
-        let (bytes, of) = (self.bytes >> 20, self.of);
-        self.progress.say(|_| match of.filter(|of| *of > 0) {
-            Some(of) => format!("reading: {bytes} MiB, {} %", self.bytes.min(of) * 100 / of),
-            None => format!("reading: {bytes} MiB"),
-        });
-        Ok(count)
-    }
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is a constant")
 }

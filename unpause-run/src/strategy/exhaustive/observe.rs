@@ -7,6 +7,7 @@
 
 use super::contacts::{self, Sign};
 use super::node_lives::{ends, outlives};
+use super::plan::Rules;
 use crate::run::board::{Announced, CallPoint, Contact, Life, Status, TaskRow};
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
@@ -23,6 +24,7 @@ use unpause_ordered::sort_by_key;
 /// The observer of a run, which computes the footprint of each step.
 #[derive(Debug, Default)]
 pub struct Observer {
+    rules: Rules,
     /// The differences that distinguish runs.
     apart: Apart,
     /// True if a new difference was learnt since the last call of `take_learnt`.
@@ -108,8 +110,10 @@ impl Observer {
 
     /// Reads the state of the run after a step.
     pub fn after(&mut self, view: &View<'_>) {
-        for event in &view.events()[self.events..] {
-            self.items.extend(item(view, event, self.apart.stores));
+        for (nth, event) in view.events()[self.events..].iter().enumerate() {
+            if self.rules.has_event(nth, event) {
+                self.items.extend(item(view, event, self.apart.stores));
+            }
             self.add_counts(view, event);
             self.add_order_of_nodes(view, event);
         }

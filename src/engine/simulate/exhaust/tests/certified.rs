@@ -130,7 +130,7 @@ impl Certified {
 }
 
 /// The classes of these runs by the relation of the search.
-fn classes(program: &Program, runs: &[Decisions], apart: Apart) -> BTreeSet<u64> {
+pub(super) fn classes(program: &Program, runs: &[Decisions], apart: Apart) -> BTreeSet<u64> {
     let observer = RunObserver::new(apart);
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let mut class = |decisions: &Decisions| {

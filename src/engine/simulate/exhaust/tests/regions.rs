@@ -4,8 +4,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use super::act::Act;
+use super::certified::{certificate, classes};
 use super::program::{Program, body};
-use super::{LIMITS, limits, place};
+use super::{LIMITS, by_brute_force, limits, place};
 use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::event::Event;
 use crate::run::ids::Seed;
@@ -14,7 +16,8 @@ use crate::run::rng::Rng;
 use crate::run::what_if::{Section, Site, WhatIf};
 use crate::run::{Outcome, Run};
 use crate::strategy::Search;
-use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::exhaustive::{Exhaustive, Rule, without};
+use crate::strategy::search::Apart;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, Mutex, spawn};
 
@@ -22,31 +25,44 @@ fn site(event: &Event) -> Site {
     Site { op: event.op.name, place: event.place }
 }
 
-/// The same program with a random region of one of its tasks as one step, if it has any.
-pub(super) fn with_region(mut program: Program, rng: &mut Rng) -> Program {
+/// The sites of the operations of each task in one run of a program, in order.
+fn sites(program: &Program) -> Vec<Vec<Site>> {
     let search = Exhaustive::default();
     let mut worker = Worker::new(search.strategy());
-    worker.run(Seed(0), &limits(&program), place(), pin!(TaskBody::new(body(&program))));
+    worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));
     let run = worker.extract(Seed(0), "");
     worker.forget_histories();
-    let tasks: Vec<Vec<Site>> = (0..run.tasks.len() as u32)
-        .map(|task| {
-            let own = run.events.iter().filter(|event| event.task.0 == task);
-            own.filter(|event| event.op.access != Access::Unlock).map(site).collect()
-        })
-        .filter(|sites: &Vec<Site>| sites.len() > 1)
-        .collect();
+    let own = |task: u32| {
+        let own = run.events.iter().filter(move |event| event.task.0 == task);
+        own.filter(|event| event.op.access != Access::Unlock).map(site).collect()
+    };
+    (0..run.tasks.len() as u32).map(own).collect()
+}
+
+/// The same program with the operations from the number `first` to the number `last` of a task as one step.
+fn as_one_step(
+    mut program: Program,
+    sites: &[Site],
+    (first, last): (usize, usize),
+    waits: bool,
+) -> Program {
+    let known = sites[first + 1..last].to_vec();
+    let sections = vec![Section { from: sites[first], to: sites[last], known }];
+    program.what_if = Some(Arc::new(WhatIf { sections, waits }));
+    program
+}
+
+/// The same program with a random region of one of its tasks as one step, if it has any.
+pub(super) fn with_region(program: Program, rng: &mut Rng) -> Program {
+    let mut tasks = sites(&program);
+    tasks.retain(|sites| sites.len() > 1);
     if tasks.is_empty() {
         return program;
     }
     let sites = &tasks[rng.below(tasks.len() as u64) as usize];
     let first = rng.below(sites.len() as u64 - 1) as usize;
     let last = first + 1 + rng.below((sites.len() - first - 1) as u64) as usize;
-    let known = sites[first + 1..last].to_vec();
-    let sections = vec![Section { from: sites[first], to: sites[last], known }];
-    let what_if = WhatIf { sections, waits: rng.below(2) == 0 };
-    program.what_if = Some(Arc::new(what_if));
-    program
+    as_one_step(program, sites, (first, last), rng.below(2) == 0)
 }
 
 /// All runs of a body in which the operations of an interval are one step. The operations are named by their numbers
@@ -219,4 +235,32 @@ fn rounds_of_a_region_are_one_step_and_an_endless_one_is_cut() {
     // One step takes in a bounded number of operations.
     let all = runs(rounds(100), (0, 1), true);
     assert!(all.iter().all(|(run, _)| !one_step(run, 0, 99) && one_step(run, 0, 60)), "{all:?}");
+}
+
+/// Checks that a search needs a part of its rule to find all classes of a program with a region in its last task. The
+/// search by the whole rule finds all classes of brute force.
+fn needs(rule: Rule, tasks: Vec<Vec<Act>>, waits: bool) {
+    let (last, points) = (tasks.len() - 1, tasks[tasks.len() - 1].len());
+    let program = Program::new(tasks, last, last);
+    let sites = &sites(&program)[last];
+    let program = as_one_step(program, sites, (0, points - 1), waits);
+    let brute = by_brute_force(&program, Apart::ORDERS, 10_000).expect("the program is small");
+    let found = || certificate(&program, Apart::ORDERS).0;
+    let classes = |runs: Vec<_>| classes(&program, &runs, Apart::ORDERS);
+    let (whole, less) = (classes(found()), classes(without(rule, found)));
+    assert!(whole.iter().eq(brute.classes.keys()), "{rule:?}");
+    assert!(less.len() < whole.len(), "{rule:?}: {} of {}", less.len(), whole.len());
+}
+
+#[test]
+fn a_search_needs_all_events_of_a_region() {
+    crate::engine::simulate::hook::install();
+    for waits in [false, true] {
+        let stores = vec![Act::Store(0, 1), Act::Store(1, 1)];
+        needs(Rule::LaterEvents, vec![vec![], vec![Act::Load(1)], stores], waits);
+    }
+    // The lock that is not free parts the region. Only the failed attempt conflicts with its later release.
+    let holds = vec![Act::Lock(1), Act::Load(0), Act::Load(0)];
+    let locks = vec![Act::Lock(0), Act::Lock(1)];
+    needs(Rule::FailedAttempts, vec![vec![], holds, locks], true);
 }

@@ -1,5 +1,8 @@
 //! The parts of the rule of [`plan`](super). A test can leave out a part and check that the search then misses a bug.
 
+use crate::run::event::{Event, Values};
+use crate::run::op::Access;
+
 /// A part of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
@@ -13,6 +16,10 @@ pub enum Rule {
     LateEnablers,
     /// A sleeping task does not complete a reversal.
     Sleepers,
+    /// A footprint contains all events of the step, not only the first one.
+    LaterEvents,
+    /// A footprint contains failed attempts to acquire a lock.
+    FailedAttempts,
 }
 
 /// The parts of the rule that a search applies: all of them, outside of tests.
@@ -26,6 +33,18 @@ impl Rules {
     /// Returns `true` if this part is applied.
     pub(super) fn has(self, rule: Rule) -> bool {
         self.left_out != Some(rule)
+    }
+
+    /// Returns `true` if a footprint contains the event with the number `nth` of its step.
+    pub(in crate::strategy::exhaustive) fn has_event(self, nth: usize, event: &Event) -> bool {
+        match self.left_out {
+            Some(Rule::LaterEvents) => nth == 0,
+            Some(Rule::FailedAttempts) => {
+                let is_attempt = matches!(event.op.access, Access::Lock | Access::TryLock);
+                !is_attempt || event.values != Values::Failed
+            }
+            _ => true,
+        }
     }
 
     /// Returns `true` if all parts are applied.

@@ -33,10 +33,10 @@ mod turns;
 
 use std::panic::{PanicHookInfo, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use unpause_native::{Captured, Death, Ended, Execution, Memory, capture};
+use unpause_native::{Captured, Death, Ended, Exclusion, Execution, Memory, capture, exclude};
 
 pub use unpause_native::Rule;
 pub(crate) use unpause_native::{
@@ -248,15 +248,24 @@ fn draw_points() -> (Detail, Points, DrawnClock) {
     (detail, Points { arc, ..wanted }, clock)
 }
 
-/// The lock of the test that steps plain threads. Only one test at a time may do so, because tests share the statics of
+/// The guard of a test that steps plain threads. Only one test at a time may do so, because tests share the statics of
 /// the program.
-static ONE: Mutex<()> = Mutex::new(());
+pub(crate) struct Exclusive {
+    // This field is first, so that the statics are restored before other threads may access them.
+    _captured: Captured,
+    _exclusion: Exclusion,
+}
 
-/// Waits until no other test steps plain threads.
-pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
-    let only = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// Waits until no other test steps plain threads. The returned guard restores the statics when it is dropped. Other
+/// tests wait until then if they access the statics.
+pub(crate) fn exclusive() -> Exclusive {
+    exclusive_with(false, None)
+}
+
+fn exclusive_with(has_captured: bool, keeps: Option<&str>) -> Exclusive {
+    let exclusion = exclude();
     unpause_native::warm_up();
-    only
+    Exclusive { _captured: capture(has_captured, keeps), _exclusion: exclusion }
 }
 
 /// True if the body of the current test has captured memory.
@@ -278,20 +287,18 @@ pub(crate) fn spawns_nothing() -> bool {
 
 /// The guard of a test that runs a closure.
 pub(crate) struct OfClosure {
-    // This field is first, so that the statics are restored before the next test begins.
-    _captured: Captured,
-    _only: MutexGuard<'static, ()>,
+    _exclusive: Exclusive,
 }
 
-/// Waits until no other test steps plain threads. The returned guard restores the statics when it is dropped. If the
-/// closure `has_captured` memory, the runs leave alone all memory that exists now, and do not treat it as shared. If
-/// `keeps` is the name of a crate, its statics keep the values of the last complete run: see [`capture`].
+/// Like [`exclusive`]. If the closure `has_captured` memory, the runs leave alone all memory that exists now, and do not
+/// treat it as shared. If `keeps` is the name of a crate, its statics keep the values of the last complete run: see
+/// [`capture`].
 pub(crate) fn of_closure(has_captured: bool, keeps: Option<&str>) -> OfClosure {
-    let only = exclusive();
+    let exclusive = exclusive_with(has_captured, keeps);
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
     HAS_RUN.store(false, Ordering::Relaxed);
     HAS_SPAWNED.store(false, Ordering::Relaxed);
-    OfClosure { _captured: capture(has_captured, keeps), _only: only }
+    OfClosure { _exclusive: exclusive }
 }
 
 impl Drop for OfClosure {

@@ -2,7 +2,6 @@
 //! belong to the run, as in runs of plain threads.
 
 use std::cell::Cell;
-use std::sync::MutexGuard;
 
 use unpause_native::Polled;
 
@@ -15,7 +14,7 @@ thread_local! {
 
 /// The guard of an async test while it runs.
 pub(crate) struct Alone {
-    _only: MutexGuard<'static, ()>,
+    _only: super::Exclusive,
 }
 
 /// Waits until no other test has statics of its own. From then on, each run on this thread has its own statics.

@@ -41,6 +41,7 @@
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `polled.rs` | random bytes, thread-locals and statics of runs whose tasks are futures |
 //! | `statics.rs` | statics of the tested crates, restored before each run |
+//! | `bystanders.rs` | threads of other tests, which wait when they access these statics |
 //! | `places.rs` | the source lines of return addresses |
 //!
 //! # Limits

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -195,4 +195,30 @@ fn a_thread_that_is_not_joined_does_any_number_of_steps() {
     // A thread that is joined has no such step.
     let joined = search().run_native(|| thread::spawn(|| ()).join().unwrap());
     assert_eq!((joined.runs, is_proof(&joined)), (1, true));
+}
+
+/// The runs give each static its first value. Another thread must not see it, because a test may hold a static lock.
+#[test]
+fn a_static_lock_that_a_test_holds_is_held_during_its_runs() {
+    static LOCK: Mutex<()> = Mutex::new(());
+    // The statics have their first values when the first test begins its runs.
+    assert!(is_proof(&search().run_native(|| assert!(races_with_a_store() < 2))));
+    let [begun, entered] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let held = LOCK.lock().unwrap();
+    let (begins, enters) = (begun.clone(), entered.clone());
+    let beside = thread::spawn(move || {
+        while !begins.load(SeqCst) {
+            thread::yield_now();
+        }
+        let _held = LOCK.lock().unwrap();
+        enters.store(true, SeqCst);
+    });
+    let report = Runner::new().hermetic().seeds(0..2_000).run_native(move || {
+        begun.store(true, SeqCst);
+        races_with_a_store();
+    });
+    assert!(report.passed() && !entered.load(SeqCst), "another thread has entered: {report:?}");
+    drop(held);
+    beside.join().unwrap();
+    assert!(entered.load(SeqCst));
 }

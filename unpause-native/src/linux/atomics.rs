@@ -4,6 +4,7 @@
 //! frame pointer of the caller. See `arch/`.
 
 use super::arch::{entry, entry_of_strong};
+use super::bystanders;
 use super::captured;
 use super::orders;
 use super::passing;
@@ -15,7 +16,7 @@ use super::thread::{current, outside};
 #[inline(always)]
 fn operate(access: Access, caller: (usize, usize)) -> u64 {
     match current() {
-        None => access.perform().0,
+        None => bystanders::perform(access),
         Some(thread) => {
             if access.size != 0 {
                 // The carrier accesses the memory. An invalid address must fail here, on the thread that uses it.

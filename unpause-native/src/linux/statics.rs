@@ -83,8 +83,8 @@ pub(crate) fn forget_dispatchers() {
 fn put_back(which: impl Fn(&Saved) -> bool) {
     let Some(Ok(all)) = SAVED.get() else { return };
     for saved in all.iter().filter(|saved| which(saved)) {
-        // SAFETY: the static is writable and has this length. No thread of a run exists, and OS threads do not use
-        // statics of tested crates during a run.
+        // SAFETY: the static is writable and has this length. No thread of a run exists, and OS threads of other
+        // tests wait when they access it atomically: see `bystanders`.
         unsafe {
             let target = saved.address as *mut u8;
             std::ptr::copy_nonoverlapping(saved.bytes.as_ptr(), target, saved.bytes.len());
@@ -173,11 +173,20 @@ pub(crate) fn is_shared(address: usize) -> bool {
 
 /// Returns `true` for an address in a static that gets its first value again when a run begins.
 fn is_saved(address: usize) -> bool {
-    let Some(Ok(saved)) = SAVED.get() else { return false };
+    saved_at(address).is_some()
+}
+
+/// Returns `true` for an address in a static that also gets back its current value after the last run.
+pub(crate) fn is_restored(address: usize) -> bool {
+    saved_at(address).is_some_and(|saved| !saved.of_tracing)
+}
+
+fn saved_at(address: usize) -> Option<&'static Saved> {
+    let Some(Ok(saved)) = SAVED.get() else { return None };
     // The list is sorted by address.
     let after = saved.partition_point(|saved| saved.address <= address);
-    let before = after.checked_sub(1).and_then(|at| saved.get(at));
-    before.is_some_and(|saved| address - saved.address < saved.bytes.len())
+    let before = after.checked_sub(1).and_then(|at| saved.get(at))?;
+    (address - before.address < before.bytes.len()).then_some(before)
 }
 
 /// Returns `true` for a section with mutable statics: `.data`, `.bss`, and sections that the attribute `link_section`

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 
+use super::bystanders;
 use super::compiled::note_entered;
 use super::local::Run;
 use super::masks;
@@ -95,7 +96,7 @@ unsafe extern "C" fn pthread_create(
 ) -> c_int {
     let Some(parent) = current() else {
         // SAFETY: the caller guarantees the arguments.
-        return unsafe { real_create(thread, attributes, start, argument) };
+        return unsafe { bystanders::create(thread, attributes, start, argument) };
     };
     if matches!(parent.own, Own::Next) {
         parent.own = Own::Routine(start, argument);

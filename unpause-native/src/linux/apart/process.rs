@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use super::{ProcessEnd, Watch, tape};
+use crate::linux::bystanders;
 use crate::linux::death::SAMPLES;
 use crate::linux::real::real;
 use crate::linux::signals;
@@ -63,6 +64,7 @@ pub(super) fn fork_thread() -> Result<Forked, String> {
         0 => {
             // SAFETY: the system call takes numbers. It makes the child end with its parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            bystanders::forget_accesses();
             Ok(Forked::Child)
         }
         process if process > 0 => Ok(Forked::Parent(Child(process))),

@@ -37,14 +37,9 @@ impl Rules {
 
     /// Returns `true` if a footprint contains the event with the number `nth` of its step.
     pub(in crate::strategy::exhaustive) fn has_event(self, nth: usize, event: &Event) -> bool {
-        match self.left_out {
-            Some(Rule::LaterEvents) => nth == 0,
-            Some(Rule::FailedAttempts) => {
-                let is_attempt = matches!(event.op.access, Access::Lock | Access::TryLock);
-                !is_attempt || event.values != Values::Failed
-            }
-            _ => true,
-        }
+        let is_attempt = matches!(event.op.access, Access::Lock | Access::TryLock);
+        let has_failed = is_attempt && event.values == Values::Failed;
+        (nth == 0 || self.has(Rule::LaterEvents)) && (!has_failed || self.has(Rule::FailedAttempts))
     }
 
     /// Returns `true` if all parts are applied.

@@ -198,6 +198,7 @@ fn all_calls(folder: &Path) -> Vec<Done> {
         all.extend([("open", false), ("unlink", false), ("mkdir", false)]);
         // A duplicate has the same position.
         let twin = libc::dup(two);
+        all.push(("dup", false));
         perform! { all:
             "read" true libc::read(twin, buffer, 1);
             "lock" true libc::flock(one, libc::LOCK_EX);

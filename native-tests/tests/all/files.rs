@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use planted::process::{close, make_fifo, read_byte};
+use planted::process::{close, duplicate, make_fifo, read_byte};
 use sim::Runner;
 
 /// The folder with the files of the searched programs, and with the outcomes of their runs.
@@ -145,6 +145,26 @@ programs! {
         let is_read = read_byte(file);
         other.join().unwrap();
         is_read
+    }
+    a_descriptor_is_duplicated_before_or_after_another_thread_closes_it 2 |folder| {
+        let path = folder.join("file");
+        fs::write(&path, "text").unwrap();
+        let file = File::open(path).unwrap().into_raw_fd();
+        let other = thread::spawn(move || assert!(close(file)));
+        let duplicate = duplicate(file);
+        other.join().unwrap();
+        duplicate.is_some_and(close)
+    }
+    a_descriptor_that_is_closed_twice_may_be_of_another_thread 3 |folder| {
+        let [one, two] = ["file", "other"].map(|name| folder.join(name));
+        [&one, &two].map(|path| fs::write(path, "text").unwrap());
+        let file = File::open(one).unwrap().into_raw_fd();
+        let other = thread::spawn(move || {
+            let file = File::open(two).unwrap().into_raw_fd();
+            (read_byte(file), close(file))
+        });
+        let closed = (close(file), close(file));
+        (closed, other.join().unwrap())
     }
     two_threads_share_the_position_of_a_file 2 |folder| {
         let path = folder.join("file");

@@ -211,6 +211,16 @@ pub fn close(descriptor: i32) -> bool {
     unsafe { close(descriptor) == 0 }
 }
 
+/// Duplicates a descriptor. Returns `None` if this fails.
+pub fn duplicate(descriptor: i32) -> Option<i32> {
+    unsafe extern "C" {
+        fn dup(descriptor: i32) -> i32;
+    }
+    // SAFETY: the argument is a number.
+    let duplicate = unsafe { dup(descriptor) };
+    (duplicate >= 0).then_some(duplicate)
+}
+
 /// Reads a byte from a descriptor. Returns `false` if this fails.
 pub fn read_byte(descriptor: i32) -> bool {
     unsafe extern "C" {

@@ -55,8 +55,8 @@ unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
         return result(duplicate(thread, descriptor));
     }
     // SAFETY: the argument is a number.
-    let other = unsafe { real!(c"dup", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
-    disk::duplicated(descriptor, other)
+    let call = || unsafe { real!(c"dup", unsafe extern "C" fn(c_int) -> c_int)(descriptor) };
+    handles::duplicate(frame_pointer(), descriptor, call)
 }
 
 fn duplicate(thread: &mut Thread, descriptor: c_int) -> Answer {
@@ -135,7 +135,9 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
     let real = |command| unsafe { real!(c"fcntl", Fcntl)(descriptor, command, argument) };
     let on_disk = |access| on_disk(descriptor, access);
     match command {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => disk::duplicated(descriptor, real(command)),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+            handles::duplicate(frame, descriptor, || real(command))
+        }
         libc::F_GETFL => disk::perform(frame, "flags", || on_disk(Access::Reads), || real(command)),
         libc::F_SETFL => {
             disk::perform(frame, "set_flags", || on_disk(Access::Changes), || real(command))

@@ -15,7 +15,7 @@ use std::ffi::c_int;
 use super::super::names::name_of;
 use super::super::thread::current;
 use super::calls::{at_once, result};
-use super::disk::{errno, is_seen};
+use super::disk::{duplicated, errno, is_seen};
 use super::locks::{self, LOCKS};
 use super::transfer::{Use, operate};
 use super::{KEY, Net};
@@ -94,6 +94,21 @@ impl Net {
             self.use_one(object, (before, KIND), Use::Reads);
         }
     }
+}
+
+/// Performs a call that duplicates a real descriptor. Returns the duplicate.
+pub(super) fn duplicate(frame: usize, descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = current() else { return call() };
+    let object = at_once(thread, |net| net.disk.handles.object(descriptor));
+    if let Some(object) = object.filter(|_| is_seen(frame)) {
+        let about = (object, KIND, "dup");
+        let announced = operate(thread, frame, about, (false, None), |net| {
+            net.use_handle(object, descriptor, Use::Reads);
+            Ok(0)
+        });
+        debug_assert_eq!(announced, Ok(0));
+    }
+    duplicated(descriptor, call())
 }
 
 /// Performs a call that closes a real descriptor. Other threads can observe this, also if the descriptor holds a lock.

@@ -48,7 +48,13 @@ pub(super) async fn drive(thread: usize) {
         }
         reply = match request {
             Request::Access(access) => match locks::whole(&access, site, points) {
-                Some(part) => locks::step(thread, access, site, part).await,
+                Some(part) => {
+                    let old = locks::step(thread, access, site, part).await;
+                    if part.is_unlock() {
+                        looks.guarded(thread, access.address);
+                    }
+                    old
+                }
                 None => match do_at_once(thread, access, site, points) {
                     Some(old) => old,
                     None if points.all => do_access(thread, access, site).await.0,
@@ -120,7 +126,7 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
         }
     };
     if is_newest {
-        looks.saw(look, access, old, new);
+        looks.saw(thread, look, access, (old, new));
     } else {
         // This is not a round of a loop: a thread is held for the newest values only.
         looks.forget();

@@ -160,6 +160,11 @@ impl LockStep {
         matches!(self.of_access(access), Shared | Tried | Unlock | UnlockShared)
     }
 
+    /// Returns `true` for an operation that releases an exclusive hold.
+    pub(super) fn is_unlock(self) -> bool {
+        self.act == Act::Unlock
+    }
+
     /// Returns `true` if the operation is part of a call that is stepped as a whole.
     #[inline]
     pub(super) fn is_whole(self, points: Points) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! A thread that has seen the same values in some rounds is held until a value changes that the rounds read. This loses
 //! nothing if the thread would loop for ever. But a loop that counts its rounds terminates by itself. So the registers
-//! of the rounds must be the same, and no part of the stack may differ in each of the rounds. Otherwise the loop is
-//! held after [`ROUNDS`] rounds, and sooner in a library known to count ([`SiteParts::backs_off`]). Before that, the
-//! loop gets rounds without points, in which it may terminate.
+//! of the rounds must be the same. Two consecutive rounds must also have the same stack, and the same values beside the
+//! locks that they release. Otherwise the loop is held after [`ROUNDS`] rounds, and sooner in a library known to count
+//! ([`SiteParts::backs_off`]). Before that, the loop gets rounds without points, in which it may terminate.
 //!
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs after all
@@ -20,14 +20,15 @@
 //! held only where its changes are undone, if the thread yields in each round, and if its stack is the same, too. A
 //! loop of this kind that does not yield may be one that takes items from a list.
 //!
-//! Limitation: this file does not recognize a loop that counts on the heap, if no other thread changes the values that
-//! its later rounds read. Rounds with changes may not count on the stack.
+//! Limitation: this file does not recognize a loop that counts on the heap elsewhere than beside a lock, if no other
+//! thread changes the values that its later rounds read. Rounds with changes may not count on the stack.
 //!
 //! The rounds of released threads are most of the work in a run with endless loops. So the replays of the shrinker
 //! [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same, because
 //! rounds without points have none.
 
 use std::cell::Cell;
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
@@ -125,8 +126,8 @@ pub(super) struct Look {
     /// A hash of the thread's registers before the access and of its address in the program; 0 if the place is new. In
     /// a loop with changes, it includes the stack.
     state: u64,
-    /// Hashes of the parts of the thread's stack; 0 if the place is new.
-    stack: (u64, u64),
+    /// A hash of the thread's stack and of the memory around its locks.
+    memory: u64,
     /// The number of events in the run before this access.
     seen: usize,
 }
@@ -167,19 +168,15 @@ pub(super) enum Repeated {
     Unchanged(Round),
 }
 
-/// Returns `true` if a part of the stack differs in each of these rounds. The thread then counts its rounds there. A
-/// part that differs once may be a variable that another thread has changed, which is no count.
-fn counts(stacks: impl Iterator<Item = (u64, u64)> + Clone) -> bool {
-    let part = |(first, second): (u64, u64), nth: u32| match nth {
-        0..4 => (first >> (16 * nth)) as u16,
-        _ => (second >> (16 * (nth - 4))) as u16,
-    };
-    (0..8).any(|nth| {
-        let values = stacks.clone().map(|stack| part(stack, nth));
-        let differs = |(at, value)| !values.clone().take(at).any(|other| other == value);
-        values.clone().enumerate().all(differs)
-    })
+/// Returns `true` if the memory of a thread differs in each of these rounds from the previous round. The thread may then
+/// count its rounds there. If two consecutive rounds are equal, the next round is equal, too, unless another thread
+/// changes something. So a difference before or after them is a change by another thread.
+fn counts(memory: impl Iterator<Item = u64> + Clone) -> bool {
+    memory.clone().zip(memory.skip(1)).all(|(one, next)| one != next)
 }
+
+/// The number of words whose memory is compared.
+const GUARDS: usize = 8;
 
 /// The last accesses of a thread.
 #[derive(Debug, Default)]
@@ -191,6 +188,9 @@ pub(super) struct Looks {
     seen_in_step: Vec<usize>,
     /// The number of times that the thread was released without a change.
     times: u32,
+    /// Hashes of the memory around words that the thread has changed in a loop, for example locks. A thread that takes
+    /// items from a list under a lock counts its rounds there.
+    guards: [u64; GUARDS],
     /// The places of loops that used all their rounds before time advances, and did not terminate.
     waiting_for_time: Vec<u64>,
 }
@@ -209,11 +209,13 @@ impl Looks {
         if state != 0 && has(Look::is_yield) && has(|look| look.left.is_some()) {
             state ^= with(|threads| threads.execution().hash_of_stack(thread)) << 1;
         }
-        let stack = match is_known {
-            true => with(|threads| threads.execution().hashes_of_stack(thread)),
-            false => (0, 0),
+        let memory = match is_known {
+            true => with(|threads| threads.execution().hash_of_counters(thread)),
+            false => 0,
         };
-        Look { lines, address, value: 0, left: None, state, stack, seen: WORLD.with(World::events) }
+        let memory = self.guards.iter().fold(memory, |all, guard| all.rotate_left(7) ^ guard);
+        let seen = WORLD.with(World::events);
+        Look { lines, address, value: 0, left: None, state, memory, seen }
     }
 
     /// Compares the next access with the previous rounds.
@@ -230,7 +232,7 @@ impl Looks {
             && rounds >= ROUNDS_ALIKE
             && look.state != 0
             && earlier().all(|past| past.state == look.state)
-            && !counts(earlier().map(|past| past.stack).chain([look.stack]));
+            && !counts(iter::once(look.memory).chain(earlier().map(|past| past.memory)));
         if round.iter().any(|look| look.left.is_some()) {
             return match is_endless && !look.is_yield() && self.has_undone(round) {
                 true => self.repeated_with_changes(round),
@@ -311,8 +313,23 @@ impl Looks {
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
     }
 
-    /// Records that the thread performed an access with a point.
-    pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
+    /// Records the memory around a word that the thread has just changed, for example a lock that it has released.
+    pub(super) fn guarded(&mut self, thread: usize, address: usize) {
+        if !self.looks.is_empty() {
+            let guard = with(|threads| threads.execution().hash_around_word(thread));
+            self.guards[(address >> 3) % GUARDS] = guard;
+        }
+    }
+
+    /// Records that the thread performed an access with a point. The access has returned the value `old`, and has left
+    /// the value `new`.
+    pub(super) fn saw(
+        &mut self,
+        thread: usize,
+        look: Look,
+        access: Access,
+        (old, new): (u64, u64),
+    ) {
         self.seen_in_step.clear();
         let changed = old != new || access.operation == Operation::Store;
         // A spurious failure does not belong to a loop: the operation succeeds the next time.
@@ -321,6 +338,10 @@ impl Looks {
             && access.replacement != access.operand;
         if failed_spuriously {
             return self.forget();
+        }
+        // Without a yield, a loop with changes is not held.
+        if changed && self.looks.iter().rev().take(ROUND).any(Look::is_yield) {
+            self.guarded(thread, access.address);
         }
         let look = Look { value: old, left: changed.then_some(new), ..look };
         let round = |period: usize| &self.looks[self.looks.len() - period..];
@@ -405,6 +426,7 @@ impl Looks {
     pub(super) fn forget(&mut self) {
         self.looks.clear();
         self.seen_in_step.clear();
+        self.guards = [0; GUARDS];
         (self.again, self.times) = (0, 0);
     }
 }

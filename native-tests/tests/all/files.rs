@@ -157,7 +157,8 @@ programs! {
     }
     a_descriptor_that_is_closed_twice_may_be_of_another_thread 3 |folder| {
         let [one, two] = ["file", "other"].map(|name| folder.join(name));
-        [&one, &two].map(|path| fs::write(path, "text").unwrap());
+        fs::write(&one, "text").unwrap();
+        fs::write(&two, "text").unwrap();
         let file = File::open(one).unwrap().into_raw_fd();
         let other = thread::spawn(move || {
             let file = File::open(two).unwrap().into_raw_fd();

@@ -1,6 +1,7 @@
 //! Operations that are not points: an exhaustive search has the outcomes of a search with all as points.
 
 mod condvars;
+mod counting;
 mod generated;
 mod merged;
 mod readings;

@@ -1,11 +1,23 @@
 //! The operations on memory that threads have requested.
 
+use super::frames::hash_around;
 use super::local::Local;
 use super::orders::{self, Done, Orders};
 use super::request::{Access, Operation, Request};
 use super::{arch, passing, race};
 
 impl Local {
+    /// Returns a hash of the memory around the word of the last access of `thread`; 0 if its last request is no access.
+    pub(crate) fn hash_around_word(&self, thread: usize) -> u64 {
+        match self.thread(thread).request {
+            Request::Access(access) if self.run.may_access(self.thread(thread), &access) => {
+                // SAFETY: the thread accesses the word in this request, so its page is in memory.
+                unsafe { hash_around(access.address) }
+            }
+            _ => 0,
+        }
+    }
+
     /// Performs the operation that `thread` has requested last, or the change of its [`Request::WakeOp`]. Returns the
     /// previous and the new value.
     ///

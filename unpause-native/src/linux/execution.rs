@@ -238,10 +238,14 @@ impl Execution {
         answer!(33, &self.0, 0, |local| local.thread(thread).hash_of_stack())
     }
 
-    /// Returns hashes of eight parts of the stack of `thread` at the access that it has requested, with 16 bits each.
-    /// If a loop counts its rounds on the stack, one of them differs in each round.
-    pub fn hashes_of_stack(&self, thread: usize) -> (u64, u64) {
-        answer!(34, &self.0, (0, 0), |local| local.thread(thread).hashes_of_stack())
+    /// Like [`hash_of_stack`](Self::hash_of_stack), for the innermost 12 KiB. Addresses of the heap count as offsets.
+    pub fn hash_of_counters(&self, thread: usize) -> u64 {
+        answer!(34, &self.0, 0, |local| local.thread(thread).hash_of_counters())
+    }
+
+    /// Returns a hash of up to 128 bytes before and after the word of the last access of `thread`.
+    pub fn hash_around_word(&self, thread: usize) -> u64 {
+        answer!(35, &self.0, 0, |local| local.hash_around_word(thread))
     }
 
     /// Returns the value of the word for which `thread` has requested to wait, or whose waits it has requested to move.

@@ -1,5 +1,7 @@
 //! The functions on the stack of a thread, found by its frames: return addresses, and positions on the stack.
 
+use std::ops::Range;
+
 use super::blocks::{DEPTH, Trace};
 use super::heap;
 use super::thread::Thread;
@@ -13,6 +15,35 @@ pub(crate) fn add(hash: u64, address: usize) -> u64 {
     (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
 }
 
+/// Returns a hash of the memory around an address: 128 bytes before and after it, or less at the ends of its page and of
+/// its allocation. A lock is often beside the value that it protects. Addresses of the heap count like in
+/// [`Thread::hash_of_counters`].
+///
+/// # Safety
+/// The address must be in memory of the program.
+pub(crate) unsafe fn hash_around(address: usize) -> u64 {
+    const SIZE: usize = 128;
+    const PAGE: usize = 4096;
+    let page = address / PAGE * PAGE;
+    let near = address.saturating_sub(SIZE).max(page)..(address + SIZE).min(page + PAGE);
+    let near = if heap::has(address) { heap::clamp(address, near) } else { near };
+    // SAFETY: the caller guarantees the page.
+    unsafe { hash_of_words(near.start.next_multiple_of(8)..near.end & !7) }
+}
+
+/// Returns a hash of words in memory, in which an address of the heap counts as its offset in its allocation.
+///
+/// # Safety
+/// The range must be aligned, and in memory of the program.
+unsafe fn hash_of_words(range: Range<usize>) -> u64 {
+    range.step_by(8).fold(0, |hash, address| {
+        // SAFETY: the caller guarantees the memory. No thread of the run executes.
+        let word = unsafe { (address as *const usize).read_volatile() };
+        let offset = if heap::has(word) { heap::offset(word) } else { None };
+        add(hash, offset.unwrap_or(word))
+    })
+}
+
 impl Thread {
     /// Returns a hash of the part of its stack that functions of the program use, at the access that it has requested.
     pub(crate) fn hash_of_stack(&self) -> u64 {
@@ -24,29 +55,17 @@ impl Thread {
         })
     }
 
-    /// Returns hashes of eight parts of its used stack, innermost first, with 16 bits each. Addresses of the heap count
-    /// as equal, because a loop that allocates in each round does not count its rounds. A small number beside the upper
-    /// half of such an address is a number.
-    pub(crate) fn hashes_of_stack(&self) -> (u64, u64) {
-        /// The numbers of words of the parts.
-        const PARTS: [usize; 8] = [8, 8, 16, 32, 64, 128, 256, 1024];
-        const NUMBERS: usize = 1 << 12;
-        let is_of_heap = |word: usize| heap::has(word) && heap::has(word.wrapping_sub(NUMBERS));
-        let mut hashes = [0_u16; 8];
-        let mut at = self.called_from & !7;
-        if self.has_on_stack(at) {
-            for (words, hash) in PARTS.into_iter().zip(&mut hashes) {
-                let end = (at + words * 8).min(self.base & !7);
-                let whole = (at..end).step_by(8).fold(0, |hash, address| {
-                    // SAFETY: this is the used part of the stack of a suspended thread.
-                    let word = unsafe { (address as *const usize).read_volatile() };
-                    add(hash, if is_of_heap(word) { 0 } else { word })
-                });
-                (*hash, at) = ((whole >> 48) as u16, end);
-            }
+    /// Returns a hash of the innermost 12 KiB of its used stack. An address of the heap counts as its offset in its
+    /// allocation, because a loop that allocates in each round does not count its rounds.
+    pub(crate) fn hash_of_counters(&self) -> u64 {
+        const WORDS: usize = 1536;
+        let begin = self.called_from & !7;
+        let end = (begin + WORDS * 8).min(self.base & !7);
+        match self.has_on_stack(begin) {
+            // SAFETY: this is the used part of the stack of a suspended thread.
+            true => unsafe { hash_of_words(begin..end) },
+            false => 0,
         }
-        let half = |hashes: &[u16]| hashes.iter().fold(0, |all, hash| all << 16 | u64::from(*hash));
-        (half(&hashes[..4]), half(&hashes[4..]))
     }
 
     /// Returns the return addresses at the last request of the thread, innermost first.

@@ -8,6 +8,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -174,20 +175,42 @@ pub(crate) fn name(address: usize) -> Option<Name> {
 
 /// Returns the start of the last allocation that begins at an address of the heap or before it.
 pub(crate) fn start(address: usize) -> Option<usize> {
+    start_within(address, usize::MAX)
+}
+
+/// Returns the offset of an address of the heap in its allocation, or `None` if no allocation begins near.
+pub(crate) fn offset(address: usize) -> Option<usize> {
+    /// The number of words with bits that are searched: the bits of 64 KiB.
+    const NEAR: usize = 64;
+    start_within(address, NEAR).map(|start| address - start)
+}
+
+/// Returns the part of a range that belongs to no other allocation than `address`, which is in the range.
+pub(crate) fn clamp(address: usize, range: Range<usize>) -> Range<usize> {
+    let begins = |unit: &usize| start_within(*unit, 1) == Some(*unit);
+    let start = offset(address).map_or(range.start, |offset| range.start.max(address - offset));
+    let mut later = ((address / UNIT + 1) * UNIT..range.end).step_by(UNIT);
+    // The unit before an allocation has its name.
+    let end = later.find(begins).map_or(range.end, |next| next - UNIT);
+    start..end
+}
+
+/// Like [`start`], but searches only this number of words with bits.
+fn start_within(address: usize, words: usize) -> Option<usize> {
     // SAFETY: see `Shared`; a set bit marks the start of an allocation.
     unsafe {
         let heap = &*heap();
-        let mut unit = (address - heap.base) / UNIT;
-        loop {
-            let mask = u64::MAX >> (63 - unit % 64);
-            let word = *heap.starts.add(unit / 64) & mask;
+        let unit = (address - heap.base) / UNIT;
+        let mut mask = u64::MAX >> (63 - unit % 64);
+        for at in (0..=unit / 64).rev().take(words) {
+            let word = *heap.starts.add(at) & mask;
             if word != 0 {
-                unit = unit / 64 * 64 + 63 - word.leading_zeros() as usize;
-                break;
+                let unit = at * 64 + 63 - word.leading_zeros() as usize;
+                return Some(heap.base + unit * UNIT);
             }
-            unit = (unit / 64).checked_sub(1)? * 64 + 63;
+            mask = u64::MAX;
         }
-        Some(heap.base + unit * UNIT)
+        None
     }
 }
 

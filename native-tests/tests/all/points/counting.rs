@@ -1,0 +1,152 @@
+//! Loops that end by themselves, and count their rounds where the engine must look for the counter: in two loops on the
+//! stack, in a pointer to the heap, or beside a lock. A search tries the order in which such a loop gives up.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::runner;
+
+/// Calls `gives_up` with a flag that another thread sets. Fails if it has returned `true`.
+fn flagged(gives_up: fn(&AtomicU64) -> bool) {
+    let flag = Arc::new(AtomicU64::new(0));
+    let other = {
+        let flag = flag.clone();
+        thread::spawn(move || flag.store(1, SeqCst))
+    };
+    let gave_up = gives_up(&flag);
+    other.join().unwrap();
+    assert!(!gave_up, "gave up");
+}
+
+/// Fails if a search does not find that the program gives up.
+fn must_give_up(body: fn()) {
+    let report = runner("exhaustive", 2_000).run_native(body);
+    let outcome = report.finding.map(|finding| format!("{:?}", finding.run.outcome));
+    let found = outcome.is_some_and(|outcome| outcome.contains("gave up"));
+    assert!(found, "nothing in {} runs, {:?}", report.runs, report.searched);
+}
+
+/// Reads the flag in two rounds, which are counted in the stack frame of this function.
+#[inline(never)]
+fn is_set_within_two_rounds(flag: &AtomicU64) -> bool {
+    let mut rounds = [0_u64; 24];
+    while black_box(&rounds)[12] < 2 {
+        if flag.load(SeqCst) == 1 {
+            return true;
+        }
+        black_box(&mut rounds)[12] += 1;
+    }
+    false
+}
+
+#[test]
+fn two_loops_in_two_functions_count_their_rounds() {
+    must_give_up(|| {
+        flagged(|flag| {
+            let mut attempts = [0_u64; 24];
+            while black_box(&attempts)[12] < 3 {
+                if is_set_within_two_rounds(flag) {
+                    return false;
+                }
+                black_box(&mut attempts)[12] += 1;
+            }
+            true
+        });
+    });
+}
+
+#[test]
+fn a_pointer_into_a_list_counts_the_rounds() {
+    must_give_up(|| {
+        flagged(|flag| {
+            let items = vec![7_u64; 8];
+            let mut left = items.iter();
+            while black_box(&mut left).next().is_some() {
+                if flag.load(SeqCst) == 1 {
+                    return false;
+                }
+            }
+            true
+        });
+    });
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+fn jobs() -> VecDeque<Job> {
+    (0..8).map(|_| Box::new(|| ()) as Job).collect()
+}
+
+#[test]
+fn a_queue_behind_a_mutex_counts_the_rounds() {
+    must_give_up(|| {
+        flagged(|flag| {
+            let queue = Mutex::new(jobs());
+            while flag.load(SeqCst) == 0 {
+                let job = queue.lock().unwrap().pop_front();
+                let Some(job) = job else { return true };
+                job();
+            }
+            false
+        });
+    });
+}
+
+/// A spin lock, and the value that it protects.
+struct Spinning<T> {
+    word: AtomicU64,
+    value: UnsafeCell<T>,
+}
+
+impl<T> Spinning<T> {
+    fn new(value: T) -> Spinning<T> {
+        Spinning { word: AtomicU64::new(0), value: UnsafeCell::new(value) }
+    }
+
+    #[allow(unsafe_code)]
+    fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        while self.word.swap(1, SeqCst) == 1 {
+            spin_loop();
+        }
+        // SAFETY: the word is 1 only for this thread.
+        let result = act(unsafe { &mut *self.value.get() });
+        self.word.store(0, SeqCst);
+        result
+    }
+}
+
+/// Each round undoes its changes of atomics, and yields.
+#[test]
+fn a_queue_behind_a_spin_lock_counts_the_rounds() {
+    must_give_up(|| {
+        flagged(|flag| {
+            let queue = Box::new(Spinning::new(jobs()));
+            while flag.load(SeqCst) == 0 {
+                let Some(job) = queue.with(VecDeque::pop_front) else { return true };
+                job();
+                thread::yield_now();
+            }
+            false
+        });
+    });
+}
+
+/// Rounds that find an empty queue are equal, so the loop is held.
+#[test]
+fn a_loop_over_an_empty_queue_is_held() {
+    fn body() {
+        flagged(|flag| {
+            let queue = Mutex::new(VecDeque::<Job>::new());
+            while flag.load(SeqCst) == 0 {
+                assert!(queue.lock().unwrap().pop_front().is_none());
+            }
+            false
+        });
+    }
+    let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+}

@@ -168,9 +168,9 @@ pub(super) enum Repeated {
     Unchanged(Round),
 }
 
-/// Returns `true` if the memory of a thread differs in each of these rounds from the previous round. The thread may then
-/// count its rounds there. If two consecutive rounds are equal, the next round is equal, too, unless another thread
-/// changes something. So a difference before or after them is a change by another thread.
+/// Returns `true` if the memory of a thread differs in each of these rounds from the previous round. The thread may
+/// then count its rounds there. If two consecutive rounds are equal, the next round is equal, too, unless another
+/// thread changes something. So a difference before or after them is a change by another thread.
 fn counts(memory: impl Iterator<Item = u64> + Clone) -> bool {
     memory.clone().zip(memory.skip(1)).all(|(one, next)| one != next)
 }

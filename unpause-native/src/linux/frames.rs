@@ -15,8 +15,8 @@ pub(crate) fn add(hash: u64, address: usize) -> u64 {
     (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
 }
 
-/// Returns a hash of the memory around an address: 128 bytes before and after it, or less at the ends of its page and of
-/// its allocation. A lock is often beside the value that it protects. Addresses of the heap count like in
+/// Returns a hash of the memory around an address: 128 bytes before and after it, or less at the ends of its page and
+/// of its allocation. A lock is often beside the value that it protects. Addresses of the heap count like in
 /// [`Thread::hash_of_counters`].
 ///
 /// # Safety

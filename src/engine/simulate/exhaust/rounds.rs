@@ -397,7 +397,8 @@ impl<'r> Rounds<'r, '_> {
                 return Some(Work::Slice(Spot::of(tree, at), Box::new(order)));
             }
             let next = round.next(self.last.load(Ordering::Relaxed));
-            let patience = next.and_then(|next| others.patience(round, next));
+            let deadline = self.limits.deadline;
+            let patience = next.and_then(|next| others.patience(round, next, deadline));
             state = match (next, patience) {
                 (Some(at), None) => {
                     let spot = Spot::of(tree, at);

@@ -50,14 +50,21 @@ impl Others {
         self.slice = Some(self.slice.map_or(time, |mean| (mean * 7 + time) / 8));
     }
 
-    /// Returns the time to wait for slices of another process before this process executes its next slice, if any.
-    pub(super) fn patience(&mut self, round: &Round, next: usize) -> Option<Duration> {
-        if !self.are_there || !round.is_expected(next) {
+    /// Returns the time to wait for slices of another process before this process executes its next slice, if any. The
+    /// wait ends at the time limit of the test, if any.
+    pub(super) fn patience(
+        &mut self,
+        round: &Round,
+        next: usize,
+        deadline: Option<Instant>,
+    ) -> Option<Duration> {
+        let now = Instant::now();
+        let is_late = deadline.is_some_and(|deadline| now >= deadline);
+        if !self.are_there || !round.is_expected(next) || is_late {
             return None;
         }
         let (least, most) = PATIENCE;
         let wanted = (self.slice.unwrap_or(least) * 2).clamp(least, most);
-        let now = Instant::now();
         // The wait is not repeated without a new line: the other process may have ended.
         let left = self.until.get_or_insert(now + wanted).saturating_duration_since(now);
         (!left.is_zero()).then_some(left.min(NAP))
@@ -130,10 +137,17 @@ mod tests {
         assert_eq!(round.next(0), Some(0));
 
         let mut others = Others { are_there: true, ..Others::new() };
-        assert_eq!(others.patience(&round, 3), None);
-        assert!(others.patience(&round, 2).is_some());
+        assert_eq!(others.patience(&round, 3, None), None);
+        assert!(others.patience(&round, 2, None).is_some());
         std::thread::sleep(4 * PATIENCE.0);
-        assert_eq!(others.patience(&round, 2), None);
-        assert_eq!(Others::new().patience(&round, 2), None);
+        assert_eq!(others.patience(&round, 2, None), None);
+        assert_eq!(Others::new().patience(&round, 2, None), None);
+
+        // The wait for a long slice ends at the time limit.
+        let took = Some(Duration::from_secs(3));
+        let mut others = Others { are_there: true, slice: took, ..Others::new() };
+        let now = Instant::now();
+        assert!(others.patience(&round, 2, Some(now + Duration::from_secs(60))).is_some());
+        assert_eq!(others.patience(&round, 2, Some(now)), None);
     }
 }

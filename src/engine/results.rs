@@ -358,7 +358,8 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<OpenedFile, String> {
     let bytes = fs::read(path).map_err(text)?;
     // The file is never truncated, because another process may be appending to it.
     let torn = bytes.last().is_some_and(|last| *last != b'\n');
-    let read = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+    let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let (read, unended) = (ended as u64, bytes[ended..].to_vec());
     let part = match ResultsFile::read(&bytes) {
         Ok(part) => part,
         Err(Unread::Begun) => {
@@ -369,6 +370,7 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<OpenedFile, String> {
                 file,
                 is_torn: false,
                 read,
+                unended,
                 part: None,
             });
         }
@@ -392,7 +394,8 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<OpenedFile, String> {
             differences.join("; "),
         ));
     }
-    Ok(OpenedFile { path: path.to_owned(), file, is_torn: torn, read, part: Some(part) })
+    let part = Some(part);
+    Ok(OpenedFile { path: path.to_owned(), file, is_torn: torn, read, unended, part })
 }
 
 /// Returns the criteria that other shares of the search have learned for distinguishing runs, as far as their files are

@@ -135,8 +135,10 @@ pub(super) struct OpenedFile {
     pub(super) file: File,
     /// True if the file ends within a line.
     pub(super) is_torn: bool,
-    /// The number of bytes up to the end of the last complete line.
+    /// The number of bytes up to the end of the last line with a line feed.
     pub(super) read: u64,
+    /// The bytes after them.
+    pub(super) unended: Vec<u8>,
     /// The content of the file, unless it is new.
     pub(super) part: Option<ResultsFile>,
 }
@@ -151,10 +153,10 @@ impl SearchLog {
         opened: OpenedFile,
         is_certified: bool,
     ) -> Result<SearchLog, String> {
-        let OpenedFile { path, file, is_torn, read, part } = opened;
+        let OpenedFile { path, file, is_torn, read, unended, part } = opened;
         let decisions = is_certified.then(|| DecisionLog::open(&path, &header)).transpose()?;
         let SearchLines { slices, tops, .. } = part.map(|part| part.search).unwrap_or_default();
-        let follower = Follower::new(path, read);
+        let follower = Follower::new(path, read, &unended);
         let state =
             LogState { file, follower, decisions, slices, tops, taken: 0, is_torn, lost: None };
         Ok(SearchLog { name, header, others, state: Mutex::new(state) })

@@ -6,6 +6,7 @@ use crate::run::ids::Spot;
 use crate::run::program::Omitted;
 use crate::run::statistics::Statistics;
 use crate::strategy::divided::Slice;
+use crate::strategy::search::Apart;
 
 fn header() -> ResultsHeader {
     let subject = Subject {
@@ -221,6 +222,24 @@ fn the_classes_of_a_slice_are_one_text_with_16_digits_for_each() {
     let text = format!("{}\n{}", header().line(), audit.write());
     let read = ResultsFile::read(text.as_bytes()).unwrap();
     assert_eq!(read.search.audits.into_values().collect::<Vec<_>>(), [audit]);
+}
+
+#[test]
+fn a_last_line_without_its_end_is_not_the_line_of_another_process() {
+    let slice = r#"{"slice":[0,0,0],"runs":[4,0,0],"rest":null,"steps":4}"#;
+    let path = file("unended", format!("{}\n{slice}", header().line()).as_bytes());
+    let opened = super::open(&path, &header()).unwrap();
+    let about = ("unended".to_owned(), header(), Apart::NOTHING);
+    let log = SearchLog::new(about, opened, false).unwrap();
+    assert!(log.take((0, 0, 0)).is_some());
+    // This write ends the line.
+    log.write("{\"estimate\":7}\n");
+    assert!(!log.follow());
+    // Another process writes another slice.
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(format!("{}\n", slice.replace("[0,0,0]", "[0,0,1]")).as_bytes()).unwrap();
+    assert!(log.follow());
+    fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -32,9 +32,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Begins after the first `read` bytes of the file.
-    pub(super) fn new(path: PathBuf, read: u64) -> Follower {
-        Follower { path, read, own: Set::new() }
+    /// Begins after the first `read` bytes of the file. The bytes after them, up to the end of the file, are a line
+    /// without a line feed. This process has read the line, so it counts as an own line once it has a line feed.
+    pub(super) fn new(path: PathBuf, read: u64, unended: &[u8]) -> Follower {
+        Follower { path, read, own: Set::from_iter([number(unended.trim_ascii())]) }
     }
 
     /// Must be called before this process appends a line.
@@ -70,7 +71,7 @@ mod tests {
     fn whole_lines_of_others_are_read_once_and_own_lines_never() {
         let path = std::env::temp_dir().join(format!("sim-following-{}", std::process::id()));
         fs::write(&path, "old\ncut").unwrap();
-        let mut follower = Follower::new(path.clone(), 4);
+        let mut follower = Follower::new(path.clone(), 4, b"cut");
         let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
         let others = |follower: &mut Follower| {
             let mut lines = Vec::new();
@@ -80,10 +81,14 @@ mod tests {
         assert_eq!(others(&mut follower), [""; 0]);
         follower.append("own\n");
         file.write_all(b"\nown\nother\nbegun").unwrap();
-        assert_eq!(others(&mut follower), ["cut", "other"]);
+        // The line `cut` was read before.
+        assert_eq!(others(&mut follower), ["other"]);
         file.write_all(b" and ended\nown\n").unwrap();
         // Another process has written the same line.
         assert_eq!(others(&mut follower), ["begun and ended", "own"]);
+        // Another process ends the line that was cut.
+        fs::write(&path, "old\ncut here\n").unwrap();
+        assert_eq!(others(&mut Follower::new(path.clone(), 4, b"cut")), ["cut here"]);
         fs::remove_file(path).unwrap();
     }
 }

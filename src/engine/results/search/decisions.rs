@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use unpause_ordered::Map;
+use unpause_ordered::{Map, Set};
 
 use super::SliceKey;
 use super::following::read_on;
@@ -26,6 +26,8 @@ pub(super) struct DecisionLog {
     read: u64,
     /// The decisions of slices that other processes have executed.
     known: Map<SliceKey, Vec<String>>,
+    /// The slices that this process has executed. Its search has their decisions.
+    own: Set<SliceKey>,
     /// True if the file may end within a line.
     is_torn: bool,
 }
@@ -57,7 +59,7 @@ impl DecisionLog {
             file.write_all(format!("{begin}{first}\n").as_bytes()).map_err(text)?;
             is_torn = false;
         }
-        Ok(DecisionLog { path, file, read: 0, known: Map::new(), is_torn })
+        Ok(DecisionLog { path, file, read: 0, known: Map::new(), own: Set::new(), is_torn })
     }
 
     /// Returns the decisions of the runs of a slice, if a process has written them.
@@ -67,12 +69,13 @@ impl DecisionLog {
         }
         let lines = read_on(&self.path, &mut self.read).ok()?;
         let lines = lines.split(|byte| *byte == b'\n').filter_map(slice);
-        self.known.extend(lines);
+        self.known.extend(lines.filter(|(key, _)| !self.own.contains(key)));
         self.known.remove(&key)
     }
 
     /// Appends the decisions of the runs of a slice.
     pub(super) fn write(&mut self, key: SliceKey, runs: &[String]) -> io::Result<()> {
+        self.own.insert(key);
         let begin = if self.is_torn { "\n" } else { "" };
         let written = self.file.write_all(format!("{begin}{}\n", line(key, runs)).as_bytes());
         self.is_torn = written.is_err();
@@ -116,5 +119,25 @@ mod tests {
         let glued = format!("{}{text}", &text[..20]);
         assert_eq!(slice(glued.as_bytes()), None);
         assert_eq!(slice(b"{\"sim\":4}"), None);
+    }
+
+    #[test]
+    fn only_decisions_of_other_processes_are_kept() {
+        let path = std::env::temp_dir().join(format!("sim-decisions-{}", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        let open = || OpenOptions::new().append(true).open(&path).unwrap();
+        let log = || {
+            let (known, own) = Default::default();
+            DecisionLog { path: path.clone(), file: open(), read: 0, known, own, is_torn: false }
+        };
+        let runs = ["{\"steps\":[0]}".to_owned()];
+        let (mut one, mut other) = (log(), log());
+        one.write((0, 0, 0), &runs).unwrap();
+        other.write((0, 0, 1), &runs).unwrap();
+        assert_eq!(one.take((0, 0, 2)), None);
+        assert_eq!(Vec::from_iter(one.known.keys().copied()), [(0, 0, 1)]);
+        assert_eq!(one.take((0, 0, 1)), Some(runs.to_vec()));
+        assert_eq!(other.take((0, 0, 0)), Some(runs.to_vec()));
+        std::fs::remove_file(path).unwrap();
     }
 }

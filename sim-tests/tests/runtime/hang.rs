@@ -21,7 +21,7 @@ fn child(program: &str, replay: Option<&str>) -> Output {
         .env("SIM_SEDE", "1")
         .env("SIM_OUT", folder(program));
     if let Some(replay) = replay {
-        command.env("SIM_REPLAY", replay);
+        command.env("SIM_REPLAY", replay).env("SIM_CANCEL", "*").env("SIM_JSON", "1");
     }
     let began = Instant::now();
     let output = command.output().unwrap();
@@ -72,6 +72,39 @@ fn a_real_lock_held_across_a_point_is_caught() {
     check("lock", "load");
 }
 
+/// The failure of a replay whose explanation hangs has the warnings and the number of steps of the replay.
+#[test]
+fn a_replay_whose_explanation_hangs_keeps_its_warnings() {
+    if !SIMULATED {
+        return;
+    }
+    let (program, folder) = ("explained", folder("explained"));
+    let _ = std::fs::remove_dir_all(&folder);
+    let found = child(program, None);
+    let screen = String::from_utf8_lossy(&found.stderr).into_owned();
+    let is_unexplained = "the failure has no explanation, because another run of the test failed";
+    assert!(screen.contains(is_unexplained) && screen.contains("the load came first"), "{screen}");
+    let ending = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "simtrace");
+    let list = |folder: PathBuf| {
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    let files: Vec<PathBuf> = list(folder).into_iter().flat_map(list).collect();
+    let path = files.into_iter().find(ending).expect("a trace");
+    // The trace has a further step, which the run does not need to fail.
+    let mut trace = format::parse(&std::fs::read(&path).unwrap()).unwrap();
+    let steps = trace.steps.len();
+    trace.steps.extend(trace.steps.last().cloned());
+    std::fs::write(&path, format::write(&trace)).unwrap();
+
+    let again = child(program, path.to_str());
+    let screen = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(screen.contains(is_unexplained), "{screen}");
+    assert!(screen.contains("the trace has 1 more turn than this run took"), "{screen}");
+    assert!(screen.contains("SIM_CANCEL=* has no effect on this replay"), "{screen}");
+    let report = std::fs::read_to_string(path.with_extension("json")).unwrap();
+    assert!(report.contains(&format!("\"steps\":{steps},")), "{report}");
+}
+
 #[test]
 fn child_hangs() {
     let Some(program) = std::env::var_os("UNPAUSE_CHILD") else { return };
@@ -106,6 +139,26 @@ fn child_hangs() {
                 };
                 holder.await;
                 stuck.await.unwrap();
+            });
+        }
+        Some("explained") => {
+            Runner::new().run(async || {
+                let value = Arc::new(Atomic::new(0u8));
+                let other = value.clone();
+                let reader = sim::spawn(async move {
+                    let mut seen = [0; 3];
+                    for seen in &mut seen {
+                        *seen = other.load(SeqCst).await;
+                    }
+                    while seen == [1, 2, 3] {
+                        std::hint::spin_loop();
+                    }
+                    seen[0]
+                });
+                for number in 1..=3 {
+                    value.store(number, SeqCst).await;
+                }
+                assert!(reader.await.unwrap() > 0, "the load came first");
             });
         }
         _ => {}

@@ -35,9 +35,14 @@ const STEPS_NATIVE: u64 = 3_000_000;
 /// The number of steps of a run that take as long as one model step during program generation.
 const PLANNED: u64 = 10;
 
-/// Creates the account of a failing run: confirms, shrinks and replays the run, and writes it to a file.
-pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) -> Account {
-    let original = Size::of(&run);
+/// Adds a failing run to an account: confirms, shrinks and replays the run, and writes it to a file.
+pub(super) fn confirm(
+    session: &Session<'_>,
+    run: Run,
+    from: Origin,
+    mut account: Account,
+) -> Account {
+    let (runs, original) = (account.runs, Size::of(&run));
     let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
         Ok(()) if is_undecided(&run) || !session.config.shrink => (run, None, None),
         Ok(()) => smallest(session, run),
@@ -72,11 +77,11 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         replay,
         ..Finding::of(run, from)
     };
-    let why = shrunk.and_then(|_| session.quietly(|| why::explain(session, &finding, runs)));
-    let finding = Finding { why, ..finding };
-    let warnings = Vec::from_iter(warning);
-    let settings = Some(session.config.in_traces());
-    Account { settings, runs, finding: Some(finding), warnings, ..Account::default() }
+    account.settings = Some(session.config.in_traces());
+    account.warnings.splice(0..0, warning);
+    let explain = || why::explain(session, &finding, account.without_tally());
+    let why = shrunk.and_then(|_| session.quietly(explain));
+    Account { finding: Some(Finding { why, ..finding }), ..account }
 }
 
 /// Checks that the decisions of `run` lead to the same run again, as far as they determine it.

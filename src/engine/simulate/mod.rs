@@ -162,24 +162,27 @@ fn search(session: &Session<'_>) -> Account {
     session.set_deadline(None);
     let overtime = overtime(session, begun.elapsed());
     warnings.append(&mut explored.warnings);
-    let mut account = match explored.found.take() {
+    match explored.found.take() {
         Some(found) => {
             let Found { position, run, origin } = *found;
+            let (runs, notes) = (position + 1, [notes, Vec::from_iter(overtime)].concat());
             let is_long = matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. }));
             if is_long && session.config.long_is_undecided && session.config.replay.is_none() {
                 let finding = Some(Finding::of(run, origin));
-                let (runs, notes) = (position + 1, [notes, Vec::from_iter(overtime)].concat());
                 return Account { runs, finding, warnings, notes, ..Account::default() };
             }
             let searched = explored.searched.take();
-            Account { searched, ..confirm::confirm(session, run, origin, position + 1) }
+            let account = Account { runs, searched, warnings, notes, ..Account::default() };
+            confirm::confirm(session, run, origin, account)
         }
-        None => passed(session, explored),
-    };
-    account.warnings.extend(warnings);
-    account.notes.splice(0..0, notes);
-    account.notes.extend(overtime);
-    account
+        None => {
+            let mut account = passed(session, explored);
+            account.warnings.extend(warnings);
+            account.notes.splice(0..0, notes);
+            account.notes.extend(overtime);
+            account
+        }
+    }
 }
 
 /// Returns a note if the runs took much longer than the time limit of the test. The clock is read only between runs,

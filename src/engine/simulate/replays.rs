@@ -37,32 +37,27 @@ pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
             return cannot_read(from, &named);
         }
     };
-    let strictly = |session: &Session<'_>| {
+    let strictly = |session: &Session<'_>, contradictions| {
         let run = session.loudly(|| session.replay_requested(&trace));
-        replayed(session, run, from.clone(), &trace)
+        replayed(session, run, from.clone(), &trace, contradictions)
     };
-    match with_settings_of(session, &trace, false, strictly) {
-        Ok((account, contradictions)) => {
-            let warnings = [contradictions, account.warnings].concat();
-            Account { warnings, ..account }
-        }
-        Err(invalid) => cannot_read(from, &invalid),
-    }
+    let account = with_settings_of(session, &trace, false, strictly);
+    account.unwrap_or_else(|invalid| cannot_read(from, &invalid))
 }
 
 /// Calls `act` with a session that has the settings of a trace, which override the test and the
-/// environment. Also returns a sentence for each variable that has no effect, and with `of_test`
+/// environment. Also passes a sentence for each variable that has no effect, and with `of_test`
 /// for each such setting of the test. A trace without settings is replayed with the settings of the
 /// test.
 fn with_settings_of<T>(
     session: &Session<'_>,
     trace: &Trace,
     of_test: bool,
-    act: impl FnOnce(&Session<'_>) -> T,
-) -> Result<(T, Vec<String>), InvalidSetting> {
+    act: impl FnOnce(&Session<'_>, Vec<String>) -> T,
+) -> Result<T, InvalidSetting> {
     let settings = trace.header.settings.as_ref();
     let Some(settings) = settings.filter(|own| **own != session.config.in_traces()) else {
-        return Ok((act(session), Vec::new()));
+        return Ok(act(session, Vec::new()));
     };
     let config = session.config.replaying(settings)?;
     let contradictions = session.config.contradictions(&config, of_test);
@@ -72,9 +67,9 @@ fn with_settings_of<T>(
     let assignment = Assignment { notes, ..Assignment::new(&config, &site, results) };
     let own = Session::new(&assignment, session.body).noted_in(session.watch.notes());
     config.prepare_native();
-    let result = watched(&own, || act(&own));
+    let result = watched(&own, || act(&own, contradictions));
     session.config.prepare_native();
-    Ok((result, contradictions))
+    Ok(result)
 }
 
 /// Replays the traces that the user keeps. Returns the account of the first trace that fails.
@@ -104,7 +99,7 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
         Ok(trace) => trace,
         Err(unreadable) => return Some(cannot_read(from, &unreadable.of(short))),
     };
-    let again = |session: &Session<'_>| {
+    let again = |session: &Session<'_>, warnings| {
         let run = session.quietly(|| session.replay(&trace));
         match &run.outcome {
             Outcome::Passed => (None, None),
@@ -114,7 +109,8 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
                 // lead to the failure.
                 let run = session.quietly(|| session.follow_trace(&trace));
                 let fails = session.fails(&run);
-                let account = fails.then(|| confirm::confirm(session, run, from.clone(), 1));
+                let known = Account { runs: 1, warnings, ..Account::default() };
+                let account = fails.then(|| confirm::confirm(session, run, from.clone(), known));
                 let new = account.as_ref().map(|account| account.finding.as_ref());
                 let new = new.map(|finding| finding.and_then(|own| own.trace_file.as_deref()));
                 let (test, remedy) = (&session.site.test, remedy(&name, new));
@@ -126,16 +122,14 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
             }
             Outcome::Failed(_) => {
                 let run = session.loudly(|| session.replay(&trace));
-                (Some(replayed(session, run, from.clone(), &trace)), None)
+                (Some(replayed(session, run, from.clone(), &trace, warnings)), None)
             }
         }
     };
     match with_settings_of(session, &trace, true, again) {
-        Ok(((account, stale), contradictions)) => {
+        Ok((account, stale)) => {
             notes.extend(stale);
-            let account = account?;
-            let warnings = [contradictions, account.warnings].concat();
-            Some(Account { warnings, ..account })
+            account
         }
         Err(invalid) => Some(cannot_read(from, &invalid)),
     }
@@ -154,22 +148,28 @@ fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     }
 }
 
-/// Returns the account of a replayed trace.
-fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Account {
+/// Returns the account of a replayed trace. It begins with these warnings.
+fn replayed(
+    session: &Session<'_>,
+    run: Run,
+    from: Origin,
+    trace: &Trace,
+    warnings: Vec<String>,
+) -> Account {
     let (runs, steps, replayed) = (1, run.steps.len() as u64, Some(from.clone()));
     let settings = Some(session.config.in_traces());
-    let account = Account { runs, steps, settings, replayed, ..Account::default() };
+    let mut account = Account { runs, steps, settings, replayed, warnings, ..Account::default() };
     let Outcome::Failed(failure) = &run.outcome else { return account };
     if session.ends_at_limit(failure) {
         return account;
     }
-    let mut warnings = Vec::from_iter(surplus(trace, &run));
+    account.warnings.extend(surplus(trace, &run));
     let diverged = matches!(failure, Failure::Diverged { .. });
     let of = &trace.header.test;
     // Older traces do not name the target.
     let own = [String::new(), session.site.title(), session.site.test.clone()].contains(of);
     if diverged && !own {
-        warnings.push(format!("the trace is of another test, {of}"));
+        account.warnings.push(format!("the trace is of another test, {of}"));
     }
     let source = match &from {
         Origin::File(file) => file.clone(),
@@ -183,10 +183,9 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
         record: diverged.then(|| session.site.search_command()),
         ..Finding::of(run, from)
     };
-    let is_wanted = session.config.shrink;
-    let why =
-        is_wanted.then(|| session.quietly(|| why::explain(session, &finding, runs))).flatten();
-    Account { finding: Some(Finding { why, ..finding }), warnings, ..account }
+    let explain = || why::explain(session, &finding, account.without_tally());
+    let why = if session.config.shrink { session.quietly(explain) } else { None };
+    Account { finding: Some(Finding { why, ..finding }), ..account }
 }
 
 /// Returns a warning if the run failed before it used all decisions of its trace.

@@ -18,6 +18,7 @@ mod remedy;
 use self::lab::Lab;
 use self::memory::sees_newest;
 use super::session::Session;
+use crate::engine::assignment::Account;
 use crate::native;
 use crate::report::{Finding, NoReturn, Why};
 use crate::run::memory_model::MemoryModel;
@@ -25,8 +26,9 @@ use crate::run::{Failure, Outcome};
 
 /// Explains a failing run. `None` if no runs are allowed for it, if other orders cannot explain the failure, or if
 /// nothing was found. The nearest passing run comes from the runs of the other parts, so it needs no runs of its own.
-/// `found_after` is the number of runs that were needed to find the failure.
-pub(super) fn explain(session: &Session<'_>, finding: &Finding, found_after: u64) -> Option<Why> {
+/// `account` is the account of the test without this failure. It is reported if a run of the explanation ends the
+/// process.
+pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account) -> Option<Why> {
     let (config, run) = (session.config, &finding.run);
     let Outcome::Failed(failure) = &run.outcome else { return None };
     if config.why == 0 || !depends_on_order(failure) || run.steps.is_empty() {
@@ -35,7 +37,8 @@ pub(super) fn explain(session: &Session<'_>, finding: &Finding, found_after: u64
     if config.memory == MemoryModel::C11 && !sees_newest(run) {
         return None;
     }
-    let _kept = session.watch.explained.keep(finding, found_after);
+    let kept = Account { finding: Some(finding.clone()), ..account };
+    let _kept = session.watch.explained.keep(kept);
     let _death = native::keep_death();
     let mut lab = Lab::new(session, run, config.why);
     if !lab.fails_again() {

@@ -182,6 +182,7 @@ pub(crate) fn explained(report: &Document) -> Json {
             why.chances.iter().map(|c| json!({"after": c.after, "share": c.share})).collect::<Vec<_>>()
         }),
         "passing": passing,
+        "newest_stores_only": why.and_then(|why| why.newest_stores.0),
     })
 }
 

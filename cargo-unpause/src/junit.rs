@@ -151,7 +151,8 @@ fn cause(report: &Document) -> Option<String> {
     let pattern = finding.pattern.0.as_ref();
     let Some(why) = &finding.why else { return pattern.cloned() };
     if why.no_return.as_ref().is_some_and(|no_return| no_return.after == 0) {
-        return Some("it fails in every run (proved)".to_owned());
+        let stores = if why.newest_stores.0 == Some(true) { " with the newest stores" } else { "" };
+        return Some(format!("it fails in every run{stores} (proved)"));
     }
     let Some(cause) = &why.cause else { return pattern.cloned() };
     let task = |number: u64| {

@@ -84,7 +84,9 @@ objects! {
     /// The result of shrinking.
     Shrunk { replays: u64, size: Size, complete: bool }
     /// A proof about preemptions.
-    Proof { fewest: u64, complete: bool, runs: u64, saved: u64, longer: Option<u64> }
+    Proof {
+        fewest: u64, complete: bool, runs: u64, saved: u64, longer: Option<u64>, same_stores: Maybe<bool>,
+    }
     /// Stronger memory orders that prevented the failure in repeated runs.
     Strengthening { operations: Vec<Strengthened>, runs: u64 }
     /// An operation with a stronger order.
@@ -98,6 +100,7 @@ objects! {
         marks: Vec<u64>,
         no_return: Option<NoReturn>,
         passing: Maybe<Option<PassingRun>>,
+        newest_stores: Maybe<bool>,
     }
     /// A region of lines that other tasks interrupted.
     Interruption {
@@ -448,12 +451,7 @@ objects! {
     FittingBound { preemptions: u64, runs: Word }
     /// The progress of a search at one moment.
     ProgressPoint {
-        runs: u64,
-        part: Option<f64>,
-        total: Option<Word>,
-        low: Option<Word>,
-        high: Option<Word>,
-        milliseconds: u64,
+        runs: u64, part: Option<f64>, total: Option<Word>, low: Option<Word>, high: Option<Word>, milliseconds: u64,
     }
     /// The share of a search that is divided among processes.
     Share { number: u64, of: u64 }

@@ -20,6 +20,10 @@ fn proof(report: &Report) -> (&Finding, Proof) {
     (finding, finding.proof.expect("a proof was tried"))
 }
 
+/// A proof after which nothing is known.
+const NOTHING: Proof =
+    Proof { fewest: 0, complete: false, runs: 0, saved: 0, longer: None, same_stores: false };
+
 fn screen(report: &Report) -> String {
     let screen = text(report, &Style { width: 200, ..Style::default() });
     // The lines of a field are one sentence.
@@ -31,13 +35,23 @@ fn a_lost_update_needs_its_one_preemption() {
     let report = runner("lost_update").prove(1000).run(program("lost_update").body);
     let (finding, proof) = proof(&report);
     assert_eq!(Size::of(&finding.run).preemptions, 1);
-    let Proof { fewest, complete, runs, saved, longer } = proof;
+    let Proof { fewest, complete, runs, saved, longer, .. } = proof;
     assert_eq!((fewest, complete, saved, longer), (1, true, 0, None));
     // Without a preemption there are two choices: the first task, and the task that continues when
     // it ends.
     assert!((2..10).contains(&runs), "{runs}");
     let said = format!("no failing run has fewer than 1 preemption (proved by {runs} runs)");
     assert!(screen(&report).contains(&said), "{}", screen(&report));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_proof_under_c11_is_about_runs_with_the_same_choices_of_stores() {
+    let runner = runner("lost_update_c11").memory("c11");
+    let report = runner.prove(1000).run(program("lost_update").body);
+    let (_, proof) = proof(&report);
+    assert!(proof.complete && proof.same_stores, "{proof:?}");
+    let said = "no failing run with the same choices of stores has fewer than 1 preemption (proved";
+    assert!(screen(&report).contains(said), "{}", screen(&report));
 }
 
 #[cfg_attr(feature = "sim", test)]
@@ -64,7 +78,7 @@ fn a_deadlock_without_a_preemption_needs_no_proof() {
     });
     let (finding, proof) = proof(&report);
     assert!(matches!(failure(&finding.run), Failure::Deadlock { .. }));
-    assert_eq!(proof, Proof { fewest: 0, complete: true, runs: 0, saved: 0, longer: None });
+    assert_eq!(proof, Proof { fewest: 0, complete: true, runs: 0, ..NOTHING });
     assert!(screen(&report).contains("it fails without a preemption"), "{}", screen(&report));
 }
 
@@ -168,7 +182,7 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     let (finding, proof) = proof(&report);
     let had = Size::of(&finding.run).preemptions;
     assert!(had > 0);
-    assert_eq!(proof, Proof { fewest: 0, complete: false, runs: 500, saved: 0, longer: None });
+    assert_eq!(proof, Proof { fewest: 0, complete: false, runs: 500, ..NOTHING });
     let said = format!(
         "NOT PROVED that no failing run has fewer than {had} preemption{}: 500 runs were not all of \
          those without one; allow more with prove = N",

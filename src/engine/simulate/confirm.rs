@@ -257,7 +257,8 @@ fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<
             // The search tries runs in ascending order of preemptions, so no failing run has fewer preemptions than
             // this one.
             let longer = Some(size.steps);
-            let proof = Proof { fewest: size.preemptions, complete: true, runs, saved: 0, longer };
+            let (fewest, saved) = (size.preemptions, 0);
+            let proof = Proof { fewest, complete: true, runs, saved, longer, ..proof };
             return (run, Some(shrinking), Some(proof));
         }
         run = smaller;

@@ -14,6 +14,7 @@ use super::runs::{Next, for_each_run};
 use super::session::Session;
 use crate::report::{Proof, Size};
 use crate::rt::Worker;
+use crate::run::memory_model::MemoryModel;
 use crate::run::schedule::Schedule;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Run};
@@ -29,8 +30,8 @@ const STEPS: u64 = 1000;
 /// failing run has fewer preemptions.
 pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, Option<Run>) {
     let preemptions = Size::of(run).preemptions;
-    let mut proof =
-        Proof { fewest: 0, complete: preemptions == 0, runs: 0, saved: 0, longer: None };
+    let (complete, same_stores) = (preemptions == 0, session.config.memory == MemoryModel::C11);
+    let mut proof = Proof { fewest: 0, complete, runs: 0, saved: 0, longer: None, same_stores };
     let Some(most) = preemptions.checked_sub(1) else { return (proof, None) };
     let search: Arc<dyn Search> = Arc::new(Bounded::new(&PREEMPTIONS, Some(most)));
     let held = Held::new(search.strategy(), &Schedule::of(run), false);

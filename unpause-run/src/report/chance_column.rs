@@ -54,10 +54,9 @@ pub(super) fn add_no_return(why: &Why, rows: &mut Vec<ScheduleRow>) {
     while at > 0 && matches!(rows[at - 1], ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_)) {
         at -= 1;
     }
-    rows.insert(
-        at,
-        ScheduleRow::Remark("no way back: every schedule fails from here on (proved)".to_owned()),
-    );
+    let stores = if why.newest_stores { " with the newest stores" } else { "" };
+    let text = format!("no way back: every schedule{stores} fails from here on (proved)");
+    rows.insert(at, ScheduleRow::Remark(text));
 }
 
 fn step_of(row: &ScheduleRow) -> Option<u32> {

@@ -169,8 +169,10 @@ fn wakers(finding: &Finding, waits: &[Wait], names: &DisplayNames<'_>) -> String
     }
     let why = finding.why.as_ref();
     let passes = why.is_some_and(|why| why.passing.is_some() || why.remedy.is_some());
-    let never_passes =
-        why.is_some_and(|why| matches!(why.no_return, Some(NoReturn { after: 0, .. })));
+    // With old stores, runs of the program may pass.
+    let never_passes = why.is_some_and(|why| {
+        matches!(why.no_return, Some(NoReturn { after: 0, .. })) && !why.newest_stores
+    });
     let wakers = match &foreign[..] {
         [one] => format!("the waker of {one}"),
         [first @ .., last] if first.len() < NAMED_MAX => {

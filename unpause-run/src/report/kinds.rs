@@ -120,7 +120,8 @@ fn of_a_replay(failure: Failure) -> Report {
 
 fn of_a_search(failure: Failure) -> Report {
     let mut report = changed(failure, |finding| {
-        let proof = Proof { fewest: 1, complete: true, runs: 7, saved: 0, longer: None };
+        let (longer, same_stores) = (None, false);
+        let proof = Proof { fewest: 1, complete: true, runs: 7, saved: 0, longer, same_stores };
         finding.proof = Some(proof);
     });
     report.searched = Some(unfinished_search());

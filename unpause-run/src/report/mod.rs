@@ -428,6 +428,8 @@ pub struct Proof {
     /// The number of steps of the run with the fewest preemptions, if it is longer than the first result. A longer run
     /// does not replace a shorter run on the screen.
     pub longer: Option<u32>,
+    /// True if the test has the memory `c11`. The bound then holds for runs that choose stores like the failing run.
+    pub same_stores: bool,
 }
 
 /// The size of a run.

@@ -309,6 +309,7 @@ fn why(steps: u32, kind: usize) -> Why {
         marks: (0..steps).step_by(3).collect(),
         no_return: Some(no_return).filter(|_| kind % 2 == 0),
         passing: None,
+        newest_stores: kind == 2,
     }
 }
 
@@ -328,7 +329,14 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
             },
             original,
             shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
-            proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
+            proof: Some(Proof {
+                fewest: 2,
+                complete: real,
+                runs,
+                saved: 1,
+                longer: None,
+                same_stores: real,
+            }),
             strengthening: None,
             why: Some(why(original.steps, from as usize)),
             quoted: vec![QuotedLine { place: here().to_string(), text: text.clone() }; 2],

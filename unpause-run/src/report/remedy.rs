@@ -71,8 +71,9 @@ pub enum Tested {
     },
 }
 
-/// Returns the remedy as text.
-pub(super) fn words(remedy: &Remedy) -> String {
+/// Returns the remedy as text. `newest_stores` is true if it was tested only with the newest stores.
+pub(super) fn words(remedy: &Remedy, newest_stores: bool) -> String {
+    let stores = if newest_stores { ", with the newest stores" } else { "" };
     let mut places = ShortPlaces::default();
     match &remedy.change {
         Change::Regions { regions, waits } => {
@@ -87,7 +88,7 @@ pub(super) fn words(remedy: &Remedy) -> String {
                 })
                 .collect();
             let steps = if spans.len() == 1 { "as one step" } else { "as one step each" };
-            format!("{steps}, {}: {}", spans.join(" and "), tested(&remedy.tested, *waits))
+            format!("{steps}, {}{stores}: {}", spans.join(" and "), tested(&remedy.tested, *waits))
         }
         Change::Order(Order { early, late, times }) => {
             let [early, late] = pair(&mut places, [early, late]);
@@ -97,7 +98,7 @@ pub(super) fn words(remedy: &Remedy) -> String {
                 3 => " three times".to_owned(),
                 more => format!(" {more} times"),
             };
-            format!("{early}{times} before {late}: {}", kept(&remedy.tested))
+            format!("{early}{times} before {late}{stores}: {}", kept(&remedy.tested))
         }
     }
 }

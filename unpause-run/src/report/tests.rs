@@ -44,7 +44,7 @@ fn explained() -> Report {
         chances: chances.map(chance).to_vec(),
         marks: vec![3],
         no_return: Some(NoReturn { after: 6, interleavings: 3 }),
-        passing: None,
+        ..Why::default()
     });
     finding.quote(&mut |_, line| Some(format!("line {line} of the source;")));
     report
@@ -470,4 +470,23 @@ fn a_search_that_needs_more_than_its_limit_names_the_bound_that_fits() {
     let fallback = Some(Box::new(Fallback { runs: 4, searched: unfinished_search() }));
     assert!(!of_fits(None, fallback).contains(needs));
     assert!(!screen_of(unfinished_search()).contains(needs));
+}
+
+#[test]
+fn each_statement_about_runs_with_the_newest_stores_says_so() {
+    let mut report = explained();
+    report.finding.as_mut().unwrap().why.as_mut().unwrap().newest_stores = true;
+    let screen = text(&report, &Style { width: 200, ..Style::default() });
+    for sentence in [
+        ", with the newest stores: all 2 interleavings pass (proved",
+        "all after step 5 (proved) with the newest stores\n",
+        "no way back: every schedule with the newest stores fails from here on (proved)",
+    ] {
+        assert!(screen.contains(sentence), "{sentence}: {screen}");
+    }
+    let why = report.finding.as_mut().unwrap().why.as_mut().unwrap();
+    why.no_return = Some(NoReturn { after: 0, interleavings: 6 });
+    let screen = text(&report, &Style { width: 200, ..Style::default() });
+    let always = "it fails in every run with the newest stores (proved: all 6 interleavings fail)";
+    assert!(screen.contains(always), "{screen}");
 }

@@ -257,7 +257,12 @@ fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
 fn proven(finding: &Finding, proof: &Proof) -> String {
     let Size { preemptions, draws, .. } = Size::of(&finding.run);
     let runs = plural(proof.runs, "run");
-    let drawn = if draws > 0 { " with the same values drawn" } else { "" };
+    let drawn = match (draws > 0, proof.same_stores) {
+        (false, false) => "",
+        (true, false) => " with the same values drawn",
+        (false, true) => " with the same choices of stores",
+        (true, true) => " with the same values drawn and the same choices of stores",
+    };
     if !proof.complete {
         let so_far = match proof.fewest {
             0 => format!("{runs} were not all of those without one"),

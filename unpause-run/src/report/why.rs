@@ -39,6 +39,9 @@ pub struct Why {
     /// The passing run with the most first steps in common with the failing run. Of several such runs, the run with the
     /// fewest other changed steps. `None` if no run of the explanation passed.
     pub passing: Option<PassingRun>,
+    /// True if the test has the memory `c11`. In all runs of the explanation each operation sees the newest store, so
+    /// its proofs and chances cover only such runs.
+    pub newest_stores: bool,
 }
 
 /// The chance that a schedule fails if it begins with the first steps of a run.
@@ -145,9 +148,11 @@ pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
         // A circle of locks needs no other runs.
         return order.map(|order| ("why", named(order))).into_iter().collect();
     };
-    let drawn = match Size::of(&finding.run).draws {
-        0 => "",
-        _ => " with the values drawn here",
+    let drawn = match (Size::of(&finding.run).draws, why.newest_stores) {
+        (0, false) => "",
+        (0, true) => " with the newest stores",
+        (_, false) => " with the values drawn here",
+        (_, true) => " with the values drawn here and the newest stores",
     };
     if let Some(NoReturn { after: 0, interleavings }) = why.no_return {
         let always = format!("it fails in every run{drawn} ({})", proof(interleavings));
@@ -158,7 +163,7 @@ pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, String)> {
     let cause = || Some(interruption(&finding.run, why.cause.as_ref()?));
     lines.extend(order.or_else(cause).map(|text| ("why", named(text))));
     if let Some(remedy) = &why.remedy {
-        lines.push(("remedy", remedy::words(remedy)));
+        lines.push(("remedy", remedy::words(remedy, why.newest_stores)));
     }
     lines.extend(chances(why).map(|text| ("chances", format!("{text}{drawn}"))));
     lines

@@ -34,7 +34,8 @@ pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account
     if config.why == 0 || !depends_on_order(failure) || run.steps.is_empty() {
         return None;
     }
-    if config.memory == MemoryModel::C11 && !sees_newest(run) {
+    let newest_stores = config.memory == MemoryModel::C11;
+    if newest_stores && !sees_newest(run) {
         return None;
     }
     let kept = Account { finding: Some(finding.clone()), ..account };
@@ -46,7 +47,7 @@ pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account
     }
     let no_return = no_return::find(&mut lab);
     if let Some(NoReturn { after: 0, .. }) = no_return {
-        return Some(Why { runs: lab.runs(), no_return, ..Why::default() });
+        return Some(Why { runs: lab.runs(), no_return, newest_stores, ..Why::default() });
     }
     let (remedy, cause) = remedy::find(&mut lab).unzip();
     let cause = cause.flatten();
@@ -55,7 +56,8 @@ pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account
         return None;
     }
     let passing = lab.passing();
-    let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return, passing };
+    let runs = lab.runs();
+    let why = Why { runs, cause, remedy, chances, marks, no_return, passing, newest_stores };
     let found = why.no_return.is_some() || why.remedy.is_some() || !why.chances.is_empty();
     (found || why.passing.is_some()).then_some(why)
 }

@@ -157,13 +157,14 @@ fn finding(w: &mut Writer, finding: &Finding) {
         None => w.null("shrunk"),
     }
     match proof {
-        Some(Proof { fewest, complete, runs, saved, longer }) => {
+        Some(Proof { fewest, complete, runs, saved, longer, same_stores }) => {
             w.open_field("proof", '{');
             w.number("fewest", u64::from(*fewest));
             w.flag("complete", *complete);
             w.number("runs", *runs);
             w.number("saved", u64::from(*saved));
             w.number_if("longer", longer.map(u64::from));
+            w.flag("same_stores", *same_stores);
             w.close('}');
         }
         None => w.null("proof"),

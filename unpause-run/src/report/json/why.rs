@@ -6,7 +6,8 @@ use super::writer::Writer;
 
 /// Writes the explanation, or `null`.
 pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
-    let Some(Why { runs, cause, remedy, chances, marks, no_return, passing }) = why else {
+    let Some(Why { runs, cause, remedy, chances, marks, no_return, passing, newest_stores }) = why
+    else {
         return w.null("why");
     };
     w.open_field("why", '{');
@@ -49,6 +50,7 @@ pub(super) fn write(w: &mut Writer, why: Option<&Why>) {
         None => w.null("no_return"),
     }
     passing::write(w, passing.as_ref());
+    w.flag("newest_stores", *newest_stores);
     w.close('}');
 }
 

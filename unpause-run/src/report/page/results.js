@@ -24,7 +24,8 @@ function chanceInWords(model, after) {
   const isLimit = (share > 0 && rounded === "0.0") || (share < 1 && rounded === "100.0");
   const percent = isLimit ? (share < 0.5 ? "less than 0.1" : "more than 99.9") : rounded.replace(/\.0$/, "");
   const basis = runs ? `sampled by ${plural(runs, "run")}` : "exactly";
-  return `${percent} % of all schedules fail after this step, ${basis}`;
+  const stores = model.why.newest_stores ? " with the newest stores" : "";
+  return `${percent} % of all schedules${stores} fail after this step, ${basis}`;
 }
 
 function operationText(model, op, index) {
@@ -86,18 +87,20 @@ function drawWhy(model, actions) {
         : remedy.interleavings === null
           ? `all ${plural(remedy.runs || 0, "run")} with at most ${plural(remedy.preemptions || 0, "preemption")} pass`
           : `all ${plural(remedy.interleavings, "interleaving")}${remedy.order ? " that keep it" : ""} pass`;
-    pairs.push(["remedy", `${changeText(model, remedy)}: ${passed}`]);
+    const stores = why.newest_stores ? ", with the newest stores" : "";
+    pairs.push(["remedy", `${changeText(model, remedy)}${stores}: ${passed}`]);
   }
   if (why.no_return) {
     const at = model.atOf.get(why.no_return.after - 1);
+    const stores = why.newest_stores ? " with the newest stores" : "";
     pairs.push([
       "no way back",
       at === undefined
         ? why.no_return.after
-          ? `every schedule fails after step ${why.no_return.after - 1}`
-          : "it fails in every run"
+          ? `every schedule${stores} fails after step ${why.no_return.after - 1}`
+          : `it fails in every run${stores}`
         : [
-            "every schedule fails after step ",
+            `every schedule${stores} fails after step `,
             toStep(model, at, actions),
             `, shown by ${plural(why.no_return.interleavings, "interleaving")}`,
           ],

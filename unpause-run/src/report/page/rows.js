@@ -110,7 +110,8 @@ function rowsOf(model, state) {
     rows.push({ kind: "step", at: step.at });
     if (why.no_return && why.no_return.after === step.step + 1) {
       const count = plural(why.no_return.interleavings, "interleaving");
-      rows.push({ kind: "note", text: `no way back: every schedule fails from here on (${count})` });
+      const stores = why.newest_stores ? " with the newest stores" : "";
+      rows.push({ kind: "note", text: `no way back: every schedule${stores} fails from here on (${count})` });
     }
   }
   flush();

@@ -456,7 +456,9 @@ objects! {
     /// The share of a search that is divided among processes.
     Share { number: u64, of: u64 }
     /// Sampled runs after a search.
-    Audit { runs: u64, missed: Option<String>, failed: bool, unseen: bool, clash: Option<Clash> }
+    Audit {
+        runs: u64, missed: Option<String>, failed: bool, unseen: bool, clash: Option<Clash>, captured: Maybe<bool>,
+    }
     /// The search that used the second half of the runs.
     Fallback { runs: u64, searched: Box<Searched> }
     /// Coverage.

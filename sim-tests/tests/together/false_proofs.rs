@@ -238,3 +238,34 @@ fn runs_before_a_restart_count_for_no_condition() {
     };
     assert_eq!((conditions[0].runs * 2, *runs), (report.runs, report.runs));
 }
+
+/// Two tasks store to one object, and from the run `changes_at` on, a third task does, too.
+fn changes_what_it_captured(changes_at: u64) -> Report {
+    let runs = std::sync::atomic::AtomicU64::new(0);
+    search(async || {
+        let value = Arc::new(Atomic::new(0));
+        let is_changed = runs.fetch_add(1, SeqCst) >= changes_at;
+        let task = |n: u8| {
+            let value = value.clone();
+            sim::spawn(async move { value.store(n, SeqCst).await })
+        };
+        let tasks = Vec::from_iter((0..if is_changed { 3 } else { 2 }).map(task));
+        for task in tasks {
+            task.await.unwrap();
+        }
+    })
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn values_that_a_closure_captured_and_changes_are_not_called_a_bug_of_unpause() {
+    let report = changes_what_it_captured(30);
+    let searched = report.searched.as_ref().unwrap();
+    assert!(report.passed() && !searched.is_proof(), "{report:?}");
+    let why = searched.shortfall().unwrap();
+    assert!(why.contains("values that the closure captured changed between runs"), "{why}");
+    let screen = text(&report, &Style { width: 1000, ..Style::default() });
+    let remedy = "Create values that runs change inside the closure";
+    assert!(screen.contains(remedy) && !screen.contains("This is a bug of unpause"), "{screen}");
+    // The counter alone makes no difference.
+    assert!(changes_what_it_captured(u64::MAX).searched.unwrap().is_proof());
+}

@@ -47,6 +47,10 @@ pub(crate) trait TestBody: Sync {
     /// Calls `act` with a new future of the body. The future returns the text of the error, if the body returns an
     /// error.
     fn begin(&self, act: &mut dyn FnMut(TestFuture<'_>));
+
+    /// Returns `true` if the body is a closure that has captured values, or a pointer to a function.
+    #[allow(dead_code, reason = "the real build has no searches")]
+    fn has_captured(&self) -> bool;
 }
 
 /// A body that has begun. Dropping this value drops the future of the test, so the drop happens within the run.
@@ -105,5 +109,9 @@ where
         // The function is called within the future, because it may act before it returns its own future.
         let future = async { (self.0)().await.error() };
         act(TestFuture(pin!(OptionFuture::from(Some(future)))));
+    }
+
+    fn has_captured(&self) -> bool {
+        size_of::<B>() > 0
     }
 }

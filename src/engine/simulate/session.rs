@@ -102,6 +102,11 @@ impl<'a> Session<'a> {
     // A test without plain threads leaves the state of plain threads alone: at the same time, another test of the
     // process may use it.
 
+    /// Returns `true` if the body is a closure that has captured values, which outlive a run.
+    pub(super) fn has_captured(&self) -> bool {
+        if self.config.is_native() { native::has_captured() } else { self.body.has_captured() }
+    }
+
     /// Returns `true` if, since the last call, a run of plain threads treated a memory order as `SeqCst`.
     pub(super) fn take_strengthened(&self) -> bool {
         self.config.is_native() && native::take_strengthened()

@@ -270,6 +270,9 @@ pub struct Audit {
     /// The two steps that caused this difference. For a run that the search missed: the two steps that the search did
     /// not reverse. `None` if the steps were not identified.
     pub clash: Option<Clash>,
+    /// True if the body of the test is a closure that has captured values. They outlive a run, so the runs differ if
+    /// the closure changes them.
+    pub captured: bool,
 }
 
 impl Audit {

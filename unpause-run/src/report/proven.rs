@@ -73,6 +73,11 @@ impl Searched {
         }
         let audit = self.audit.as_ref();
         let why = match &self.bound {
+            _ if audit.is_some_and(|audit| audit.missed.is_some() && audit.captured) => {
+                "a sampled run belongs to a class that the search missed: values that the closure captured changed \
+                 between runs, or a bug of unpause"
+                    .to_owned()
+            }
             _ if audit.is_some_and(|audit| audit.missed.is_some()) => {
                 "a sampled run belongs to a class that the search missed, a bug of unpause"
                     .to_owned()

@@ -123,31 +123,43 @@ fn rounded(number: u64) -> String {
 
 /// Returns the reason why each order of steps was explored as a separate run.
 fn because(searched: &Searched) -> String {
+    let captured = searched.audit.as_ref().is_some_and(|audit| audit.captured);
     match &searched.cause {
-        Some(Cause::Clash(clash)) => did_not_commute(Some(clash)),
+        Some(Cause::Clash(clash)) => did_not_commute(Some(clash), captured),
         Some(Cause::Contact(sign)) => {
             format!(
                 "{}. Tasks share something outside sim, such as a channel of another crate",
                 clean(sign)
             )
         }
-        None => did_not_commute(None),
+        None => did_not_commute(None, captured),
     }
 }
 
 /// Returns a text which says that the order of two steps made a difference. It names the steps and the remedy.
-fn did_not_commute(clash: Option<&Clash>) -> String {
+/// `captured` is true if the body has captured values.
+fn did_not_commute(clash: Option<&Clash>, captured: bool) -> String {
     let which = match clash {
         Some(clash) => {
             format!("two steps that share no object of sim made a difference: {}", clash.text())
         }
         None => "steps that share no object of sim made a difference".to_owned(),
     };
+    let (captured, remedy) = match captured {
+        true => (format!(", or {CAPTURED}"), format!(". {CREATE_WITHIN}")),
+        false => Default::default(),
+    };
     format!(
-        "the order of {which}. Either they share something outside sim, such as a lock of std or a thread-local, or unpause \
-         has a bug: if they use sim only, please report these steps"
+        "the order of {which}. Either they share something outside sim, such as a lock of std or a thread-local{captured}, \
+         or unpause has a bug: if they use sim only, please report these steps{remedy}"
     )
 }
+
+/// The reason for runs that contradict a search, if the body is a closure with captured values.
+const CAPTURED: &str = "values that the closure captured changed between runs";
+
+/// The remedy for this reason.
+const CREATE_WITHIN: &str = "Create values that runs change inside the closure";
 
 /// Writes the limits of a search's proof, and the reasons for them.
 pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
@@ -284,11 +296,20 @@ impl LimitsText<'_> {
             if let Some(clash) = &audit.clash {
                 text += &format!(", with these two steps in the other order: {}", clash.text());
             }
-            text += ". This is a bug of unpause: please report it with the test and this trace: ";
+            text += &match audit.captured {
+                true => format!(
+                    ". Either {CAPTURED}, or this is a bug of unpause. {CREATE_WITHIN}. If it does this already, please \
+                     report the test and this trace: "
+                ),
+                false => {
+                    ". This is a bug of unpause: please report it with the test and this trace: "
+                        .to_owned()
+                }
+            };
             self.say(NOT_A_PROOF, &(text + trace));
         }
         if audit.unseen {
-            self.say(NOT_A_PROOF, &did_not_commute(audit.clash.as_ref()));
+            self.say(NOT_A_PROOF, &did_not_commute(audit.clash.as_ref(), audit.captured));
         }
     }
 

@@ -74,7 +74,8 @@ pub(in crate::engine::simulate) fn audit(
     runs: u64,
     shown: bool,
 ) -> Sampled {
-    let sampled = Sampled::default();
+    let mut sampled = Sampled::default();
+    sampled.audit.captured = session.has_captured();
     let mut auditor = Auditor { session, search, shown, sampled };
     for name in STRATEGIES {
         auditor.sample(name, runs / STRATEGIES.len() as u64);

@@ -117,13 +117,14 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
     }
     self::series(w, series);
     match audit {
-        Some(Audit { runs, missed, failed, unseen, clash }) => {
+        Some(Audit { runs, missed, failed, unseen, clash, captured }) => {
             w.open_field("audit", '{');
             w.number("runs", *runs);
             w.text_if("missed", missed.as_deref());
             w.flag("failed", *failed);
             w.flag("unseen", *unseen);
             self::clash(w, clash.as_ref());
+            w.flag("captured", *captured);
             w.close('}');
         }
         None => w.null("audit"),

@@ -27,6 +27,7 @@ pub(super) fn searched(test: &str, runs: u64, real: bool, preemptions: u32) -> S
             failed: real,
             unseen: real,
             clash: Some(clash),
+            captured: real,
         }),
         bound: Some(Bound { what: text(), through: (!real).then_some(3) }),
         early_moves: real.then_some(2),

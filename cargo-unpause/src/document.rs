@@ -3,7 +3,7 @@
 //!
 //! [`Document::read`] checks the structure and names the wrong field, if any. It ignores unknown fields, because later
 //! versions may add fields without a new version number. The answers that some commands write as JSON have the same
-//! form: [`Kept`], [`Dropped`], [`Replayed`] and [`Initialized`].
+//! form: [`Listed`], [`Kept`], [`Dropped`], [`Replayed`] and [`Initialized`].
 
 mod answers;
 mod fields;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use lexopt::prelude::*;
-use serde_json::{Value as Json, json};
 use sim::check::picture::screen::{Line, Paint, Screen};
 
+use crate::document::{self, Listed, ListedFailure, Word};
 use crate::failures::{Found, Loaded, Project, found_in};
 use crate::{Exit, Terminal, Usage, junit};
 
@@ -56,17 +56,20 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         return Ok(Exit::Good);
     }
     let now = SystemTime::now();
-    let mut all = Vec::new();
+    let mut failures = Vec::new();
     let mut screen = Screen::new(terminal.style());
     for found in &found {
         let loaded = Loaded::read(&found.path);
         match as_json {
-            true => all.push(json_of(found, &loaded)),
+            true => failures.push(listed(found, &loaded)),
             false => screen.uncut(line_of(found, &loaded, now)),
         }
     }
-    let shown = if as_json { format!("{}\n", Json::Array(all)) } else { screen.finish() };
-    terminal.print(&shown);
+    let format = Listed::FORMAT.to_owned();
+    terminal.print(&match as_json {
+        true => document::line(&Listed { format, version: document::ANSWERS, failures }),
+        false => screen.finish(),
+    });
     Ok(Exit::Good)
 }
 
@@ -91,29 +94,25 @@ fn line_of(found: &Found, loaded: &Result<Loaded, Usage>, now: SystemTime) -> Li
     line.with(Paint::Faint, &format!("  {}", found.path.display()))
 }
 
-fn json_of(found: &Found, loaded: &Result<Loaded, Usage>) -> Json {
+/// Returns a failure of the list. An unreadable file has only its path, its time and the error.
+fn listed(found: &Found, loaded: &Result<Loaded, Usage>) -> ListedFailure {
     let seconds = found.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let (path, kept) = (found.path.display().to_string(), found.is_kept);
-    match loaded {
-        Ok(loaded) => json!({
-            "path": path,
-            "kept": kept,
-            "modified": seconds.as_secs(),
-            "kind": loaded.kind(),
-            "test": loaded.test(),
-            "package": loaded.package(),
-            "seed": loaded.seed().map(|seed| seed.to_string()),
-            "steps": loaded.step_count(),
-            "failure": loaded.text(),
-            "report": loaded.report.is_some(),
-            "error": null,
-        }),
-        Err(why) => json!({
-            "path": path,
-            "kept": kept,
-            "modified": seconds.as_secs(),
-            "error": why.0,
-        }),
+    let (known, error) = match loaded {
+        Ok(loaded) => (Some(loaded), None),
+        Err(why) => (None, Some(why.0.clone())),
+    };
+    ListedFailure {
+        path: found.path.display().to_string(),
+        kept: found.is_kept,
+        modified: seconds.as_secs(),
+        kind: known.map(Loaded::kind),
+        test: known.map(|loaded| loaded.test().to_owned()),
+        package: known.map(|loaded| loaded.package().to_owned()),
+        seed: known.and_then(Loaded::seed).map(Word),
+        steps: known.map(Loaded::step_count),
+        failure: known.map(Loaded::text),
+        report: known.map(|loaded| loaded.report.is_some()),
+        error,
     }
 }
 
@@ -136,7 +135,8 @@ usage: cargo unpause ls [FOLDER …] [--json | --junit FILE]
 Without a folder: the failures in the target folder of the project, target/sim, and the kept traces in
 the sim-regressions of its packages.
 
-  --json        a list with an object for each failure: path, kind, test, package, seed, steps, failure, kept
+  --json        an object with the list of failures, each with path, kind, test, package, seed, steps, …
+                (docs/json.md)
   --junit FILE  writes the newest failure of each test as JUnit XML, with properties: seed, trace, replay,
                 cause, report, page. If FILE is the JUnit file of another program, such as nextest, the
                 properties are added to its failed tests.

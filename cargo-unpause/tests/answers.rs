@@ -1,4 +1,4 @@
-//! The JSON of `keep`, `drop`, `replay` and `init`, and the commands that traces name. Nothing is built: the tests write
+//! The JSON of `ls`, `keep`, `drop`, `replay` and `init`, and the commands that traces name. Nothing is built: the tests write
 //! the traces, and a script takes the place of cargo.
 
 #![forbid(unsafe_code)]
@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use cargo_unpause::document::{Dropped, Initialized, Kept, Part, Replayed, Word, answers_schema};
+use cargo_unpause::document::{
+    Dropped, Initialized, Kept, Listed, Part, Replayed, Word, answers_schema,
+};
 use jsonschema::{Validator, draft202012};
 use serde_json::Value as Json;
 
@@ -81,6 +83,20 @@ fn the_schema_of_the_manual_is_the_schema() {
         fs::write(&path, &text).unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "UPDATE_EXPECT=1 changes {path:?}");
+}
+
+#[test]
+fn ls_answers_in_json() {
+    let folder = package("ls", "");
+    fs::write(folder.join("target/sim/demo/demo.tests.loses/8.simtrace"), "simtrace").unwrap();
+    let listed: Listed = answer(0, command(&folder, &["ls", "--json"], ""));
+    let [one, other] = &listed.failures[..] else { panic!("{listed:?}") };
+    let (read, unread) = if one.path == TRACE { (one, other) } else { (other, one) };
+    assert_eq!((read.seed, read.kind.as_deref()), (Some(Word(7)), Some("panic")));
+    assert_eq!((read.test.as_deref(), read.report), (Some("demo::tests::loses"), Some(false)));
+    assert_eq!((read.kept, &read.error), (false, &None));
+    assert!(unread.path.ends_with("8.simtrace") && unread.error.is_some(), "{unread:?}");
+    assert_eq!((&unread.test, unread.steps), (&None, None));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The JSON that `keep`, `drop`, `replay` and `init` write with `--json`. docs/json.md describes it, and
+//! The JSON that `ls`, `keep`, `drop`, `replay` and `init` write with `--json`. docs/json.md describes it, and
 //! docs/answers.schema.json is its schema.
 
 use serde_json::{Map, Value, json};
@@ -10,6 +10,26 @@ use super::words;
 pub const ANSWERS: u64 = 1;
 
 objects! {
+    /// The answer of `cargo unpause ls`: the failures, newest first.
+    Listed {
+        format: String = words::OF_LS,
+        version: u64,
+        failures: Vec<ListedFailure>,
+    }
+    /// A failure in a list. If its file cannot be read, only `path`, `kept`, `modified` and `error` have values.
+    ListedFailure {
+        path: String,
+        kept: bool,
+        modified: u64,
+        kind: Option<String>,
+        test: Option<String>,
+        package: Option<String>,
+        seed: Option<Word>,
+        steps: Option<u64>,
+        failure: Option<String>,
+        report: Option<bool>,
+        error: Option<String>,
+    }
     /// The answer of `cargo unpause keep`: the kept trace and its failure.
     Kept {
         format: String = words::OF_KEEP,
@@ -64,6 +84,11 @@ objects! {
     AddedLine { line: u64, text: String }
 }
 
+impl Listed {
+    /// The format of this answer.
+    pub const FORMAT: &str = words::OF_LS[0];
+}
+
 impl Kept {
     /// The format of this answer.
     pub const FORMAT: &str = words::OF_KEEP[0];
@@ -88,6 +113,7 @@ impl Initialized {
 pub fn answers_schema() -> Value {
     let mut structs = Map::new();
     let answers = [
+        Listed::schema(&mut structs),
         Kept::schema(&mut structs),
         Dropped::schema(&mut structs),
         Replayed::schema(&mut structs),

@@ -31,6 +31,7 @@ pub(super) const FATES: &[&str] = &["runs", "absent", "tombstone"];
 pub(super) const ORDERS: &[&str] = &["as asked", "as SeqCst", "as in C11", "in part"];
 
 /// The formats of the answers of commands, each of one command.
+pub(super) const OF_LS: &[&str] = &["unpause ls"];
 pub(super) const OF_KEEP: &[&str] = &["unpause keep"];
 pub(super) const OF_DROP: &[&str] = &["unpause drop"];
 pub(super) const OF_REPLAY: &[&str] = &["unpause replay"];

@@ -192,7 +192,8 @@ fn ls_lists_failures_and_keep_adds_one_that_its_test_replays() {
     fs::rename(hidden, package.join(REPORT)).unwrap();
     run(&package, "").fails().says(&[&format!("replay of {kept}: main panicked")]);
     let list: Value = serde_json::from_str(&succeeds(&package, &["ls", "--json"])).unwrap();
-    let list = list.as_array().unwrap();
+    assert_eq!((&list["format"], &list["version"]), (&"unpause ls".into(), &1.into()));
+    let list = list["failures"].as_array().unwrap();
     let paths: Vec<(&str, bool)> = list
         .iter()
         .map(|row| (row["path"].as_str().unwrap(), row["kept"].as_bool().unwrap()))
@@ -215,7 +216,8 @@ fn ls_lists_failures_and_keep_adds_one_that_its_test_replays() {
         command(&empty, &["ls"]),
         (0, String::new(), "no failures in target/sim\n".to_owned())
     );
-    assert_eq!(succeeds(&empty, &["ls", "--json"]), "[]\n");
+    let nothing = "{\"failures\":[],\"format\":\"unpause ls\",\"version\":1}\n";
+    assert_eq!(succeeds(&empty, &["ls", "--json"]), nothing);
     refused(&empty, &["show", "--last"], &["there is no failure in target/sim"]);
     let trace = package.join(TRACE).display().to_string();
     fs::write(empty.join("Cargo.toml"), "[package]\nname = \"other\"\n\n[workspace]\n").unwrap();

@@ -181,8 +181,8 @@ pub(crate) fn invocation_of(loaded: &Loaded) -> Result<Invocation, Usage> {
     let header = of_trace.as_ref().and_then(|of_trace| of_trace.trace.as_ref());
     let header = header.map(|trace| &trace.header);
     let replay = loaded.report.as_ref().and_then(|report| report.finding.as_ref()?.replay.as_ref());
-    // The report does not contain the features. A trace of an earlier version has no command, and then its report is
-    // more exact than the usual command.
+    // The report of an earlier version does not contain the features. A trace of an earlier version has no command, and
+    // then its report is more exact than the usual command.
     let written = header.and_then(|header| header.cargo.as_ref()).filter(|words| !words.is_empty());
     let usual = header.filter(|_| replay.is_none()).and_then(|header| header.cargo_arguments());
     let mut invocation = match (written.cloned().or(usual), replay) {

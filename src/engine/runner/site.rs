@@ -164,18 +164,22 @@ impl Site {
         )
     }
 
-    /// Returns the command that runs only this test, on one line.
+    /// Returns the command that runs only this test, on one line, with the features of the test.
     fn command(&self) -> String {
-        let words = self.words(program(), &arguments(), &[]);
+        let words = self.words(program(), &arguments(), &self.features());
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the arguments of cargo for the features of this program.
+    fn features(&self) -> Vec<String> {
+        features::arguments(program(), &self.package, self.manifest_dir.as_deref())
     }
 
     /// Returns the arguments with which cargo runs only this test, also with the features of the test. Empty if no
     /// variable reaches the test, or if the program was not built by cargo.
     #[allow(dead_code, reason = "runs on real threads have no traces")]
     pub(crate) fn cargo_arguments(&self) -> Vec<String> {
-        let features = features::arguments(program(), &self.package, self.manifest_dir.as_deref());
-        let mut words = self.words(program(), &arguments(), &features);
+        let mut words = self.words(program(), &arguments(), &self.features());
         match self.hermetic || self.target.is_program() {
             true => Vec::new(),
             false => words.split_off(1),
@@ -402,6 +406,23 @@ mod tests {
         begins(site.search_command(), "SIM_STRATEGY=pct SIM_CANCEL='a *' /");
         begins(site.replay_command("sim2:0", false), "SIM_REPLAY=sim2:0 SIM_CANCEL='a *' /");
         begins(site.replay_command("a.simtrace", true), "SIM_REPLAY=a.simtrace /");
+    }
+
+    /// Cargo has built this test, so its features are known.
+    #[test]
+    fn commands_have_the_features_that_traces_have() {
+        let (program, manifest_dir) = (program(), std::env::var_os("CARGO_MANIFEST_DIR"));
+        let package = "unpause".to_owned();
+        let target = TestTarget::running(program, "src/lib.rs", None);
+        let manifest_dir = manifest_dir.map(PathBuf::from);
+        let of_program = site("t/debug/deps/demo-0123456789abcdef", Some("a::b"));
+        let site = Site { package, manifest_dir, target, ..of_program };
+        let words = site.cargo_arguments();
+        let quoted = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        for command in [site.replay_command("a", true), site.seed_command(7), site.search_command()]
+        {
+            assert!(command.ends_with(&format!("cargo {quoted}")), "{command}: {quoted}");
+        }
     }
 
     #[test]

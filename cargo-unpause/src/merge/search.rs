@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
 use sim::check::picture::screen::{percent, plural};
-use sim::report::ORDERS_UNTRIED;
+use sim::report::{ORDERS_EXPLORED, ORDERS_UNTRIED, ORDERS_WITHIN_BOUND};
 use sim::run::clock_mode::ClockMode;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
@@ -127,10 +127,34 @@ impl<'a> MergedSearch<'a> {
         Ok(merged)
     }
 
-    /// Returns `true` if loads may return old values. Such a search tries some orders only, so it proves nothing.
+    /// Returns `true` if loads may return old values.
     fn is_weak(&self) -> bool {
         let is_it = |(name, value): &(String, String)| name == "memory" && value == "c11";
         self.subject.settings.iter().any(is_it)
+    }
+
+    /// Returns the reason why a complete search with weak memory is not a proof, if any.
+    fn orders_untried(&self) -> Option<String> {
+        let mut ledgers = self.shares.values();
+        let why = match () {
+            () if !self.is_weak() => return None,
+            () if ledgers.clone().any(Ledger::strengthens_orders) => ORDERS_UNTRIED,
+            () if ledgers.clone().any(Ledger::is_bounded) => ORDERS_WITHIN_BOUND,
+            () if self.chooses_stores() && self.of > 1 => {
+                "with memory = \"c11\", shares together are not a proof. Only the search in one share can be a proof \
+                 (without SIM_SHARD)"
+            }
+            () if !self.chooses_stores() && ledgers.any(|ledger| ledger.sampled().is_none()) => {
+                "no sampled runs have checked a share: run it again"
+            }
+            () => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// Returns `true` if operations of the search chose stores, because their orders are weaker than `SeqCst`.
+    fn chooses_stores(&self) -> bool {
+        self.shares.values().any(|ledger| ledger.apart().stores)
     }
 
     /// Returns the maximum number of early time moves in a run, if the setting `clock` bounds it.
@@ -203,9 +227,7 @@ impl<'a> MergedSearch<'a> {
         let untried: BTreeSet<String> =
             ledgers.iter().flat_map(|ledger| ledger.untried()).collect();
         say.extend(untried);
-        if self.is_weak() {
-            say.push(ORDERS_UNTRIED.to_owned());
-        }
+        say.extend(self.orders_untried());
         if ledgers.iter().any(|ledger| ledger.progress().blind) {
             say.push("waits ended by time limits that are not explored".to_owned());
         }
@@ -349,6 +371,9 @@ impl<'a> MergedSearch<'a> {
         }
         if let (true, Some(assumption)) = (self.is_proof(), self.assumption()) {
             let _ = writeln!(out, "  assumes  that {assumption}");
+        }
+        if self.is_proof() && self.chooses_stores() {
+            let _ = writeln!(out, "  {:<8} {ORDERS_EXPLORED}", "");
         }
         for why in &self.unproved {
             let _ = writeln!(out, "  unproved {why}");

@@ -1,7 +1,7 @@
 //! Tests of the fixture that are searched in many runs, or in one run for each order of branches.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use sim::Atomic;
 
@@ -40,6 +40,25 @@ async fn takes_many_runs_and_fails() {
     if !off() {
         assert_ne!(adds_to_two().await, [1, 2], "updates were lost");
     }
+}
+
+/// Two tasks with orders weaker than `SeqCst`.
+#[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
+async fn publishes() {
+    if off() {
+        return;
+    }
+    let words = Arc::new([Atomic::new(0u64), Atomic::new(0u64)]);
+    let other = words.clone();
+    let writer = sim::spawn(async move {
+        other[0].store(1, Relaxed).await;
+        other[1].store(1, Release).await;
+    });
+    if words[1].load(Acquire).await == 1 {
+        assert_eq!(words[0].load(Relaxed).await, 1);
+    }
+    writer.await.unwrap();
 }
 
 /// Its slices take longer than a step may.

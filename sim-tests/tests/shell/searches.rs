@@ -303,13 +303,38 @@ fn statistics_of_each_search_are_read_back() {
 }
 
 #[cfg_attr(feature = "sim", test)]
-fn a_search_with_weak_memory_is_over_and_no_proof() {
+fn a_bounded_search_with_weak_memory_is_over_and_no_proof() {
     let results = folder("weak");
     let search = search("takes_many_runs", &results).env("SIM_STRATEGY", "preemptions:0");
     search.env("SIM_MEMORY", "c11").passes();
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("are tried within limits") && !said.contains("  proved "), "{said}");
+    let reason = "with memory = \"c11\", a search within a bound is not a proof";
+    assert!(said.contains(reason) && !said.contains("  proved "), "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_of_tasks_with_weak_memory_is_a_proof_in_one_share() {
+    let share = |test: &str, results: &PathBuf, share: &str| {
+        let search = search(test, results).env("SIM_STRATEGY", "exhaustive");
+        search.env("SIM_MEMORY", "c11").env("SIM_SHARD", share).passes();
+    };
+    // The operations of the second test have weaker orders.
+    for (test, shares) in [("takes_many_runs", 2), ("publishes", 1), ("publishes", 2)] {
+        let results = folder(&format!("weak shares of {test} {shares}"));
+        for number in 1..=shares {
+            share(test, &results, &format!("{number}/{shares}"));
+        }
+        let (code, said) = merge(&[], &results);
+        if (test, shares) == ("publishes", 2) {
+            assert_eq!(code, 3, "{said}");
+            assert!(said.contains("Only the search in one share can be a proof"), "{said}");
+            continue;
+        }
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("  proved   all "), "{said}");
+        assert_eq!(said.contains("act as in C11"), test == "publishes", "{said}");
+    }
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -29,6 +29,7 @@ use crate::engine::seeds::Explored;
 use crate::report::{Finding, Origin, Searched, one_line};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
+use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Run};
 use crate::strategy::exhaustive::ClosureVerdict;
@@ -77,9 +78,13 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
     }
     let decided = &explored.decided;
     if decided.apart.stores {
-        return Err(
-            "a certificate does not count each store (memory = \"c11\", RaceCell)".to_owned()
-        );
+        let why = match session.config.memory {
+            MemoryModel::C11 => {
+                "a certificate contains no choices of stores (memory = \"c11\"). With memory = \"sc\" the search has one"
+            }
+            MemoryModel::Sc => "a certificate does not count each store of a test with RaceCell",
+        };
+        return Err(why.to_owned());
     }
     if decided.lines.len() as u64 != explored.tally.runs {
         return Err("an earlier process made a part of the search (SIM_RESULTS)".to_owned());

@@ -158,11 +158,12 @@ impl WholeSearch<'_, '_> {
         let config = self.session.config;
         let takes_less = self.explored.untried.contains(&Untried::Orders);
         let takes_less = self.session.take_strengthened() || takes_less;
-        let is_graphs = reduces && searched.fallback.is_none() && !config.is_native();
+        let is_bounded = !reduces || searched.fallback.is_some();
         match config.memory {
             MemoryModel::Sc if takes_less => OrdersTaken::AsSeqCst,
             MemoryModel::Sc => OrdersTaken::AsAsked,
-            MemoryModel::C11 if takes_less || !is_graphs => OrdersTaken::InPart,
+            MemoryModel::C11 if takes_less || config.is_native() => OrdersTaken::InPart,
+            MemoryModel::C11 if is_bounded => OrdersTaken::WithinBound,
             MemoryModel::C11 if self.explored.decided.apart.stores => OrdersTaken::AsInC11,
             MemoryModel::C11 => OrdersTaken::AsAsked,
         }

@@ -8,8 +8,14 @@ use super::{Audit, Bound, OrdersTaken, Searched};
 pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a thread reads the same one at most three \
     times, and a word keeps 16. Timers, and objects other than mutexes and cells, hide further stores";
 
+/// The reason why a search with a bound is not a proof with the memory model `c11`.
+#[doc(hidden)]
+pub const ORDERS_WITHIN_BOUND: &str = "with memory = \"c11\", a search within a bound is not a proof. A complete search with \
+    strategy = \"exhaustive\" can be one, without plain threads";
+
 /// The statement that a search has explored all effects of memory orders.
-pub(super) const ORDERS_EXPLORED: &str = "(memory orders act as in C11: each store that an operation may choose was a \
+#[doc(hidden)]
+pub const ORDERS_EXPLORED: &str = "(memory orders act as in C11: each store that an operation may choose was a \
     run of its own. No sampled runs check this search)";
 
 impl Searched {
@@ -54,14 +60,17 @@ impl Searched {
             ),
             _ if self.assumes => Some("tasks share memory through sim only"),
             OrdersTaken::AsSeqCst => Some("orders weaker than SeqCst act as SeqCst"),
-            OrdersTaken::AsAsked | OrdersTaken::AsInC11 | OrdersTaken::InPart => None,
+            OrdersTaken::AsAsked
+            | OrdersTaken::AsInC11
+            | OrdersTaken::InPart
+            | OrdersTaken::WithinBound => None,
         }
     }
 
     /// Returns `true` if no run did anything that the search explores only in part.
     #[doc(hidden)]
     pub fn tries_all(&self) -> bool {
-        let tries_orders = self.orders != OrdersTaken::InPart;
+        let tries_orders = !matches!(self.orders, OrdersTaken::InPart | OrdersTaken::WithinBound);
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
@@ -94,6 +103,7 @@ impl Searched {
                 format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
             _ if self.orders == OrdersTaken::InPart => ORDERS_UNTRIED.to_owned(),
+            _ if self.orders == OrdersTaken::WithinBound => ORDERS_WITHIN_BOUND.to_owned(),
             _ if self.blind => {
                 "waits of threads ended by time limits that are not explored".to_owned()
             }

@@ -1,6 +1,6 @@
 //! The result of a search on the screen: its progress, its limits, and its assumptions.
 
-use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
+use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED, ORDERS_WITHIN_BOUND};
 use super::{
     Audit, Bound, Cause, Clash, Excess, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
 };
@@ -267,7 +267,9 @@ impl LimitsText<'_> {
             self.say("", &excess.text());
         }
         self.say("", SAMPLE);
-        if self.fallback.is_none() {
+        // With the memory `c11`, a search within a bound is not a proof.
+        let is_weak = !matches!(searched.orders, OrdersTaken::AsAsked | OrdersTaken::AsSeqCst);
+        if self.fallback.is_none() && !is_weak {
             self.say("", SMALLER);
         }
     }
@@ -335,8 +337,10 @@ impl LimitsText<'_> {
             );
             self.say(NOT_A_PROOF, &text);
         }
-        if searched.orders == OrdersTaken::InPart {
-            self.say(NOT_A_PROOF, ORDERS_UNTRIED);
+        match searched.orders {
+            OrdersTaken::InPart => self.say(NOT_A_PROOF, ORDERS_UNTRIED),
+            OrdersTaken::WithinBound => self.say(NOT_A_PROOF, ORDERS_WITHIN_BOUND),
+            OrdersTaken::AsAsked | OrdersTaken::AsSeqCst | OrdersTaken::AsInC11 => {}
         }
         if searched.blind {
             let text =

@@ -17,6 +17,7 @@ use crate::native;
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
+use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -164,7 +165,10 @@ impl<'a, 's> SliceMaker<'a, 's> {
             explored.found =
                 Some(confirm::differs_from_helper(run, made.saturating_sub(1), failed));
         }
-        if self.session.take_strengthened() {
+        // A search of plain threads with weak memory is not a proof.
+        let config = self.session.config;
+        let is_weak = config.is_native() && config.memory == MemoryModel::C11;
+        if self.session.take_strengthened() || is_weak {
             explored.untried.insert(Untried::Orders);
         }
         let slice = self.search.leave();

@@ -440,6 +440,7 @@ fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsH
     let mut subject = Subject { must_fail: must_fail.clone(), ..subject(config, site)? };
     // The results of two phases are not added up, although both phases may have the same settings.
     subject.settings.extend(config.phase().map(|phase| (PHASE.to_owned(), phase.to_string())));
+    subject.settings.extend(config.kind_in_results());
     // With `SIM_SEEDS`, a model has only its first phase, so the command would not continue a further phase.
     let search = (is_search && !site.hermetic && config.phase().is_none())
         .then(|| SearchCommand { command: site.search_command(), runs: config.runs });

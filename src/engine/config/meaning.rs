@@ -6,7 +6,7 @@ use unpause_ordered::Set;
 
 use super::list::{SETTINGS, Settings};
 use super::row::{Meaning, SettingRow};
-use super::{Config, InvalidSetting};
+use super::{Config, InvalidSetting, TestKind};
 use crate::engine::runner::SetVariable;
 
 /// Pairs of a setting name and the value as text.
@@ -30,6 +30,25 @@ impl Config {
     /// Returns the settings of the seeds of this test that differ from the defaults, for the header of results.
     pub(crate) fn in_results(&self) -> SettingTexts {
         self.changed(Meaning::is_in_results)
+    }
+
+    /// Returns the properties of the test that change its runs and may differ between two processes of one program. They
+    /// are in the header of results, too.
+    pub(crate) fn kind_in_results(&self) -> SettingTexts {
+        // All fields are named, so a new field needs a decision. A strategy has its own row in the list of settings, and
+        // a phase has its own file. Two other fields change no run that passes.
+        let TestKind {
+            own_strategy: _,
+            native: _,
+            long_is_undecided: _,
+            phase: _,
+            at_limit,
+            each_order,
+        } = &self.source.kind;
+        let at_limit =
+            at_limit.map(|end| ("at_limit".to_owned(), format!("{end:?}").to_lowercase()));
+        let each_order = each_order.then(|| ("each_order".to_owned(), "1".to_owned()));
+        at_limit.into_iter().chain(each_order).collect()
     }
 
     fn changed(&self, wanted: fn(Meaning) -> bool) -> SettingTexts {

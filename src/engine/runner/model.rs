@@ -445,6 +445,14 @@ mod tests {
             verdict.runs
         });
         assert!(orders > classes, "{orders} orders of {classes} classes");
+        // A folder of results does not mix them.
+        for word in [" each_order", " ends_at_limit", " fails_at_limit"] {
+            let results = folder.join(word.trim()).display().to_string();
+            let within = |plan: &str| judge(&folder, plan, &[("SIM_RESULTS", &*results)]);
+            within("SIM_STRATEGY=exhaustive").unwrap();
+            let refused = within(&format!("SIM_STRATEGY=exhaustive{word}")).unwrap_err();
+            assert!(refused.to_string().contains(": unset there, "), "{refused}");
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -147,6 +147,25 @@ fn a_semaphore() {
     });
 }
 
+/// Unlike shuttle's semaphore, tokio's semaphore does not know tasks.
+#[test]
+fn a_queued_request_gets_its_permit_after_the_end_of_its_task() {
+    everywhere(async || {
+        let permits = Arc::new(Semaphore::new(0));
+        let own = permits.clone();
+        let task = sim::spawn(async move {
+            let mut waits = Box::pin(own.acquire_owned());
+            assert!(poll(&mut waits).is_pending());
+            waits
+        });
+        let waits = task.await.unwrap();
+        permits.add_permits(1);
+        assert_eq!(permits.available_permits(), 0);
+        drop(waits.await);
+        assert_eq!(permits.available_permits(), 1);
+    });
+}
+
 #[test]
 fn very_many_permits() {
     everywhere(async || {

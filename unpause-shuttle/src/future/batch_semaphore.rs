@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::Task;
+
 /// The order in which requests get permits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fairness {
@@ -57,6 +59,8 @@ struct Waiter {
     permits: usize,
     is_bypassable: bool,
     waker: Waker,
+    /// The task of the last poll; `None` if the request was polled outside of tasks.
+    task: Option<Task>,
 }
 
 #[derive(Debug)]
@@ -93,7 +97,11 @@ impl State {
         let mut wakers = Vec::new();
         let mut at = 0;
         while let Some(waiter) = self.waiters.get(at) {
-            if waiter.permits <= self.available {
+            if waiter.task.as_ref().is_some_and(Task::has_ended) {
+                // As in shuttle, such a request gets no permits: its next poll, if any, is by another task. The request
+                // then begins again.
+                self.waiters.remove(at);
+            } else if waiter.permits <= self.available {
                 self.available -= waiter.permits;
                 self.granted.push(waiter.number);
                 wakers.extend(self.waiters.remove(at).map(|waiter| waiter.waker));
@@ -252,14 +260,17 @@ impl Future for Acquire<'_> {
             return Poll::Ready(Ok(()));
         }
         match queued {
-            Some(at) => state.waiters[at].waker = context.waker().clone(),
+            Some(at) => {
+                let waiter = &mut state.waiters[at];
+                (waiter.waker, waiter.task) = (context.waker().clone(), Task::current());
+            }
             None => {
                 let number = state.next;
                 state.next += 1;
                 this.number = Some(number);
                 let (permits, is_bypassable) = (this.permits, this.is_bypassable);
-                let waker = context.waker().clone();
-                state.waiters.push_back(Waiter { number, permits, is_bypassable, waker });
+                let (waker, task) = (context.waker().clone(), Task::current());
+                state.waiters.push_back(Waiter { number, permits, is_bypassable, waker, task });
             }
         }
         Poll::Pending
@@ -278,5 +289,56 @@ impl Drop for Acquire<'_> {
         let wakers = state.grant(self.semaphore.fairness);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::future::{block_on, spawn};
+
+    /// A request that a task has polled once, after the end of the task.
+    async fn abandoned(semaphore: &'static BatchSemaphore) -> Pin<Box<Acquire<'static>>> {
+        let task = spawn(async move {
+            let mut request = Box::pin(semaphore.acquire(1));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(request.as_mut().poll(&mut context).is_pending());
+            request
+        });
+        task.await.unwrap()
+    }
+
+    #[test]
+    fn a_request_of_a_task_that_has_ended_gets_no_permits_until_another_task_polls_it() {
+        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
+        block_on(async {
+            let request = abandoned(&SEMAPHORE).await;
+            SEMAPHORE.release(1);
+            assert_eq!(SEMAPHORE.available_permits(), 1);
+            request.await.unwrap();
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+        });
+    }
+
+    #[test]
+    fn a_request_that_a_task_still_polls_gets_its_permits_first() {
+        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
+        block_on(async {
+            let request = abandoned(&SEMAPHORE).await;
+            // This poll is outside of tasks.
+            let mut request = pin!(request);
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(request.as_mut().poll(&mut context).is_pending());
+            SEMAPHORE.release(1);
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+            request.await.unwrap();
+            // A task that waits gets its permit from the release.
+            let task = spawn(async { SEMAPHORE.acquire(1).await.unwrap() });
+            SEMAPHORE.release(1);
+            task.await.unwrap();
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+        });
     }
 }

@@ -3,7 +3,7 @@
 pub mod batch_semaphore;
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -164,6 +164,26 @@ impl Control {
     }
 }
 
+/// A task, which may have ended.
+#[derive(Clone, Debug)]
+struct Task(Arc<Control>);
+
+thread_local! {
+    /// The task of the current thread, if any.
+    static TASK: RefCell<Option<Task>> = const { RefCell::new(None) };
+}
+
+impl Task {
+    /// Returns the task of the current thread. `None` for threads of the program.
+    fn current() -> Option<Task> {
+        TASK.with(|task| task.borrow().clone())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.is_finished.load(SeqCst)
+    }
+}
+
 impl<T> Shared<T> {
     fn ended(&self) -> MutexGuard<'_, Ended<T>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
@@ -284,6 +304,7 @@ where
         begin();
         let (future, shared) = moved.take();
         let control = &shared.control;
+        TASK.set(Some(Task(control.clone())));
         let run = || failing(|| run(future, &control.is_aborted, &control.woken));
         let (result, panic) = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(output) => (Some(output.ok_or(JoinError::Cancelled)), None),

@@ -133,7 +133,7 @@ fn dir() -> PathBuf {
     }
 }
 
-/// Performs the work of the node: one appender for each of `numbers` appends it, and then sets its bit in `told`.
+/// Performs the work of the node. An appender for each of `numbers` appends it, and then sets its bit in `told`.
 async fn work(log: Arc<Log>, numbers: &'static [u64], told: Arc<Atomic<u64>>) {
     let appenders = numbers.iter().map(|number| {
         let (log, told) = (log.clone(), told.clone());

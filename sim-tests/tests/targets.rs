@@ -75,7 +75,7 @@ mod tests {
 }
 "#;
 
-/// A program that fails, and only with these two arguments, one of which contains a space.
+/// A program that fails only with these two arguments. One argument contains a space.
 const MAIN: &str = r#"
 mod lossy;
 

@@ -280,7 +280,7 @@ async fn hold(
     done
 }
 
-/// Performs an access at a point. Returns the previous value, the new value, and whether it has chosen the newest
+/// Performs an access at a point. Returns the previous value, the new value, and `true` if the access chose the newest
 /// store.
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {

@@ -27,7 +27,7 @@ pub(super) fn takes_in(access: &Access, site: Site) -> bool {
     (site.is_behind || site.lock.is_some()) && are_on() && (site.is_behind || follows())
 }
 
-/// Returns `true` if an operation of a lock, within these functions, follows the first operation of a call. Such
+/// Returns `true` if these frames belong to a later operation of a lock call, not to its first operation. Later
 /// operations are in the code for a lock that is held or has a queue.
 pub(super) fn is_behind(frames: &[Frame]) -> bool {
     let is_around = |frame: &&Frame| !is_of_lock(frame) && frame.is_of_std();

@@ -43,7 +43,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
     /// Handles a cut or the healing of the link.
     fn was_cut(&self, _is_cut: bool, _here: Here) {}
 
-    /// Handles the first message that cut number `_change` holds.
+    /// Handles the first message that a cut holds back. `_change` is the number of the cut.
     fn was_held(&self, _change: u64, _here: Here) {}
 
     /// Handles the death of the host at one or both ends.

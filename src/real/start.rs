@@ -26,7 +26,7 @@ pub(crate) struct Starts {
     released: usize,
     /// Tasks below this number start when all of them have arrived. The number is at least `released`.
     wanted: usize,
-    /// The number of tasks from `released` to `wanted` that have not arrived.
+    /// The number of tasks in `released..wanted` that no thread has polled.
     missing: usize,
 }
 

@@ -14,7 +14,7 @@ use super::world::World;
 use crate::run::board::{Life, TaskRow};
 use crate::run::ids::{ObjectId, TaskId};
 
-/// The state of one life.
+/// A life: the time of a node from its start to its end.
 #[derive(Debug)]
 pub(super) struct LifeRow {
     pub(super) name: Arc<str>,

@@ -322,7 +322,7 @@ impl World {
         self.state()
     }
 
-    /// Begins an announced operation if it is its turn. In that case, retracts its announcement.
+    /// Begins the announced operation if the strategy has chosen it. In that case, retracts its announcement.
     pub(crate) fn take_turn(&self, pending: &PendingOp) -> bool {
         let mut state = self.state();
         let (task, id) = (state.current(), pending.announcement.id);

@@ -347,7 +347,7 @@ fn a_descriptor_that_is_replaced_releases_its_lock() {
     assert_eq!(done, [("try_lock", true), ("close", true), ("try_lock", true)]);
 }
 
-/// Two locks of one file, one of which is converted in vain. Returns the results of the calls.
+/// Locks a file twice, and tries to convert one of the locks without success. Returns the results of the calls.
 fn conversion(path: &Path) -> [c_int; 5] {
     let name = CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: the calls get a string and numbers.

@@ -309,7 +309,7 @@ fn a_closed_semaphore_refuses_who_waits() {
     );
 }
 
-/// The steps of a task that has no code of the user belong to the facade, whose thread std calls.
+/// Some steps of a task execute no code of the user. They belong to the threads of `unpause-shuttle`, which call std.
 #[test]
 fn an_abort_comes_before_and_behind_each_step_of_a_task() {
     let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));

@@ -1,4 +1,4 @@
-//! More threads than the system would have at once.
+//! Programs that start very many threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

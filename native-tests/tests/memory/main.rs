@@ -1,5 +1,5 @@
-//! Errors in the use of memory and data races, and primitives, which must have none. `cargo unpause test --races --test
-//! memory` runs them with each access checked, and is the one that runs those of `races` and `stale`.
+//! Tests of memory errors and data races, and of primitives without either. `cargo unpause test --races --test memory`
+//! runs them and checks each access. Only this command runs the tests of `races` and `stale`.
 
 mod crates;
 mod errors;

@@ -14,7 +14,7 @@ fn runtimes() -> [Runtime; 2] {
         .map(|mut builder| builder.enable_all().build().unwrap())
 }
 
-/// The signals that end a process if it has no handler of them, and that a handler may be of.
+/// The signals that end a process without a handler. A process may install a handler for each of them.
 const SIGNALS: [fn() -> SignalKind; 8] = [
     SignalKind::user_defined1,
     SignalKind::user_defined2,

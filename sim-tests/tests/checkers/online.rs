@@ -257,7 +257,7 @@ fn what_was_settled_by_others_is_what_a_late_result_should_have_been() {
     assert_eq!(evidence.partial, [[0, 1, 2, 3]]);
 }
 
-/// One call that nothing overlaps.
+/// Feeds a call and its return, without an overlapping call.
 fn feed<M: Model>(online: &mut Online<M>, client: u32, op: M::Op, ret: M::Ret) -> OnlineStatus {
     let _ = online.feed(ClientEvent::Invoke { client, op }).unwrap();
     online.feed(ClientEvent::Return { client, ret }).unwrap()

@@ -68,8 +68,8 @@ async fn has(n: u8) -> bool {
     fs::read(format!("/{n}")).await.is_ok_and(|bytes| bytes == [n; RECORD])
 }
 
-/// Three nodes with a copy of a log. A record on two nodes is acknowledged. After a power failure, any two nodes must
-/// find it, so two disks must have it. Returns the number of such records.
+/// Runs three nodes, each with a copy of a log. A record is acknowledged if two nodes have stored it. After a power
+/// failure, two disks must still contain each such record. Returns the number of such records.
 async fn replicates(log: Log, nemesis: Nemesis) -> usize {
     let nodes = ["n1", "n2", "n3"].map(node);
     let faults = spawn(nemesis.run(&nodes));

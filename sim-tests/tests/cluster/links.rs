@@ -111,7 +111,7 @@ fn a_cut_counts_a_value_that_is_on_its_way() {
     assert!(report.passed(), "{}", screen(&report));
 }
 
-/// A sender is killed: a prefix arrives, then the end. Switched off: nobody tells.
+/// If the sender is killed, a prefix arrives, and then the end. If it is switched off, the end never arrives.
 async fn dies(power: bool) {
     let [a, b] = pair();
     let (sender, receiver) = net::link(&a, &b);

@@ -87,7 +87,7 @@ fn a_socket_that_is_connected_to_no_address_reaches_its_own_host() {
     });
 }
 
-/// A socket that is connected to a port without a socket, and a datagram that came from there.
+/// Returns a socket whose peer has been closed. The socket has one unread datagram from this peer.
 async fn connected_to_nobody() -> UdpSocket {
     let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();

@@ -60,7 +60,7 @@ struct Waiters {
     queue: VecDeque<Arc<Sleeper>>,
     /// The waiters notified by `notify_one` that have not been polled since.
     told_one: Vec<Arc<Sleeper>>,
-    /// Those told by `notify_waiters`.
+    /// The waiters that `notify_waiters` has woken.
     told_all: Vec<Arc<Sleeper>>,
 }
 

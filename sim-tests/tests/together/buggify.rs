@@ -16,7 +16,7 @@ fn on(name: &str) -> Runner {
     runner(name).buggify(true)
 }
 
-/// Puts a number into the queue, if that is not full.
+/// Appends a number to the queue, unless the queue is full.
 async fn push(queue: &Mutex<Vec<u64>>, number: u64) -> Result<(), u64> {
     let mut queue = queue.lock().await;
     if queue.len() == 100 || sim::buggify!("full queue") {

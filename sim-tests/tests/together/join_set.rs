@@ -1,4 +1,4 @@
-//! Sets of tasks, and handles that only abort.
+//! Tests of `JoinSet`, and of handles that can only abort a task.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

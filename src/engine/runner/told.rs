@@ -55,7 +55,7 @@ pub(super) fn remarks(report: &Report) -> String {
 }
 
 /// Returns the part of the text output that the user requested. For a replay, coverage, other orders of calls and
-/// statistics, this is the whole text. For a search that achieved what was requested, it is the first line.
+/// statistics, this is the whole text. If a search reached its goal, this is only the first line.
 pub(super) fn told(report: &Report, style: &Style) -> String {
     let (warnings, notes) = (Vec::new(), Vec::new());
     let screen = || text(&Report { warnings, notes, ..report.clone() }, style);

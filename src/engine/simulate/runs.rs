@@ -12,7 +12,7 @@ pub(super) enum Next {
     Stop,
 }
 
-/// An owner of a worker.
+/// A value that contains the worker of a loop of runs.
 pub(super) trait OwnsWorker {
     fn worker(&mut self) -> &mut Worker;
 }

@@ -282,13 +282,13 @@ pub(crate) fn clock() -> u64 {
     in_world(World::clock, || CLOCK.fetch_add(1, Ordering::SeqCst))
 }
 
-/// Returns `true` if an operation may have taken effect since the moment `mark`. Reads of invariants do not count.
+/// Returns `true` if an operation may have taken effect since the moment `mark`. Reads by invariants do not count.
 pub(crate) fn moved_since(mark: u64) -> bool {
     !in_run() || WORLD.with(|world| world.moved_since(mark))
 }
 
 /// Returns the moment of the first operation of a [`client`] since the moment `mark`. Moments are values of
-/// [`clock()`]. Reads of invariants do not count.
+/// [`clock()`]. Reads by invariants do not count.
 pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
     let first = |world: &World| world.first_access_since(mark, client);
     if in_run() { WORLD.with(first) } else { Some(mark) }

@@ -22,10 +22,10 @@
 //!
 //! # Results of earlier commands
 //!
-//! A command may use the result of another command if that command has certainly ended before. The result of a prefix
-//! command may be used anywhere after it. The result of a branch command may be used later in the same branch, in later
-//! stages and in the suffix. Results of concurrent commands cannot be used. A command contains the [`CommandId`] of the
-//! result, and [`Program::resolve`] replaces the id by the result.
+//! A command may use the result of another command if that command has certainly ended before. All later
+//! commands may use the result of a prefix command. The result of a branch command may be used later in the same
+//! branch, in later stages and in the suffix. Results of concurrent commands cannot be used. A command contains the
+//! [`CommandId`] of the result, and [`Program::resolve`] replaces the id by the result.
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;

@@ -83,7 +83,7 @@ impl Numbers {
         self.messages(number, number.saturating_add(1))
     }
 
-    /// Records that room was given back without a message.
+    /// Records that a permit was returned without sending a message.
     pub(super) fn gave(&self) {
         self.gave.store(true, Relaxed);
     }

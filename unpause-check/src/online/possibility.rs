@@ -41,7 +41,7 @@ pub(super) struct Possibility<M: Model> {
     pub(super) places: Vec<CallPlace<M>>,
     /// The lost calls that have been used.
     pub(super) used: Used,
-    /// The order in which operations were placed, in [`StreamOrders`](super::orders::StreamOrders).
+    /// The index of this possibility's order of operations in [`StreamOrders`](super::orders::StreamOrders).
     pub(super) order: u32,
     /// Operations that must still be appended to the order.
     pub(super) trail: Vec<u64>,

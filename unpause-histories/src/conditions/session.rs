@@ -1,8 +1,8 @@
 //! Session guarantees: reads and writes of replicated registers.
 //!
-//! A history contains `read` and `write`, like for the model `register`: on one key, or on many keys with a field `key`
-//! or values `[key value]`. A process is a session. Each value is written to a key only once, and no written value
-//! equals the initial value of the key (`--init`, else `nil`).
+//! A history contains the calls of the model `register`: `read` and `write`, on one key or on many keys. With many
+//! keys, calls have a field `key` or values `[key value]`. A process is a session. Each value is
+//! written to a key only once, and no written value equals the initial value of the key (`--init`, else `nil`).
 
 use std::collections::HashMap;
 use std::fmt;

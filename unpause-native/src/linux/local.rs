@@ -103,7 +103,7 @@ pub(crate) struct Run {
     pub(crate) fault: Option<Fault>,
     /// Sockets, and the files that wait for them.
     pub(crate) net: Net,
-    /// The words shared with OS threads on which a thread of the run has waited.
+    /// The words on which a thread of the run has waited, if OS threads use them too.
     pub(crate) shared_waits: Vec<usize>,
     /// The words from which waits were moved, each with the word to which they were moved.
     moves: Vec<(usize, usize)>,

@@ -182,7 +182,8 @@ pub(crate) unsafe fn fill(buffer: *mut u8, size: usize) -> bool {
     true
 }
 
-/// Stores the destructor for the end of the run, if this thread polls a run and `argument` is a variable of the run.
+/// Keeps a destructor until the end of the run. Returns `false` if this thread polls no run, or if the argument of the
+/// destructor is not a variable of the run.
 pub(crate) fn keeps_destructor(destructor: Destructor) -> bool {
     let list = DESTRUCTORS.get();
     if list.is_null() {

@@ -161,7 +161,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
     unsafe { real!(c"pthread_join", Join)(thread, result) }
 }
 
-/// Waits for a thread that has ended. The call itself is not an operation, so a search that meets it is not a proof.
+/// Joins a thread if it has ended. The call is not an operation, so a search that executes the call is not a proof.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_tryjoin_np(
     thread: libc::pthread_t,

@@ -17,8 +17,8 @@ use crate::run::watches::Watch;
 /// state, a seed would mean different runs. After its first runs of a test it must not allocate, because an allocation
 /// costs as much as several steps. Tables that grow with a run are therefore cleared and reused.
 ///
-/// `Runner::strategy_with` runs a test under a strategy of your own. A registered strategy is a file in `src/strategy/`
-/// and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
+/// `Runner::strategy_with` runs a test under a strategy of your own. A registered strategy is a file in
+/// `unpause-run/src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
     /// Prepares for the run of `seed`, which is the next run apart from
     /// [rehearsals](Strategy::rehearsals).

@@ -11,7 +11,7 @@ use crate::run::{Condition, Failure};
 pub enum Note {
     /// A value below `bound` was drawn.
     Drawn { bound: u64, why: &'static str },
-    /// A value was drawn that searches do not explore.
+    /// A value was drawn, and searches do not try other values.
     Given { bound: u64, value: u64, why: &'static str },
     /// A history has begun.
     History,

@@ -52,7 +52,7 @@ pub(super) fn run(search: &mut Search<'_>) {
 struct TurnLists<'a> {
     /// For each task, the possible numbers of steps between two of its cuts.
     places: &'a [Vec<u32>],
-    /// For each task, true if it may continue after an open turn.
+    /// For each task, true if it may have another turn after an open turn, because it waited in the best run.
     waits: &'a [bool],
     turns: Vec<Turn>,
     left: u64,

@@ -29,7 +29,7 @@ const FAULTS_MAX: usize = 64;
 /// forever without the fault.
 const PATIENCE: u64 = 1000;
 
-/// A fault of the rehearsals. Tasks are indices into [`FaultSteps::tally`].
+/// A fault that happened in a rehearsal. Tasks are indices into [`FaultSteps::tally`].
 #[derive(Clone, Debug)]
 pub(super) struct FaultStep {
     /// The task of the fault.

@@ -30,7 +30,7 @@ fn refused(text: &str, body: impl AsyncFn() + Sync) {
     }
 }
 
-/// The values that the runs of a body end with.
+/// Returns the results of all runs of a body.
 fn results<R: Ord + Send>(body: impl AsyncFn() -> R + Sync) -> Vec<R> {
     let all = Mutex::new(Vec::new());
     holds(async || {

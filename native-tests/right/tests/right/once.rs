@@ -4,7 +4,8 @@ use right::{Plain, block_on};
 use std::sync::{LazyLock, Once, OnceLock};
 use std::thread::scope;
 
-/// Tests of a cell: its constructor, how it is initialised with the first value, and how it is looked at.
+/// Tests of a cell. Arguments: its constructor, an initialisation with the first value, and a read without an
+/// initialisation.
 macro_rules! once {
     ($name:ident, $new:expr, |$c:ident, $f:ident| $init:expr, $get:expr) => {
         mod $name {

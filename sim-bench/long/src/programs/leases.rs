@@ -19,9 +19,9 @@ const ROUNDS: usize = 55;
 const WRITES: u64 = 4;
 /// The most renewals of a lease. Then the client must release it.
 const RENEWALS: u64 = 2;
-/// A client renews its lease after one of this number of writes.
+/// A client renews its lease after one in this many writes.
 const RENEW: u64 = 7;
-/// A client sleeps for longer than its lease before one of this number of writes.
+/// Before one in this many writes, a client sleeps for longer than its lease.
 const SLEEP: u64 = 120;
 const TICK: Duration = Duration::from_millis(1);
 /// The length of a lease in ticks.

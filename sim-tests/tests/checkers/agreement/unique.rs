@@ -170,7 +170,7 @@ fn letters<M: Distinct>(calls: Calls<M>, is_pending: bool) -> Vec<Letter<M>> {
     calls.into_iter().flat_map(of).collect()
 }
 
-/// Every choice of letters; those of twins in one order.
+/// Calls `found` for every choice of letters. The letters of twins are in one order only.
 fn words<M: Distinct>(
     shape: &Shape,
     letters: &[Vec<Letter<M>>],

@@ -8,7 +8,7 @@ use sim_tests::histories::{Draw, Recorded, long};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};
 
-/// `backlog` items go in before any operation comes out.
+/// Returns a random history of a queue. Its first `backlog` operations are enqueues.
 fn random(draw: &mut Draw, shape: [usize; 3], backlog: u64) -> Recorded<Queue> {
     let mut fresh = 0;
     recorded(draw, Queue::new(), shape, |draw| {

@@ -27,7 +27,7 @@ use crate::strategy::search::Apart;
 /// The report text for a part of the program that a search does not see if its runs may end at their step limit.
 const AFTER_LIMIT: &str = "the steps after the step limit of a run";
 
-/// A slice, with the observations of the engine about its runs. The runs are numbered from 0.
+/// An executed slice, and what the engine observed in its runs. The runs are numbered from 0.
 pub(super) struct MadeSlice {
     pub(super) slice: Slice,
     pub(super) explored: Explored,

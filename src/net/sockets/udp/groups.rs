@@ -67,7 +67,7 @@ impl Drop for Groups {
 }
 
 impl Groups {
-    /// Returns a group. Creates it on first use.
+    /// Returns the group of an address. The first call for an address creates its group.
     fn group(ip: Ipv4Addr, here: Here) -> Arc<Group> {
         let groups = seam::kept::<Groups>();
         let mut groups = groups.0.lock().unwrap_or_else(PoisonError::into_inner);

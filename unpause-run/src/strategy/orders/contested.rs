@@ -113,8 +113,8 @@ impl Contested {
         }
     }
 
-    /// Draws a favour: for one rare part, for all tasks without this part, or for no task. Always returns `Nobody` if
-    /// most tasks have a unique part.
+    /// Draws the tasks that this run favours: the tasks with one rare part, all other tasks, or no task. Always
+    /// returns `Nobody` if most tasks have a unique part.
     pub(super) fn draw_favour(&self, dice: &mut impl Dice) -> Favour {
         let tasks: usize = self.parts.iter().map(|(_, count)| count).sum();
         let few = || self.parts.iter().filter(|(_, count)| FEW * count <= tasks);

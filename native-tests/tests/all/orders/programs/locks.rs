@@ -138,7 +138,7 @@ program! {
 }
 
 program! {
-    /// Three owners of data, which each uses before it drops its own. The last owner frees the data.
+    /// Three owners of shared data. Each owner uses the data, and then drops its reference. The last owner frees it.
     fn owners(decrement: Ordering, fence: Ordering) {
         let (count, used) = (word(3), [word(0), word(0), word(0)]);
         let mut tasks = Vec::new();

@@ -195,7 +195,7 @@ fn compare_shares(
     assert!(through.is_none_or(|through| through == bound.1), "{through:?} in {program:?}");
 }
 
-/// Compares the searches within some bounds with brute force, for programs made of these acts.
+/// Generates programs from `acts`, and compares bounded searches of them with brute force.
 fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     crate::engine::simulate::hook::install();
     let (programs, runs_max) = if crate::long() { (1_000, 3_000) } else { (12, 300) };

@@ -35,7 +35,7 @@ const HAVE_ROOM: Bits = GOES | GOES_AND_PUSHES;
 /// Operations that free room for waiting senders.
 const GIVE_ROOM: Bits = GIVES | LEAVES | POPS | HEARS | CLOSES;
 
-/// Put a message in. The operation took the room for it, or the sender already had the room.
+/// Put a message into the channel. The sender had reserved a slot, or the operation itself took a free slot.
 pub const PUSH: Kind = Kind::of(PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | ASKS | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)

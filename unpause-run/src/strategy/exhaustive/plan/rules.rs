@@ -12,7 +12,7 @@ pub enum Rule {
     Pending,
     /// The rule adds each step that may enable a disabled task.
     Enablers,
-    /// The rule also adds enabling steps that come after the operation was done or dropped.
+    /// The rule also adds an enabling step if it comes after the end of the operation, or after its drop.
     LateEnablers,
     /// A sleeping task does not complete a reversal.
     Sleepers,

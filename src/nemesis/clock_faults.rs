@@ -1,6 +1,6 @@
 //! Faults that change the clock or the pace of nodes.
 
-use super::fault::FaultKind;
+use super::fault_kinds::FaultKind;
 use super::plan::Pause;
 use crate::node::{Node, RUNGS, Shift, drawn_drift};
 use crate::seam::Here;

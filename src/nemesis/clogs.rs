@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::fault::{Active, DIRECTIONS};
+use super::fault_kinds::{Effect, FaultKind};
+use super::{Nemesis, Victim};
 use crate::net::{self, Latency};
 use crate::node::Node;
 use crate::seam::Here;
@@ -13,8 +15,52 @@ const RUNGS: [Duration; 3] =
 
 const WAYS: u64 = DIRECTIONS.len() as u64;
 
-/// The number of parameters of a clog.
-pub(super) const PARAMETERS: u64 = WAYS * RUNGS.len() as u64;
+/// The effect of a clog: its links delay messages.
+pub(super) struct Clogs;
+
+impl Nemesis {
+    /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the fault ends.
+    /// Messages that are in flight at the end of the fault still arrive late. See [`net::clog`].
+    pub fn clog(self, victim: Victim) -> Nemesis {
+        self.with(FaultKind::Clog, victim)
+    }
+}
+
+impl Effect for Clogs {
+    fn parameters(&self) -> u64 {
+        WAYS * RUNGS.len() as u64
+    }
+
+    /// For example `outgoing, 500ms`.
+    fn tell(&self, parameter: u64) -> Option<String> {
+        let (way, by) = parts(parameter);
+        Some(format!("{}, {by:?}", DIRECTIONS[way]))
+    }
+
+    fn takes_nodes(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, fault: &mut Active, nodes: &[Node], here: Here) {
+        let (_, by) = parts(fault.parameter);
+        fault.disturbed = fault.links(nodes, ways(fault.parameter));
+        // At the end of the fault, the difference to this number is the number of affected messages.
+        fault.met = net::delayed_so_far();
+        for (from, to) in &fault.disturbed {
+            net::clog_at(from, to, Some(Latency::exact(by)), here);
+        }
+    }
+
+    /// If other active faults clog the same link, the link gets the delay of the last such fault.
+    fn end(&self, fault: &Active, others: &[Active], here: Here) -> bool {
+        for link in &fault.disturbed {
+            let clogs = |other: &&Active| other.is_like(fault) && other.disturbed.contains(link);
+            let by = others.iter().rev().find(clogs).map(|other| parts(other.parameter).1);
+            net::clog_at(&link.0, &link.1, by.map(Latency::exact), here);
+        }
+        net::delayed_so_far() > fault.met
+    }
+}
 
 /// Splits a parameter into the direction and the message delay.
 fn parts(parameter: u64) -> (usize, Duration) {
@@ -22,37 +68,10 @@ fn parts(parameter: u64) -> (usize, Duration) {
     ((parameter % WAYS) as usize, RUNGS[rung as usize])
 }
 
-/// Returns the parameter as text, for example `outgoing, 500ms`.
-pub(super) fn tell(parameter: u64) -> String {
-    let (way, by) = parts(parameter);
-    format!("{}, {by:?}", DIRECTIONS[way])
-}
-
 /// Returns the clogged directions: from the victim, and to the victim.
-pub(super) fn ways(parameter: u64) -> [bool; 2] {
+fn ways(parameter: u64) -> [bool; 2] {
     let (way, _) = parts(parameter);
     [way != 1, way != 0]
-}
-
-/// Clogs these links. Returns the number of messages that clogs have delayed so far.
-pub(super) fn begin(links: &[(Node, Node)], parameter: u64, here: Here) -> u64 {
-    let (_, by) = parts(parameter);
-    let before = net::delayed_so_far();
-    for (from, to) in links {
-        net::clog_at(from, to, Some(Latency::exact(by)), here);
-    }
-    before
-}
-
-/// Ends the clog of a fault. If other active faults clog the same link, the link gets the delay of
-/// the last such fault.
-pub(super) fn end(fault: &Active, others: &[Active], here: Here) {
-    for (from, to) in fault.clogged() {
-        let others = others.iter().rev();
-        let other = others.clone().find(|other| other.clogged().any(|(f, t)| f == from && t == to));
-        let by = other.map(|other| Latency::exact(parts(other.parameter()).1));
-        net::clog_at(from, to, by, here);
-    }
 }
 
 #[cfg(test)]
@@ -61,8 +80,9 @@ mod tests {
 
     #[test]
     fn a_parameter_is_a_direction_and_a_time() {
+        let tell = |parameter| Clogs.tell(parameter).unwrap();
         assert_eq!([0, 4, 8].map(tell), ["outgoing, 20ms", "incoming, 500ms", "both ways, 5s"]);
         assert_eq!([0, 1, 2].map(ways), [[true, false], [false, true], [true, true]]);
-        assert_eq!(tell(PARAMETERS), tell(0));
+        assert_eq!(tell(Clogs.parameters()), tell(0));
     }
 }

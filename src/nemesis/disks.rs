@@ -1,7 +1,8 @@
 //! Disk faults: lasting faults, and the loss of all files.
 
 use super::Nemesis;
-use super::fault::{Active, FaultKind, Package};
+use super::fault::{Active, Package};
+use super::fault_kinds::FaultKind;
 use crate::fs::{self, DiskFault};
 use crate::node::{Death, Node};
 use crate::seam::Here;

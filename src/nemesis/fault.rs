@@ -1,144 +1,17 @@
-//! Kinds of faults: how a fault starts, how it ends, and how many events it affected.
+//! Faults: how a fault starts, how it ends, and how many events it affected. A kind of fault with a file of its own has
+//! an [`Effect`](super::fault_kinds::Effect) there.
 
+use super::clock_faults;
+use super::fault_kinds::FaultKind;
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::underway::Struck;
 use super::{Nemesis, Victim};
-use super::{clock_faults, clogs};
 use crate::fs::DiskFault;
 use crate::net;
 use crate::node::{Death, Node};
-use crate::run::op::{Access, Op, word};
+use crate::run::op::Op;
 use crate::seam::{Here, Wrapped};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FaultKind {
-    Isolate,
-    Cut,
-    Partition,
-    Kill,
-    PowerOff,
-    Restart,
-    Pause,
-    Offset,
-    Drift,
-    Jump,
-    Strobe,
-    Slow,
-    /// Delays messages.
-    Clog,
-    Disk,
-    Wipe,
-    /// Isolates nodes one by one, and heals them in another order.
-    Swizzle,
-    /// An isolation that follows its victim.
-    Rolling,
-    /// Kills and restarts the nodes one after the other.
-    Churn,
-}
-
-/// The name of a kind, the operations for its start and end in reports, and the name of the condition that a fault had
-/// an effect.
-type Row = (&'static str, [&'static Op; 2], &'static str);
-
-macro_rules! row {
-    ($name:literal, $end:literal, $thing:literal) => {
-        (
-            $name,
-            [
-                &Op::of_kind($name, Access::Tell, word::WRITE),
-                &Op::of_kind($end, Access::Tell, word::WRITE),
-            ],
-            concat!("nemesis: ", $name, " meets ", $thing),
-        )
-    };
-}
-
-const ISOLATE: Row = row!("isolate", "heal", "a message");
-const CUT: Row = row!("cut", "heal", "a message");
-const PARTITION: Row = row!("partition", "heal", "a message");
-const KILL: Row = row!("kill", "restart", "a task");
-const POWER_OFF: Row = row!("power_off", "restart", "a task");
-const RESTART: Row = row!("restart", "restart", "a task");
-const PAUSE: Row = row!("pause", "resume", "a task");
-const SWIZZLE: Row = row!("swizzle", "heal", "a message");
-const ROLLING: Row = row!("rolling", "heal", "a message");
-const CHURN: Row = row!("churn", "restart", "a task");
-const OFFSET: Row = row!("offset", "correct", "a read of the wall clock");
-const DRIFT: Row = row!("drift", "correct", "a timer");
-const JUMP: Row = row!("jump", "correct", "a read of the wall clock");
-const STROBE: Row = row!("strobe", "correct", "a read of the wall clock");
-const CLOG: Row = row!("clog", "unclog", "a message");
-const SLOW: Row = row!("slow", "full speed", "a step");
-const DISK: Row = row!("disk", "mend", "a call");
-const WIPE: Row = row!("wipe", "restart", "a file");
-
-impl FaultKind {
-    pub(super) const ALL: [FaultKind; 18] = [
-        FaultKind::Isolate,
-        FaultKind::Cut,
-        FaultKind::Partition,
-        FaultKind::Kill,
-        FaultKind::PowerOff,
-        FaultKind::Restart,
-        FaultKind::Pause,
-        FaultKind::Swizzle,
-        FaultKind::Rolling,
-        FaultKind::Churn,
-        FaultKind::Offset,
-        FaultKind::Drift,
-        FaultKind::Jump,
-        FaultKind::Strobe,
-        FaultKind::Slow,
-        FaultKind::Clog,
-        FaultKind::Disk,
-        FaultKind::Wipe,
-    ];
-
-    fn row(self) -> Row {
-        match self {
-            FaultKind::Isolate => ISOLATE,
-            FaultKind::Cut => CUT,
-            FaultKind::Partition => PARTITION,
-            FaultKind::Kill => KILL,
-            FaultKind::PowerOff => POWER_OFF,
-            FaultKind::Restart => RESTART,
-            FaultKind::Pause => PAUSE,
-            FaultKind::Offset => OFFSET,
-            FaultKind::Drift => DRIFT,
-            FaultKind::Jump => JUMP,
-            FaultKind::Strobe => STROBE,
-            FaultKind::Slow => SLOW,
-            FaultKind::Clog => CLOG,
-            FaultKind::Disk => DISK,
-            FaultKind::Wipe => WIPE,
-            FaultKind::Swizzle => SWIZZLE,
-            FaultKind::Rolling => ROLLING,
-            FaultKind::Churn => CHURN,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        self.row().0
-    }
-
-    /// Returns `true` if the fault affects only the life in which it starts.
-    fn is_of_life(self) -> bool {
-        matches!(
-            self,
-            FaultKind::Kill
-                | FaultKind::PowerOff
-                | FaultKind::Wipe
-                | FaultKind::Pause
-                | FaultKind::Slow
-        )
-    }
-
-    /// Returns the name of the condition that a fault of this kind had an effect.
-    pub(super) fn wish(self) -> &'static str {
-        self.row().2
-    }
-}
 
 /// A kind of fault with its victim.
 #[derive(Clone, Debug)]
@@ -160,12 +33,14 @@ impl Package {
     pub(super) fn parameters(&self) -> u64 {
         match self.kind {
             FaultKind::Cut => 2,
-            FaultKind::Clog => clogs::PARAMETERS,
             FaultKind::Partition => self.ways.len() as u64,
             FaultKind::Disk => self.troubles.len() as u64,
             FaultKind::Swizzle => 6,
             FaultKind::Rolling => 3,
-            kind => kind.sizes().unwrap_or(1),
+            kind => match kind.effect() {
+                Some(effect) => effect.parameters(),
+                None => kind.sizes().unwrap_or(1),
+            },
         }
     }
 
@@ -211,8 +86,7 @@ impl Package {
         match self.kind {
             FaultKind::Disk => self.trouble(parameter).map(|trouble| format!("{trouble:?}")),
             FaultKind::Cut => Some(DIRECTIONS[(parameter % 2) as usize].to_owned()),
-            FaultKind::Clog => Some(clogs::tell(parameter)),
-            _ => None,
+            kind => kind.effect().and_then(|effect| effect.tell(parameter)),
         }
     }
 
@@ -234,15 +108,15 @@ impl Package {
             victims.truncate(nemesis.down_max.saturating_sub(down));
         }
         let note = match self.kind {
-            FaultKind::Clog | FaultKind::Disk => self.tell_parameter(parameter),
-            _ => None,
+            FaultKind::Disk => self.tell_parameter(parameter),
+            kind => kind.effect().and_then(|effect| effect.tell(parameter)),
         };
         let shown = shown(&victims, role, note);
         let size = self.kind.sizes().map(|sizes| parameter % sizes);
         // Operations on clocks and nodes already show faults with a size.
         let is_told = size.is_some() && role.is_none();
         if !victims.is_empty() && !is_told {
-            show(self.kind.row().1[0], &shown, here);
+            show(self.kind.ops()[0], &shown, here);
         }
         let mut fault = Active { victims, shown, size, parameter, ..Active::of(self.kind) };
         if self.kind.is_of_life() {
@@ -276,10 +150,6 @@ impl Package {
                 let outgoing = parameter % 2 == 0;
                 fault.cuts = fault.links(nodes, [outgoing, !outgoing]);
             }
-            FaultKind::Clog => {
-                fault.clogs = fault.links(nodes, clogs::ways(parameter));
-                fault.met = clogs::begin(&fault.clogs, parameter, here);
-            }
             FaultKind::Partition => {}
             FaultKind::Kill => fault.end_lives(Death::Killed, here),
             FaultKind::PowerOff => fault.end_lives(Death::PoweredOff, here),
@@ -305,6 +175,10 @@ impl Package {
                 // The count at the start, which is compared at the end, like for cuts.
                 fault.met = self.kind.met(&fault.victims);
                 self.kind.disturb(&fault.victims, fault.size.unwrap_or(0), here);
+            }
+            kind => {
+                let effect = kind.effect().expect("a kind without a case above has an effect");
+                effect.begin(fault, nodes, here);
             }
         }
     }
@@ -350,9 +224,9 @@ pub(super) struct Active {
     shown: String,
     /// The cut links, each with its two ends (from, to).
     cuts: Vec<(Node, Node)>,
-    /// The clogged links.
-    clogs: Vec<(Node, Node)>,
-    parameter: u64,
+    /// The links that the [effect](super::fault_kinds::Effect) of the kind disturbs.
+    pub(super) disturbed: Vec<(Node, Node)>,
+    pub(super) parameter: u64,
     /// The number of affected tasks or disks. For cuts, clogs, and faults of a clock, pace or disk: the number of
     /// events affected by any fault before this fault.
     pub(super) met: u64,
@@ -364,10 +238,10 @@ pub(super) struct Active {
 
 impl Active {
     fn of(kind: FaultKind) -> Active {
-        let (victims, lives, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (victims, lives, cuts, disturbed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (shown, size, trouble) = (String::new(), None, None);
         let (of, parameter, met) = (kind, 0, 0);
-        Active { kind, of, victims, lives, shown, cuts, clogs, parameter, met, size, trouble }
+        Active { kind, of, victims, lives, shown, cuts, disturbed, parameter, met, size, trouble }
     }
 
     /// Ends the lives of the victims.
@@ -386,13 +260,9 @@ impl Active {
         Active { of: series, ..self }
     }
 
-    /// Returns the clogged links (from, to).
-    pub(super) fn clogged(&self) -> impl Iterator<Item = &(Node, Node)> {
-        self.clogs.iter()
-    }
-
-    pub(super) fn parameter(&self) -> u64 {
-        self.parameter
+    /// Returns `true` if this fault has the kind of another fault.
+    pub(super) fn is_like(&self, other: &Active) -> bool {
+        self.kind == other.kind
     }
 
     /// Returns `true` if the fault affects the current life of the node.
@@ -415,7 +285,7 @@ impl Active {
     /// of the earlier life. Returns `true` if the fault affected something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
         if self.kind != FaultKind::Restart && self.size.is_none() && !self.victims.is_empty() {
-            show(self.kind.row().1[1], &self.shown, here);
+            show(self.kind.ops()[1], &self.shown, here);
         }
         for (from, to) in &self.cuts {
             let of_other = |other: &Active| other.cuts.iter().any(|(f, t)| f == from && t == to);
@@ -423,7 +293,6 @@ impl Active {
                 net::set_cut(from, to, false, here);
             }
         }
-        clogs::end(&self, others, here);
         let is_alike = |other: FaultKind| {
             other == self.kind || (other.is_of_clock() && self.kind.is_of_clock())
         };
@@ -445,8 +314,10 @@ impl Active {
         if let Some(trouble) = self.trouble {
             return self.mend_disks(trouble, here);
         }
+        if let Some(effect) = self.kind.effect() {
+            return effect.end(&self, others, here);
+        }
         match (self.size, self.cuts.is_empty()) {
-            _ if self.kind == FaultKind::Clog => net::delayed_so_far() > self.met,
             (Some(_), _) => self.kind.met(&self.victims) > self.met,
             (None, true) => self.met > 0,
             (None, false) => net::met_so_far() > self.met,
@@ -454,7 +325,11 @@ impl Active {
     }
 
     /// Returns the links from the victims to other nodes, the links to the victims, or both.
-    fn links(&self, nodes: &[Node], [outgoing, incoming]: [bool; 2]) -> Vec<(Node, Node)> {
+    pub(super) fn links(
+        &self,
+        nodes: &[Node],
+        [outgoing, incoming]: [bool; 2],
+    ) -> Vec<(Node, Node)> {
         let mut links = Vec::new();
         for victim in &self.victims {
             for other in nodes.iter().filter(|node| *node != victim) {

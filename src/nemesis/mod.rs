@@ -53,6 +53,7 @@ mod clock_faults;
 mod clogs;
 mod disks;
 mod fault;
+mod fault_kinds;
 mod liveness;
 mod plan;
 mod script;
@@ -68,7 +69,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 pub(crate) use self::branch::Branch;
-use self::fault::{FaultKind, Package};
+use self::fault::Package;
+use self::fault_kinds::FaultKind;
 pub use self::liveness::{majority, quiesce_core};
 use self::plan::Source;
 pub use self::script::Fault;
@@ -216,12 +218,6 @@ impl Nemesis {
     /// Makes the victim [slow](Node::slow) for a while.
     pub fn slow(self, victim: Victim) -> Nemesis {
         self.with(FaultKind::Slow, victim)
-    }
-
-    /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the fault ends.
-    /// Messages that are in flight at the end of the fault still arrive late. See [`net::clog`].
-    pub fn clog(self, victim: Victim) -> Nemesis {
-        self.with(FaultKind::Clog, victim)
     }
 
     /// Injects one of these faults into the victim's disk for a while; [`DiskFault::PASSING`] contains the faults that

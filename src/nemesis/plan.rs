@@ -17,7 +17,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Nemesis;
-use super::fault::{FaultKind, Package};
+use super::fault::Package;
+use super::fault_kinds::FaultKind;
 use crate::run::op::{Access, Op};
 use crate::run::program::{Change, PROGRAM};
 use crate::seam::{self, Here, YieldPoint};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::fault::{FaultKind, Package};
+use super::fault::Package;
+use super::fault_kinds::FaultKind;
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::victim::Victim;
@@ -44,9 +45,9 @@ impl Fault {
     /// If there is no such kind.
     #[track_caller]
     pub fn new<'a>(kind: &str, victims: impl IntoIterator<Item = &'a str>) -> Fault {
-        let known = FaultKind::ALL.into_iter().find(|known| known.name() == kind);
-        let names = || FaultKind::ALL.map(FaultKind::name).join(", ");
-        let Some(kind) = known else {
+        let known = FaultKind::ALL.iter().find(|known| known.name() == kind);
+        let names = || FaultKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        let Some(&kind) = known else {
             panic!("a fault of the kind {kind:?}: give one of {}", names())
         };
         let victims = victims.into_iter().map(str::to_owned).collect();
@@ -136,9 +137,11 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         }
         (FaultKind::Swizzle | FaultKind::Rolling, None) => command.parameter,
         (FaultKind::Cut, None) => command.parameter % 2,
-        (FaultKind::Clog, None) => command.parameter % super::clogs::PARAMETERS,
         (FaultKind::Disk, None) => package.trouble(command.parameter).map_or(0, disks::way),
-        (kind, None) => kind.sizes().map_or(0, |sizes| command.parameter % sizes),
+        (kind, None) => {
+            let effect = kind.effect().map(|effect| effect.parameters());
+            effect.or_else(|| kind.sizes()).map_or(0, |sizes| command.parameter % sizes)
+        }
     };
     let way = if parameter == 0 { String::new() } else { format!(".way({parameter})") };
     let pause = |name: &str, pause: Pause| match pause {

@@ -1,7 +1,8 @@
 //! Faults that consist of several single faults: isolations one by one, an isolation that follows
 //! its victim, a rolling restart.
 
-use super::fault::{Active, FaultKind, Package};
+use super::fault::{Active, Package};
+use super::fault_kinds::FaultKind;
 use super::plan::{Command, Pause};
 use super::shapes::ordered;
 use super::underway::{Struck, Underway};

@@ -1,7 +1,8 @@
 //! Limits for the number of nodes that may fail at once, and of disks that may be lost.
 
 use super::Nemesis;
-use super::fault::{Active, FaultKind, Package};
+use super::fault::{Active, Package};
+use super::fault_kinds::FaultKind;
 use crate::node::Node;
 use crate::seam::Here;
 
@@ -138,10 +139,9 @@ impl Nemesis {
     ) -> Vec<Node> {
         let kind = package.kind;
         let Some(tolerance) = &self.tolerance else { return victims };
-        let is_passing = matches!(
-            kind,
-            FaultKind::Partition | FaultKind::Restart | FaultKind::Clog | FaultKind::Disk
-        );
+        let is_passing =
+            matches!(kind, FaultKind::Partition | FaultKind::Restart | FaultKind::Disk)
+                || kind.effect().is_some_and(|effect| !effect.takes_nodes());
         let mut victims = victims;
         if !is_passing && kind.sizes().is_none() {
             victims = tolerance.within(tolerance.most, nodes, victims, |node| {

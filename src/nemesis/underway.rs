@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::fault::{Active, FaultKind};
+use super::fault::Active;
+use super::fault_kinds::FaultKind;
 use super::plan::{Command, Pause, REAL_MAX};
 use super::{Nemesis, calm, series};
 use crate::node::Node;

@@ -30,7 +30,7 @@ pub(crate) use self::meaning::{SettingTexts, differing};
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
 pub(crate) use self::row::{ProofRuns, WhyRuns};
-use self::strategy::meant;
+use self::unknown::expected;
 pub(crate) use self::unknown::unknown;
 use crate::native;
 use crate::run::chances::Chances;
@@ -229,13 +229,9 @@ impl Settings {
             };
             let value = value.to_string_lossy();
             if !(row.read)(&mut settings, &value) {
-                let meant = if row.name == "strategy" { meant(&value) } else { String::new() };
+                let grammar = expected(row, &value);
                 let (name, value) = (name.to_owned(), value.into_owned());
-                return Err(InvalidSetting {
-                    name,
-                    value,
-                    grammar: (row.grammar)().into_owned() + &meant,
-                });
+                return Err(InvalidSetting { name, value, grammar });
             }
         }
         sort(&mut warnings);

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
 use unpause_words::closest;
 
+use super::unknown::expected;
 use super::{InvalidSetting, JsonFiles, SETTINGS, Settings};
 
 /// The file name.
@@ -114,7 +115,7 @@ fn settings(text: &str, ci: bool, file: &str) -> Result<Settings, InvalidSetting
         };
         let settings = if is_table { &mut in_ci } else { &mut always };
         if !(row.read)(settings, &plain) {
-            return Err(of_setting((row.grammar)().into_owned()));
+            return Err(of_setting(expected(row, &plain)));
         }
     }
     Ok(if ci { always.overridden_by(in_ci) } else { always })
@@ -193,7 +194,8 @@ mod tests {
     fn a_bad_line_is_named_with_a_remedy() {
         const LINE: &str = "a setting like `seeds = 1000`, or, once, the table `[ci]`";
         const VALUE: &str = "a number, true, false, or a text in quotes without a backslash";
-        const SEEDS: &str = "a number of seeds like 1000, or a range like 500..1000, and not empty";
+        const SEEDS: &str =
+            "a number of seeds from 1, like 1000, or a range like 500..1000 that is not empty";
         for (text, about, value, grammar) in [
             (
                 "seeds = 5\nseed_s = 3",

@@ -91,7 +91,7 @@ settings! {
     seeds: Range<u64> {
         variable: "SIM_SEEDS", argument: true, on_threads: true,
         meaning: Report,
-        grammar: "a number of seeds like 1000, or a range like 500..1000, and not empty",
+        grammar: "a number of seeds from 1, like 1000, or a range like 500..1000 that is not empty",
         read: parse_seeds,
     }
     /// The name of the strategy.

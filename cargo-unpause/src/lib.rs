@@ -113,12 +113,12 @@ pub struct Subcommand {
 pub const COMMANDS: &[Subcommand] = &[
     Subcommand {
         name: "check",
-        summary: "checks whether a recorded history is linearizable (or serializable, …), and explains why not",
+        summary: "checks if a recorded history is linearizable (or serializable, …), and explains a violation",
         run: check::run,
     },
     Subcommand {
         name: "merge",
-        summary: "puts the results of shards together: what passed, what failed, what is left to run",
+        summary: "combines the results of shards: passed tests, failed tests, seeds that are left to run",
         run: merge::run,
     },
     Subcommand {
@@ -164,21 +164,25 @@ pub const COMMANDS: &[Subcommand] = &[
     },
     Subcommand {
         name: "serve",
-        summary: "answers programs and assistants: a server of the Model Context Protocol",
+        summary: "serves programs and assistants over the Model Context Protocol",
         run: serve::run,
     },
     Subcommand {
         name: "test",
-        summary: "runs tests whose plain threads are stepped: cargo's `test` of an instrumented program",
+        summary: "runs tests with plain threads under the scheduler; --any: the existing `#[test]`s of a crate",
         run: test::test,
     },
-    Subcommand { name: "nextest", summary: "the same with cargo's `nextest`", run: test::nextest },
+    Subcommand {
+        name: "nextest",
+        summary: "the same as `test`, with cargo's `nextest`",
+        run: test::nextest,
+    },
     Subcommand {
         name: "completions",
-        summary: "writes a script with which a shell completes these commands and their options",
+        summary: "writes a script that lets a shell complete these commands and their options",
         run: completions::run,
     },
-    Subcommand { name: "man", summary: "writes these pages for man", run: man::run },
+    Subcommand { name: "man", summary: "writes the manual pages of these commands", run: man::run },
 ];
 
 /// Runs the command named by the arguments, and returns the exit code. The arguments do not contain the program name.

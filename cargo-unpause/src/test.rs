@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sim::__private::invalid_setting;
+use unpause_words::closest;
 
 pub(crate) use self::any::checkout;
 use self::cache::Cache;
@@ -29,34 +30,37 @@ use crate::usage::Usage;
 use crate::{Exit, Terminal};
 
 const HELP: &str = "\
-Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
+Runs tests with plain threads under the scheduler: cargo's `test`, or `nextest run`, of an instrumented
+program.
 
 usage: cargo unpause test [--any] [--races] [ARGUMENTS OF CARGO TEST]
        cargo unpause nextest run [--any] [--races] [ARGUMENTS OF CARGO NEXTEST RUN]
 
-  --any    run the existing tests of a crate that does not depend on unpause.
-  --races  check each access to memory: data races, memory orders that are too weak, use after free and after return,
-           accesses out of bounds. A slower program, built in target/unpause-races.
+  --any    run the existing `#[test]`s of a crate that does not depend on unpause.
+  --races  check each access to memory: data races, memory orders that are too weak, use after free and
+           after return, accesses out of bounds. A slower program, built in target/unpause-races.
 
-A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
-tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.
+Without --any, the scheduler controls only tests with `#[sim::test(native)]`. Such a test is a plain
+function. Its `std::thread`s, and the threads of the crates that it uses, are tasks of the run. Other
+threads may run before each of their atomic operations, locks, waits and sleeps.
 
-With --any the tests are those of a crate that does not depend on unpause: each existing `#[test]` runs under 20 seeds
-(SIM_SEEDS), for at most 10 s (SIM_TIME). A run that takes more than a million steps (SIM_STEPS) continues with few
-switches between threads, and a note says so. A run that still does not end, or that differs when it is repeated,
-decides nothing, and a note says so. If no run of a test decides anything, the test is reported as UNDECIDED, and the
-exit code is 3 if nothing failed.
-Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as they are.
+With --any, each existing `#[test]` runs under 20 seeds (SIM_SEEDS), for at most 10 s (SIM_TIME). A run
+of more than a million steps (SIM_STEPS) continues with few switches between threads, and a note says
+so. A run has no result if it still does not end, or if it differs when it is repeated. A test is
+UNDECIDED if none of its runs has a result. The exit code is then 3, unless a test failed.
+Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as usual.
 
-The program is built in target/unpause. Its crates are compiled like a debug build, with code of std that is
-instrumented with them; --release, or `opt-level = 3` for a package, optimises them. The functions that the standard library contains compiled and that synchronise threads are replaced by
-instrumented ones, which fit certain toolchains only: another one is refused. All `SIM_*` variables apply. Linux on
-x86-64 with glibc; on aarch64 it is untested, which a warning says.
+The program is built in target/unpause. Its crates are compiled like a debug build, but code of std
+that they contain is instrumented with them. --release, or `opt-level = 3` for a package, optimises
+them. Instrumented functions replace the compiled functions of std that synchronise threads. They fit
+only certain toolchains, and other toolchains are refused. All `SIM_*` variables apply. Plain threads
+need Linux with glibc on x86-64. On aarch64 they are untested, and a warning says so.
 
-Your flags (RUSTFLAGS, `rustflags` and `rustdocflags` of Cargo's configuration) and your wrappers (RUSTC_WRAPPER,
-`rustc-wrapper`) apply. The engine of --any and the replaced functions of std are compiled once for each version,
-toolchain and profile, and kept in ~/.cache/unpause ($XDG_CACHE_HOME/unpause; ~/Library/Caches/unpause on macOS).
-UNPAUSE_CACHE names another folder. You can remove it at any time.
+Your flags (RUSTFLAGS, `rustflags` and `rustdocflags` of Cargo's configuration) and your wrappers
+(RUSTC_WRAPPER, `rustc-wrapper`) apply. The engine of --any and the replaced functions of std are
+compiled once for each version, toolchain and profile. They are kept in ~/.cache/unpause
+($XDG_CACHE_HOME/unpause; ~/Library/Caches/unpause on macOS). UNPAUSE_CACHE names another folder. You can
+remove it at any time.
 ";
 
 /// The warning on a processor type on which the runtime has never been run.
@@ -90,6 +94,9 @@ fn run(
     if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
         terminal.print(HELP);
         return Ok(Exit::Good);
+    }
+    if let Some(error) = mistyped(&arguments) {
+        return Err(error);
     }
     // Checked here, because otherwise each test would report it after the whole build.
     if let Some(invalid) = invalid_setting(std::env::vars_os()) {
@@ -184,6 +191,18 @@ fn run(
         (true, true) => Exit::Good,
         (true, false) => Exit::Undecided,
         (false, _) => Exit::Bad,
+    })
+}
+
+/// Returns the error for an argument that is probably an option of this command with slips, because cargo would report
+/// the argument without a suggestion.
+fn mistyped(arguments: &[OsString]) -> Option<Usage> {
+    let mut words = arguments.iter().map_while(|word| word.to_str().filter(|word| *word != "--"));
+    words.find_map(|word| {
+        let meant = closest(word.strip_prefix("--")?, ["any", "races"])?;
+        Some(Usage(format!(
+            "there is no option `{word}`; did you mean `--{meant}`? See `cargo unpause test --help`."
+        )))
     })
 }
 
@@ -301,5 +320,28 @@ mod tests {
         assert!(take(&mut arguments, "--any"));
         assert_eq!(arguments, ["run", "-p", "a", "--", "--any"]);
         assert!(!take(&mut arguments, "--any"));
+    }
+
+    #[test]
+    fn a_mistyped_option_of_this_command_is_named_before_cargo_runs() {
+        let mistyped = |words: &str| {
+            let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            mistyped(&arguments).map(|error| error.0)
+        };
+        for (given, meant) in
+            [("--ayn", "--any"), ("--an", "--any"), ("--race", "--races"), ("--raecs", "--races")]
+        {
+            let error = mistyped(&format!("-p a {given} name")).unwrap_or_default();
+            assert!(error.contains(&format!("`{given}`; did you mean `{meant}`?")), "{error}");
+        }
+        let of_cargo = "run --lib --bins --bin --examples --tests --test --benches --all-targets --doc --no-run \
+            --no-fail-fast -p --package --workspace --exclude --all -j --jobs --release -r --profile --features -F \
+            --all-features --no-default-features --target --target-dir --manifest-path --locked --offline --frozen \
+            --message-format --color --config --verbose -v --quiet -q --ignore-rust-version --future-incompat-report \
+            --timings --unit-graph --lockfile-path --partition --run-ignored --retries --no-capture --test-threads \
+            --cargo-profile --archive-file --failure-output --success-output --status-level --filterset -E \
+            --features=races any --features=any -- --ayn --race";
+        let words: Vec<&str> = of_cargo.split_whitespace().collect();
+        assert_eq!(mistyped(&words.join(" ")), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Equal seeds are equal runs: again in one process, with more jobs, and in another process with its addresses elsewhere.
+//! A seed always gives the same run: again in one process, with more jobs, and in a process with other addresses.
 //! Each run of the program fails, so that its report has the whole run. `UNPAUSE_LONG=1` compares 10,000 seeds.
 
 use std::collections::{BTreeSet, HashMap};

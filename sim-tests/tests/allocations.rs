@@ -184,7 +184,7 @@ async fn calls(count: u32) {
     }
 }
 
-/// A body that itself allocates this often.
+/// A body that allocates `count` boxes.
 async fn boxes(count: u32) {
     for n in 0..count {
         std::hint::black_box(Box::new(n));

@@ -1,4 +1,4 @@
-//! A store of several objects with versions: each has the chain of its own, and calls are counted together.
+//! A store of several objects with versions. Each object has its own chain, and all calls have one count.
 
 use sim::check::chain::{Chain, Versions};
 use sim::check::models::{VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};

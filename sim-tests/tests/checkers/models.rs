@@ -1,4 +1,4 @@
-//! The one suite that every model of the registry passes, and a few odd ones of our own.
+//! The suite for all models: the registered models, and a few unusual models of the tests.
 
 use sim::check::models::{RegisteredModel, Visitor, registry};
 use sim::check::{Budget, Model, linearizable};

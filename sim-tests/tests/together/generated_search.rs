@@ -1,5 +1,5 @@
-//! Generated programs under a search: all programs of a shape, each in all its interleavings, against programs
-//! and interleavings that are enumerated here without the library.
+//! Generated programs under a search. The search must find all programs of a shape, each in all its interleavings. The
+//! expected programs and interleavings are enumerated here without the library.
 
 mod brute;
 

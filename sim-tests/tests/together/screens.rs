@@ -1,4 +1,4 @@
-//! Screens of whole runs are true.
+//! Screens of whole runs agree with the runs.
 
 use std::sync::Arc;
 use std::time::Duration;

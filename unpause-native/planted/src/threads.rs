@@ -48,7 +48,7 @@ unsafe extern "C-unwind" {
     fn planted_end_early(result: *mut c_void) -> *mut c_void;
 }
 
-/// Creates the key of the code in C, whose number is in a static of C.
+/// Creates a thread-local key in C. The number of the key is in a static of the C code.
 pub fn make_key_in_c() {
     // SAFETY: it has no arguments.
     unsafe { planted_make_key() };

@@ -173,7 +173,7 @@ struct SourceLine {
 
 /// An open parenthesis, bracket or brace.
 struct OpenBracket {
-    /// True for the parenthesis of a tuple. The parenthesis of a call or of a tuple struct follows a name.
+    /// True if the bracket opens a tuple. Otherwise it follows a name, as in a call, or is not a parenthesis.
     is_tuple: bool,
     /// The number of commas directly inside.
     commas: u32,

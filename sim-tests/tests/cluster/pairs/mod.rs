@@ -20,7 +20,7 @@ use sim::{Atomic, Ordering::SeqCst, spawn};
 
 use super::{screen, search};
 
-/// A call on the objects of a `W`. Returns what its caller sees.
+/// A call on the objects of a `W`. The call returns its result as text.
 pub(super) struct Act<W: 'static> {
     /// The function in the list, or several: `net::cut + net::mend`.
     name: &'static str,

@@ -12,9 +12,9 @@ use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
-/// The number of programs on which each fault is tried, and the number of affected programs that are checked: by
-/// default, and in long tests.
+/// The maximum number of programs for each fault.
 const PROGRAMS: u64 = 400;
+/// The number of affected programs to check for each fault: by default, and in long tests.
 const LOOKED_AT: [usize; 2] = [6, 12];
 
 /// The report of a test of the program.

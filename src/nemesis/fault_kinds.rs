@@ -3,7 +3,6 @@
 //! A new kind is a row of the list and a file with its [`Effect`] and its method of [`Nemesis`](super::Nemesis). For an
 //! example, see `clogs.rs`. Kinds without an effect here are cases of the matches in `fault.rs`.
 
-use super::clogs;
 use super::fault::Active;
 use crate::node::Node;
 use crate::run::op::{Access, Op, word};
@@ -104,7 +103,7 @@ kinds! {
     Strobe: "strobe", "correct", "a read of the wall clock";
     Slow: "slow", "full speed", "a step";
     /// Delays messages.
-    Clog: "clog", "unclog", "a message", clogs::Clogs;
+    Clog: "clog", "unclog", "a message", super::clogs::Clogs;
     Disk: "disk", "mend", "a call";
     Wipe: "wipe", "restart", "a file";
 }

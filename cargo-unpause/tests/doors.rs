@@ -15,15 +15,12 @@ use cargo_unpause::document::{Document, Kept, Part, Replayed};
 use jsonschema::draft202012;
 use serde_json::Value as Json;
 
-/// The parts of a manifest that each package has. The library is not optimized, because its tests are short.
-const PROFILE: &str = "
+/// The parts of a manifest that each package of its own has. Its profile is that of the crates in `downstream.rs`.
+const FEATURES: &str = "
 [features]
 default = [\"std\"]
 std = []
 extra = []
-
-[profile.dev]
-debug = \"line-tables-only\"
 
 [workspace]
 ";
@@ -65,6 +62,10 @@ async fn a_message_comes_too_late() {
     let sent = calling.await.unwrap_or(false);
     assert!(sent && serving.await.unwrap() == Some(7), "a message is lost");
 }
+"#;
+
+const TOKIO: &str = r#"
+use std::sync::Arc;
 
 #[tokio::test]
 async fn a_permit_is_taken_twice() {
@@ -107,34 +108,82 @@ fn a_thread_overwrites_the_other() {
 /// The folder for the files of failures.
 const OUT: &str = "out";
 
+/// The folder for what Cargo makes of these packages' dependencies: the folder of another test that needs them, too.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The folder of `downstream.rs` and other tests of packages that depend on unpause.
+    Downstream,
+    /// The folder of `native-tests`.
+    NativeTests,
+    /// The folder of the package. It has no dependencies.
+    Own,
+}
+
+impl Target {
+    fn variables(self) -> Vec<(&'static str, PathBuf)> {
+        match self {
+            Target::Downstream => {
+                let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
+                let same = [("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];
+                let same = same.map(|(name, value)| (name, value.into()));
+                same.into_iter().chain([("CARGO_TARGET_DIR", folder)]).collect()
+            }
+            Target::NativeTests => {
+                let usual = || root().join("native-tests/target");
+                let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(usual, PathBuf::from);
+                vec![("CARGO_TARGET_DIR", folder)]
+            }
+            Target::Own => Vec::new(),
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// A package whose tests fail.
 struct Package {
     folder: PathBuf,
+    target: Target,
 }
 
 impl Package {
-    /// Writes the package. Its target folder stays from the last time, but for the failures.
-    fn new(name: &str, dependencies: &str, tests: &[(&str, &str)]) -> Package {
+    /// Writes a package of this test.
+    fn new(name: &str, dependencies: &str, test: &str, target: Target) -> Package {
+        let dependencies = dependencies.replace("ROOT", &root().display().to_string());
+        let manifest = format!(
+            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n{dependencies}{FEATURES}"
+        );
+        Package::of_files(name, &manifest, &root().join("Cargo.lock"), test, target)
+    }
+
+    /// Writes a package with the dependencies, features and profile of `native-tests`. It has the feature `tokio`.
+    fn like_native_tests(name: &str, test: &str) -> Package {
+        let folder = root().join("native-tests");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let own_tests = manifest.find("[[test]]").unwrap();
+        let after = manifest.find("[lints.rust]").unwrap();
+        let manifest = format!("{}{}", &manifest[..own_tests], &manifest[after..])
+            .replace("\"native-tests\"", &format!("{name:?}"))
+            .replace("path = \"..", &format!("path = \"{}", root().display()));
+        let lock = folder.join("Cargo.lock");
+        Package::of_files(name, &manifest, &lock, test, Target::NativeTests)
+    }
+
+    /// Writes the files of a package. Its target folder stays from the last time, but for the failures.
+    fn of_files(name: &str, manifest: &str, lock: &Path, test: &str, target: Target) -> Package {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors").join(name);
         for old in ["tests", "sim-regressions", "reports", OUT] {
             let _ = fs::remove_dir_all(folder.join(old));
         }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let dependencies = dependencies.replace("ROOT", &root.display().to_string());
-        let manifest = format!(
-            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n{dependencies}{PROFILE}"
-        );
-        for (file, text) in [("Cargo.toml", &manifest[..]), ("src/lib.rs", "")] {
+        for (file, text) in [("Cargo.toml", manifest), ("src/lib.rs", ""), ("tests/all.rs", test)] {
             fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
             fs::write(folder.join(file), text).unwrap();
         }
-        fs::create_dir_all(folder.join("tests")).unwrap();
-        for (file, text) in tests {
-            fs::write(folder.join("tests").join(format!("{file}.rs")), text).unwrap();
-        }
-        // Versions come from the lock file of this workspace, so nothing is downloaded.
-        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-        Package { folder }
+        // Versions come from a lock file of the project, so nothing is downloaded.
+        fs::copy(lock, folder.join("Cargo.lock")).unwrap();
+        Package { folder, target }
     }
 
     /// Runs a program in the folder, with only these variables and those that name where tools and built parts are.
@@ -147,8 +196,14 @@ impl Package {
         let mut command = Command::new(program.into());
         command.args(arguments).current_dir(&self.folder).env_clear();
         let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "TMPDIR"];
-        let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.envs(kept).env("CARGO_NET_OFFLINE", "true");
+        let kept = kept.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        // Parts that were built with these are not built again.
+        let of_profile = |(name, _): &(OsString, OsString)| {
+            name.to_str().is_some_and(|name| name.starts_with("CARGO_PROFILE_DEV_"))
+        };
+        let profile = std::env::vars_os().filter(of_profile);
+        command.envs(kept.chain(profile)).env("CARGO_NET_OFFLINE", "true");
+        command.envs(self.target.variables());
         // The engine of `--any` takes longer to optimize than these runs take.
         command.env("UNPAUSE_PROFILE_OPT_LEVEL", "0").env("UNPAUSE_PROFILE_CODEGEN_UNITS", "1");
         command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
@@ -247,28 +302,36 @@ fn check(package: &Package, program: &str, arguments: &[&str], said: &str) {
 
 #[test]
 #[ignore = "builds packages: run by .ci/run"]
-fn a_failure_of_async_code_a_cluster_or_tokio_is_shown_kept_and_replayed() {
-    let package = Package::new(
-        "doors",
-        "\n[dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n\
-         tokio = { package = \"unpause-tokio\", path = \"ROOT/unpause-tokio\", features = [\"macros\", \"rt\", \"sync\"] }\n",
-        &[("all", ASYNC)],
-    );
+fn a_failure_of_async_code_or_a_cluster_is_shown_kept_and_replayed() {
+    let dependency = "\n[dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n";
+    let package = Package::new("doors", dependency, ASYNC, Target::Downstream);
     let test = ["test", "--test", "all"];
     let extra = [&test[..], &["--features", "extra", "extra::an_update_is_lost"]].concat();
     check(&package, "cargo", &extra, "an update is lost");
     let without = ["test", "--test", "all", "--no-default-features", "a_message_comes_too_late"];
     check(&package, "cargo", &without, "a message is lost");
-    check(&package, "cargo", &[&test[..], &["a_permit"]].concat(), "a permit is lost");
+}
+
+/// With tokio's names the library has more features than the crates of other tests, and is compiled once more.
+#[test]
+#[ignore = "builds the library: run by .ci/run --long"]
+fn a_failure_of_tokio_is_shown_kept_and_replayed() {
+    let package = Package::new(
+        "doors-tokio",
+        "\n[dependencies]\n\
+         tokio = { package = \"unpause-tokio\", path = \"ROOT/unpause-tokio\", features = [\"macros\", \"rt\", \"sync\"] }\n",
+        TOKIO,
+        Target::Downstream,
+    );
+    check(&package, "cargo", &["test", "--test", "all", "a_permit"], "a permit is lost");
 }
 
 #[test]
 #[ignore = "builds packages: run by .ci/run"]
 fn a_failure_of_plain_threads_is_shown_kept_and_replayed() {
-    let test = THREADS.replace("ATTRIBUTE", "#[cfg(feature = \"extra\")]\n#[sim::test(native)]");
-    let dependency = "\n[dev-dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n";
-    let package = Package::new("threads", dependency, &[("plain", &test)]);
-    let arguments = ["unpause", "test", "--features", "extra", "a_thread_overwrites"];
+    let test = THREADS.replace("ATTRIBUTE", "#[cfg(feature = \"tokio\")]\n#[sim::test(native)]");
+    let package = Package::like_native_tests("threads", &test);
+    let arguments = ["unpause", "test", "--features", "tokio", "a_thread_overwrites"];
     check(&package, "unpause", &arguments, "a thread lost its update");
 }
 
@@ -276,7 +339,7 @@ fn a_failure_of_plain_threads_is_shown_kept_and_replayed() {
 #[ignore = "builds packages and the runtime: run by .ci/run"]
 fn a_failure_of_any_crate_is_shown_kept_and_replayed() {
     let test = THREADS.replace("ATTRIBUTE", "#[cfg(feature = \"extra\")]\n#[test]");
-    let package = Package::new("existing", "", &[("plain", &test)]);
+    let package = Package::new("existing", "", &test, Target::Own);
     let arguments = ["unpause", "test", "--any", "--features", "extra", "a_thread_overwrites"];
     check(&package, "unpause", &arguments, "a thread lost its update");
 }

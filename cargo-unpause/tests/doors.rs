@@ -199,7 +199,9 @@ impl Package {
         let kept = kept.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
         // Parts that were built with these are not built again.
         let of_profile = |(name, _): &(OsString, OsString)| {
-            name.to_str().is_some_and(|name| name.starts_with("CARGO_PROFILE_DEV_"))
+            name.to_str().is_some_and(|name| {
+                name.starts_with("CARGO_PROFILE_DEV_") || name == "CARGO_INCREMENTAL"
+            })
         };
         let profile = std::env::vars_os().filter(of_profile);
         command.envs(kept.chain(profile)).env("CARGO_NET_OFFLINE", "true");

@@ -21,7 +21,7 @@ fn found(body: fn()) -> Report {
 
 /// The same with this time limit for a step.
 fn found_within(body: fn(), hang: Duration) -> Report {
-    let runner = Runner::new().hermetic().seeds(0..200).hang(hang);
+    let runner = Runner::new().hermetic().seeds(0..200).hang(hang).prove(0).why(0);
     let out = std::env::temp_dir().join(format!("unpause-containment-{}", std::process::id()));
     runner.out(out).run_native(body)
 }

@@ -467,7 +467,8 @@ fn seeds_find_a_check_before_a_creation() {
     created_once(after_a_check);
 }
 
-#[sim::test(native, seeds = 50, must_fail, isolate = "process")]
+/// Each run is a process, so the failure is not explained.
+#[sim::test(native, seeds = 50, must_fail, isolate = "process", prove = 0, why = 0)]
 fn seeds_find_a_check_before_a_creation_in_a_process_of_their_own() {
     created_once(after_a_check);
 }

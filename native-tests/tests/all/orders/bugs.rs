@@ -106,14 +106,8 @@ use self::programs::{LOCKS, MESSAGES, QUEUES};
 fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
     let mut from = 0;
     for _ in 0..failures {
-        from = super::runner("c11", 0)
-            .seeds(from..from + most)
-            .run_native(bug.weak)
-            .finding?
-            .run
-            .seed
-            .0
-            + 1;
+        let runner = super::runner("c11", 0).seeds(from..from + most).prove(0).why(0);
+        from = runner.run_native(bug.weak).finding?.run.seed.0 + 1;
     }
     Some(from as f64 / failures as f64)
 }

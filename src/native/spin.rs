@@ -38,7 +38,7 @@ use super::threads::with;
 use crate::rt::{WORLD, World};
 
 /// The maximum number of reads in a round.
-const ROUND: usize = 8;
+const ROUND: usize = 16;
 /// The number of rounds after which a counting loop is regarded as endless.
 const ROUNDS: usize = 16;
 /// The number of rounds after which a loop with equal registers in its rounds is regarded as endless.

@@ -193,3 +193,26 @@ fn a_queue_of_futures_is_searched_to_the_end() {
         assert!(report.passed() && report.notes.is_empty(), "{strategy}: {:?}", report.finding);
     }
 }
+
+/// A round with twelve accesses, and a yield.
+fn polls_of_many() {
+    type Many = ([AtomicU64; 5], AtomicU64);
+    fn poll_until_ready((registering, ready): &Many) -> u64 {
+        while ready.load(SeqCst) == 0 {
+            for word in registering {
+                let _ = word.compare_exchange(0, 1, SeqCst, SeqCst);
+                let _ = word.compare_exchange(1, 0, SeqCst, SeqCst);
+            }
+            thread::yield_now();
+        }
+        ready.load(SeqCst)
+    }
+    let (seen, ..) = two(Many::default(), poll_until_ready, |(_, ready)| ready.swap(1, SeqCst));
+    outcome("polls_of_many", seen);
+}
+
+#[test]
+fn a_loop_with_a_long_round_is_searched_to_the_end() {
+    let searched = search("polls_of_many", polls_of_many, "default", "exhaustive", 500);
+    assert!(searched.through && !searched.fails, "{} runs, {}", searched.runs, searched.text);
+}

@@ -270,10 +270,12 @@ fn tests_of_shuttle_are_run() {
     assert!(output.contains(screen) && output.contains("tests/checks.rs:16:"), "{output}{errors}");
     assert!(!output.contains("unpause-shuttle/src"), "{output}");
 
-    let one = ["yields_are_searched_on_request", "--", "--exact"];
-    let variables = [("UNPAUSE_SHUTTLE_DFS", "all")];
-    let (exit, output, errors) = run(&in_native_tests("shuttle"), &one, &variables);
+    assert!(output.contains("test result: ok. 8 passed; 0 failed"), "{output}{errors}");
+
+    let variables = [("UNPAUSE_SHUTTLE_DFS", "all"), ("UNPAUSE_SHUTTLE_RANDOM", "walk")];
+    let (exit, output, errors) = run(&in_native_tests("shuttle"), &["on_request"], &variables);
     assert!(exit == 0 && errors.contains("explored all 252 interleavings"), "{output}{errors}");
+    assert!(output.contains("test result: ok. 3 passed; 0 failed"), "{output}{errors}");
 }
 
 #[test]

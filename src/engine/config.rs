@@ -96,6 +96,9 @@ pub(crate) struct TestKind {
     pub(crate) at_limit: Option<AtLimit>,
     /// True if a search executes each order of steps as a separate run.
     pub(crate) each_order: bool,
+    /// True if each run is repeated, to check that a run is a function of its decisions. Otherwise only the first run is
+    /// repeated.
+    pub(crate) repeats_each: bool,
 }
 
 /// The end of a run at its step limit. Each `yield_now` of a plain thread is then a step.
@@ -116,6 +119,7 @@ impl TestKind {
             phase: over.phase.or(self.phase),
             at_limit: over.at_limit.or(self.at_limit),
             each_order: over.each_order || self.each_order,
+            repeats_each: over.repeats_each || self.repeats_each,
         }
     }
 }
@@ -388,6 +392,12 @@ impl Config {
         self.source.kind.each_order
     }
 
+    /// Returns `true` if each run is repeated.
+    #[allow(dead_code, reason = "runs on real threads are not repeatable")]
+    pub(crate) fn repeats_each(&self) -> bool {
+        self.source.kind.repeats_each
+    }
+
     /// Returns `true` if a run of plain threads may continue beyond its step limit.
     #[allow(dead_code, reason = "runs on real threads have no step limit")]
     pub(crate) fn runs_on(&self) -> bool {
@@ -408,6 +418,7 @@ impl Config {
             native::set_memory(self.memory);
             let TestKind { at_limit, each_order, .. } = &self.source.kind;
             native::count_yields(at_limit.is_some() || *each_order);
+            native::try_locks_first(*each_order);
         }
     }
 

@@ -69,6 +69,9 @@ pub(crate) fn set_isolation(_isolation: Isolation) {}
 /// Has no effect: this build has no plain threads.
 pub(crate) fn count_yields(_wanted: bool) {}
 
+/// Has no effect: real threads have no steps.
+pub(crate) fn try_locks_first(_wanted: bool) {}
+
 /// Returns `false`: this build has no runs of plain threads.
 pub(crate) fn spawns_nothing() -> bool {
     false

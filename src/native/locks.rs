@@ -20,6 +20,7 @@
 //! although the lock is free. It then has the exclusive right to acquire the lock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Frame, Operation};
 
@@ -35,6 +36,8 @@ use crate::run::points::Points;
 use crate::seam::{ForeignLock, ForeignWord};
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
+/// Acquires the lock if it is free. Otherwise the thread waits for it.
+const TRY_FIRST: Op = Op::new("lock", op::Access::TryLock);
 const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);
 const IS_LOCKED: Op = Op::new("is_locked", op::Access::TryLock);
 const UNLOCK: Op = Op::new("unlock", op::Access::Unlock);
@@ -45,6 +48,16 @@ const QUEUE: Op = Op::of_kind("queue", op::Access::Act, op::lock::QUEUE);
 /// Tried to release the lock, for which threads wait.
 const UNLOCK_SLOWLY: Op = Op::of_kind("unlock", op::Access::Act, op::lock::TOUCH);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
+
+/// True if a thread that finds a lock free in future runs takes a step to acquire it, even if another thread is faster.
+static TRIES_FIRST: AtomicBool = AtomicBool::new(false);
+
+/// Makes a thread that finds a lock free take a step to acquire it in future runs, if `wanted`. If another thread acquires
+/// the lock before this step, the thread waits after the step. Otherwise a thread that waits has no steps. shuttle's
+/// threads have such steps.
+pub(crate) fn try_locks_first(wanted: bool) {
+    TRIES_FIRST.store(wanted, Ordering::Relaxed);
+}
 
 /// The role of an operation in a lock call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -251,6 +264,11 @@ impl LockCall {
         if family.lets_writers_queue() && is_search() {
             lock.queue(&QUEUE, site.place).await;
         }
+        if TRIES_FIRST.load(Ordering::Relaxed) && self.vacancy() == Vacancy::Free {
+            if lock.try_enter(&TRY_FIRST, site.place, || self.refresh()).await {
+                return self.complete(&UNLOCK);
+            }
+        }
         let exclusive = if family.kind() == "Mutex" { &LOCK } else { &WRITE };
         self.refresh();
         with(|threads| threads.begin_await(access.address));
@@ -329,12 +347,16 @@ impl LockCall {
     /// Updates the recorded lock state from the value in memory that the pending access of the thread would read now.
     /// The address may have belonged to another lock before.
     fn refresh(&self) {
-        let vacancy = match with(|threads| threads.execution().look(self.thread)) {
+        self.lock.vacate(self.vacancy(), self.site.place);
+    }
+
+    /// Returns the state of the lock in memory.
+    fn vacancy(&self) -> Vacancy {
+        match with(|threads| threads.execution().look(self.thread)) {
             Some(value) => self.family.vacancy(value),
             // The compare-exchange would succeed.
             None => Vacancy::Free,
-        };
-        self.lock.vacate(vacancy, self.site.place);
+        }
     }
 }
 

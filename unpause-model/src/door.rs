@@ -15,6 +15,7 @@ pub(crate) struct Door {
     model: extern "C" fn(*const Asked),
     fail: unsafe extern "C" fn(),
     may_be_old: unsafe extern "C" fn() -> bool,
+    end_locals: unsafe extern "C" fn(),
 }
 
 /// A text in the memory of the side that created it.
@@ -67,6 +68,15 @@ pub fn fail() {
 pub fn may_be_old() -> bool {
     // SAFETY: this is a function of the engine that any thread may call.
     open().is_some_and(|door| unsafe { (door.may_be_old)() })
+}
+
+/// Drops the thread-locals of the current thread now, if the engine steps this thread. Otherwise they are dropped at the
+/// end of the thread.
+pub fn end_locals() {
+    if let Some(door) = open() {
+        // SAFETY: this is a function of the engine that any thread of a run may call.
+        unsafe { (door.end_locals)() }
+    }
 }
 
 impl Door {

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Action = Box<dyn FnOnce() + Send>;
@@ -26,6 +26,7 @@ const KINDS: [(Kind, &str); 2] = [
 struct Kept {
     is_running: bool,
     is_marked: bool,
+    call: u64,
     counts: [isize; KINDS.len()],
     numbers: usize,
     first_has_local: bool,
@@ -39,6 +40,7 @@ struct Kept {
 static KEPT: Mutex<Kept> = Mutex::new(Kept {
     is_running: false,
     is_marked: false,
+    call: 0,
     counts: [0; KINDS.len()],
     numbers: 0,
     first_has_local: false,
@@ -83,6 +85,12 @@ pub fn is_ending() -> bool {
     IS_ENDING.load(Relaxed)
 }
 
+/// Returns the number of runs that this check has begun in this process before this run. A repetition of a run has
+/// another number than the run. The call is not a step of the run.
+pub fn call() -> u64 {
+    kept().call
+}
+
 /// Marks the run, for [`is_marked`]. The call is not a step of the run.
 pub fn mark() {
     kept().is_marked = true;
@@ -91,6 +99,25 @@ pub fn mark() {
 /// Returns `true` if a thread has [marked](mark) the run. The call is not a step of the run.
 pub fn is_marked() -> bool {
     kept().is_marked
+}
+
+/// A variable whose accesses are no steps of the run.
+#[derive(Default, Debug)]
+pub struct Flag(AtomicBool);
+
+impl Flag {
+    /// Sets the variable to `true`.
+    // In the code of the caller, the access would be an operation of the run.
+    #[inline(never)]
+    pub fn set(&self) {
+        self.0.store(true, SeqCst);
+    }
+
+    /// Returns `true` if the variable is set.
+    #[inline(never)]
+    pub fn get(&self) -> bool {
+        self.0.load(SeqCst)
+    }
 }
 
 /// Records that the current thread creates a value of a thread-local. The thread-local values of a run's first thread
@@ -139,12 +166,12 @@ fn push(action: Action, list: fn(&mut Kept) -> &mut Vec<Action>) {
 }
 
 /// Clears the records of an earlier run. The current thread becomes the first thread of the next run.
-pub(crate) fn begin() {
+pub(crate) fn begin(call: u64) {
     FIRST.set(true);
     let mut kept = kept();
     kept.counts = [0; KINDS.len()];
     (kept.numbers, kept.first_has_local, kept.panic) = (0, false, None);
-    (kept.is_running, kept.is_marked) = (true, false);
+    (kept.is_running, kept.is_marked, kept.call) = (true, false, call);
     IS_ENDING.store(false, Relaxed);
     let actions = (std::mem::take(&mut kept.detached), std::mem::take(&mut kept.at_end));
     drop(kept);

@@ -28,10 +28,10 @@ mod real;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use self::door::{fail, is_stepped, may_be_old};
+pub use self::door::{end_locals, fail, is_stepped, may_be_old};
 pub use self::kept::{
-    Kind, at_end, count, detach, has_detached, is_ending, is_marked, is_running, joined_panic,
-    local, mark, number,
+    Flag, Kind, at_end, call, count, detach, has_detached, is_ending, is_marked, is_running,
+    joined_panic, local, mark, number,
 };
 
 /// The settings for the runs of a model.
@@ -68,10 +68,7 @@ impl Model<'_> {
     /// the runs. A failure does not panic.
     pub fn try_check(&self, body: &(dyn Fn() + Sync), has_captured: bool) -> Checked {
         let calls = AtomicU64::new(0);
-        let once = || {
-            calls.fetch_add(1, Relaxed);
-            once(body)
-        };
+        let once = || once(body, calls.fetch_add(1, Relaxed));
         let (runs, failure) = match door::open() {
             Some(door) => door.check(self.plan, has_captured, &once),
             None => real::check(self.tool, &once),
@@ -91,12 +88,13 @@ pub struct Checked {
     pub failure: Option<String>,
 }
 
-/// Runs the body of a model once, with all threads that it leaves behind.
+/// Runs the body of a model once, with all threads that it leaves behind. `call` is the number of earlier calls in this
+/// process.
 ///
 /// # Errors
 /// Returns the reason why the run failed, or `None` if it panicked and the panic hook has already reported the panic.
-fn once(body: &dyn Fn()) -> Result<(), Option<String>> {
-    kept::begin();
+fn once(body: &dyn Fn(), call: u64) -> Result<(), Option<String>> {
+    kept::begin(call);
     let run = || {
         body();
         kept::end()

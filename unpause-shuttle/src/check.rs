@@ -76,8 +76,9 @@ where
     Runner::new(DfsScheduler::new(max_iterations, false), Config::new()).run(body);
 }
 
-/// Runs `body` with the default strategy. The first run is repeated with the same decisions and the same random bytes.
-/// If it cannot be repeated, for example because it changes captured values, it fails.
+/// Runs `body` with the default strategy. Each run is repeated with the same decisions. Random numbers of
+/// [`rand`](crate::rand) are the same in the repetition. All other random bytes differ, for example those of `HashMap`. A
+/// run that differs from its repetition fails.
 ///
 /// # Panics
 /// If a run fails.

@@ -150,6 +150,7 @@ impl Config {
             crate::thread::begin(demands, created);
             body();
             crate::thread::order();
+            unpause_model::end_locals();
         };
         let model = Model { plan, tool: "unpause-shuttle" };
         let Checked { runs, failure } = model.try_check(&body, has_captured || created.is_some());
@@ -193,7 +194,9 @@ fn kind_of(differs: &str) -> String {
     let both = differs.split_once(": first ").and_then(|(_, both)| both.split_once(", then "));
     let Some((first, second)) = both else { return String::new() };
     let [yielded, yields] = [first, second].map(|step| step.starts_with("yield_now"));
-    let [drew, draws] = [first, second].map(|step| step.contains(" at getrandom-"));
+    let is_draw =
+        |step: &str| step.contains(" at getrandom-") || step.starts_with(crate::rand::DRAW);
+    let [drew, draws] = [first, second].map(is_draw);
     // The other run has spawned threads before, or it spawns the thread in another step.
     let differs_later = |step: &str| step.starts_with("spawn") && !step.starts_with("spawn 0.0 ");
     let is_of_one = |op: &str| first.starts_with(op) != second.starts_with(op);

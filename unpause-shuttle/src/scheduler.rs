@@ -40,26 +40,48 @@ pub struct Demands {
     pub samples: bool,
     /// True if the scheduler would follow a schedule of shuttle.
     pub follows: bool,
-    /// True if a search executes each order of steps, and the steps are shuttle's as far as possible.
+    /// True if a search executes each order of steps.
     pub each_order: bool,
+    /// True if steps of shuttle are added that the engine does not have.
+    pub adds_steps: bool,
+    /// The key of the random numbers of [`rand`](crate::rand) in the current run, if all other random bytes must differ
+    /// when the run is repeated. The scheduler sets any number.
+    pub key: Option<u64>,
 }
 
 impl Demands {
     /// No demands.
-    pub(crate) const NONE: Demands =
-        Demands { refuses_random: false, samples: false, follows: false, each_order: false };
+    pub(crate) const NONE: Demands = Demands {
+        refuses_random: false,
+        samples: false,
+        follows: false,
+        each_order: false,
+        adds_steps: false,
+        key: None,
+    };
 }
 
 /// Returns `true` if the variable for complete searches is set.
+fn has_each_order() -> bool {
+    is_chosen("UNPAUSE_SHUTTLE_DFS", "all", "classes")
+}
+
+/// Returns `true` if the variable for random walks is set.
+fn is_walk() -> bool {
+    is_chosen("UNPAUSE_SHUTTLE_RANDOM", "walk", "default")
+}
+
+/// Returns `true` if a variable has the value `chosen`, and `false` if it has the value `usual` or is not set.
 ///
 /// # Panics
-/// If the variable has a value other than `all` or `classes`.
-fn has_each_order() -> bool {
-    const VARIABLE: &str = "UNPAUSE_SHUTTLE_DFS";
-    match std::env::var(VARIABLE).as_deref() {
-        Ok("all") => true,
-        Ok("classes") | Err(_) => false,
-        Ok(other) => panic!("{VARIABLE} is {other:?}, and must be `all` or `classes`"),
+/// If the variable has another value.
+fn is_chosen(variable: &str, chosen: &str, usual: &str) -> bool {
+    match std::env::var(variable).as_deref() {
+        Ok(value) if value == chosen => true,
+        Ok(value) if value != usual => {
+            panic!("{variable} is {value:?}, and must be `{chosen}` or `{usual}`")
+        }
+        _ => false,
     }
 }
 
@@ -89,9 +111,13 @@ pub(crate) fn seeds(first: u64, runs: usize) -> String {
     format!("SIM_SEEDS={first}..{}", first + runs)
 }
 
-/// Runs of unpause's default strategy.
+/// Runs of unpause's default strategy. If the variable `UNPAUSE_SHUTTLE_RANDOM` is `walk`, the strategy is the random
+/// walk, like shuttle's scheduler. The default strategy finds most bugs in fewer runs.
 #[derive(Clone, Debug)]
-pub struct RandomScheduler(String);
+pub struct RandomScheduler {
+    seeds: String,
+    is_walk: bool,
+}
 
 impl RandomScheduler {
     /// Creates a scheduler for this number of runs.
@@ -105,13 +131,18 @@ impl RandomScheduler {
     /// # Panics
     /// If the variable is not a seed.
     pub fn new_from_seed(seed: u64, max_iterations: usize) -> Self {
-        RandomScheduler(seeds(from_environment(seed), max_iterations))
+        RandomScheduler { seeds: seeds(from_environment(seed), max_iterations), is_walk: is_walk() }
     }
 }
 
 impl Scheduler for RandomScheduler {
     fn settings(&self) -> String {
-        self.0.clone()
+        let walk = if self.is_walk { "SIM_STRATEGY=random SIM_ARC=0 " } else { "" };
+        format!("{walk}{}", self.seeds)
+    }
+
+    fn demands(&self) -> Demands {
+        Demands { adds_steps: self.is_walk, ..Demands::NONE }
     }
 }
 
@@ -194,10 +225,17 @@ impl DfsScheduler {
         let runs = max_iterations.map_or(String::new(), |runs| format!(" {}", seeds(0, runs)));
         let (refuses_random, samples) = (!allow_random_data, max_iterations.is_none());
         let each_order = has_each_order();
-        let word = if each_order { " each_order" } else { "" };
+        // Reference counts are no steps in shuttle.
+        let word = if each_order { " each_order SIM_ARC=0" } else { "" };
         DfsScheduler {
             settings: format!("SIM_STRATEGY=exhaustive{runs}{word}"),
-            demands: Demands { refuses_random, samples, follows: false, each_order },
+            demands: Demands {
+                refuses_random,
+                samples,
+                each_order,
+                adds_steps: each_order,
+                ..Demands::NONE
+            },
         }
     }
 }
@@ -246,7 +284,8 @@ impl Scheduler for RoundRobinScheduler {
     }
 }
 
-/// Runs another scheduler. A run that cannot be repeated in the process of the test is a failure.
+/// Runs another scheduler, and repeats each run with the same decisions in the process of the test. Random numbers of
+/// [`rand`](crate::rand) are the same in the repetition, and all other random bytes differ. A difference is a failure.
 #[derive(Clone, Debug)]
 pub struct UncontrolledNondeterminismCheckScheduler<S>(S);
 
@@ -260,11 +299,11 @@ impl<S: Scheduler> UncontrolledNondeterminismCheckScheduler<S> {
 impl<S: Scheduler> Scheduler for UncontrolledNondeterminismCheckScheduler<S> {
     fn settings(&self) -> String {
         // Otherwise such runs would be repeated in processes of their own.
-        self.0.settings() + " SIM_ISOLATE=run"
+        self.0.settings() + " SIM_ISOLATE=run repeats_each"
     }
 
     fn demands(&self) -> Demands {
-        self.0.demands()
+        Demands { key: Some(0), ..self.0.demands() }
     }
 }
 

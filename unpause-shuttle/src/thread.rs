@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 use std::thread;
 use std::time::Duration;
 
@@ -21,12 +21,14 @@ thread_local! {
     static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
     /// The demands of the check.
     static DEMANDS: Cell<Demands> = const { Cell::new(Demands::NONE) };
+    /// A variable that is set at the end of the thread. It exists only if a queue needs it.
+    static HAS_ENDED: Cell<Option<&'static AtomicBool>> = const { Cell::new(None) };
 }
 
 /// Makes the current thread the first thread of its run.
 pub(crate) fn begin(demands: Demands, created: Option<Created>) {
     NUMBER.set(Some(0));
-    DEMANDS.set(demands);
+    DEMANDS.set(Demands { key: demands.key.map(|_| crate::rand::begin()), ..demands });
     events::begin(created);
     labels::clear();
 }
@@ -46,11 +48,37 @@ pub(crate) fn assert_random() {
     );
 }
 
-/// Lets other threads run first if the search executes each order of steps. shuttle has such steps before a spawn and
-/// at the end of the body, and the engine has none.
+/// Returns the key of the random numbers of the run, if other random bytes differ when the run is repeated.
+pub(crate) fn key() -> Option<u64> {
+    DEMANDS.get().key
+}
+
+/// Lets other threads run first if the scheduler needs shuttle's steps. shuttle has such steps before a spawn and at the
+/// end of the body, and the engine has none.
 pub(crate) fn order() {
-    if DEMANDS.get().each_order {
+    if DEMANDS.get().adds_steps {
         yield_now();
+    }
+}
+
+/// Returns `true` if the search executes each order of steps. The search then needs no operations to know which steps
+/// conflict.
+pub(crate) fn has_each_order() -> bool {
+    DEMANDS.get().each_order
+}
+
+/// Returns a variable that [`end`] sets when the current thread ends. The variable is never freed, except with the
+/// memory of the run.
+pub(crate) fn has_ended() -> &'static AtomicBool {
+    let ended = HAS_ENDED.get().unwrap_or_else(|| Box::leak(Box::default()));
+    HAS_ENDED.set(Some(ended));
+    ended
+}
+
+/// Records that the function of the current thread has returned.
+pub(crate) fn end() {
+    if let Some(ended) = HAS_ENDED.get() {
+        ended.store(true, Ordering::SeqCst);
     }
 }
 
@@ -268,7 +296,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (number, begin) = child(Location::caller());
         let handle = self.0.spawn(move || {
             begin();
-            failing(body)
+            let result = failing(body);
+            end();
+            result
         });
         let thread = Thread { thread: handle.thread().clone(), id: ThreadId(number) };
         ScopedJoinHandle { handle, thread }
@@ -351,6 +381,7 @@ impl Builder {
                 // SAFETY: the handle takes the result only after the end of this thread.
                 unsafe { *packet.0.get() = Some(result) };
                 drop(packet);
+                end();
             });
         };
         self.0.spawn(run).map(|handle| {

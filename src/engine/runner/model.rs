@@ -11,6 +11,7 @@
 //! | `ends_at_limit` | a run ends at its step limit without a failure |
 //! | `fails_at_limit` | a run fails at its step limit, and does not continue beyond it |
 //! | `each_order` | a search executes each order of steps as a separate run |
+//! | `repeats_each` | each run is repeated, and fails if the repetition differs |
 //! | `must_spawn` | the phase fails if none of its runs has spawned a thread |
 //!
 //! With one of the words about the step limit, and with `each_order`, each `yield_now` is a step. So a loop of yields
@@ -183,13 +184,14 @@ impl Model<'_> {
     /// Parses the phase with this number, counted from 1.
     fn phase<'p>(&self, number: u32, line: &'p str) -> Result<Phase<'p>, InvalidSetting> {
         let (mut condition, mut at_limit) = ("", None);
-        let (mut must_spawn, mut each_order) = (false, false);
+        let (mut must_spawn, mut each_order, mut repeats_each) = (false, false, false);
         for word in line.split(' ').filter(|word| !word.is_empty() && !word.contains('=')) {
             match word {
                 "ends_at_limit" => at_limit = Some(AtLimit::Ends),
                 "fails_at_limit" => at_limit = Some(AtLimit::Fails),
                 "must_spawn" => must_spawn = true,
                 "each_order" => each_order = true,
+                "repeats_each" => repeats_each = true,
                 _ => condition = word,
             }
         }
@@ -197,7 +199,7 @@ impl Model<'_> {
         let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let (settings, _) = Settings::from_environment(pairs)?;
         let phase = (number > 1).then_some(number);
-        let kind = TestKind { phase, at_limit, each_order, ..self.kind.clone() };
+        let kind = TestKind { phase, at_limit, each_order, repeats_each, ..self.kind.clone() };
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, _) = self.without_proof(&runner)?;
         let is_weak = config.memory == MemoryModel::C11;

@@ -99,6 +99,8 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         let mut found = self.failing_run(position, seed);
         if first && found.as_ref().is_none_or(|found| found.origin != Origin::Seed(seed)) {
             found = self.confirm_first(position, seed, own).or(found);
+        } else if found.is_none() && self.session.config.repeats_each() {
+            found = self.confirm(position, seed);
         }
         if found.is_none() {
             note(own, position, seed, self.session.config.strategy.name(), &self.worker);
@@ -133,6 +135,13 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
         let run = self.extract(seed);
         own.warnings.extend(remarks(&run));
         own.notes.extend(unchecked(&self.session.site.test, self.worker.unchecked()));
+        self.confirm(position, seed)
+    }
+
+    /// Repeats the passing run of a seed. Returns the run if it is not a function of its decisions.
+    #[cold]
+    fn confirm(&self, position: u64, seed: Seed) -> Option<Box<Found>> {
+        let run = self.extract(seed);
         let failure = confirm::same_again(self.session, &run).err()?;
         let run = Run { outcome: Outcome::Failed(failure), ..run };
         Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }))

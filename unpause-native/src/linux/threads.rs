@@ -252,6 +252,17 @@ unsafe extern "C" fn sched_yield() -> c_int {
     0
 }
 
+/// Drops the thread-locals of the current simulated thread now, in the order of its end. Does nothing on another thread.
+///
+/// The thread must not use thread-locals with destructors afterwards.
+pub fn end_locals() {
+    // A destructor may register others. No reference to the thread is live while it runs.
+    while let Some((destructor, argument)) = current().and_then(|thread| thread.destructors.pop()) {
+        // SAFETY: the thread has registered the destructor with this argument, and it runs once.
+        unsafe { destructor(argument) };
+    }
+}
+
 /// Registers a destructor. The destructors for thread-locals of a simulated thread run at its end, in reverse order.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cxa_thread_atexit_impl(

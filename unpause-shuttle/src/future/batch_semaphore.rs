@@ -6,10 +6,11 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::Task;
+use crate::thread::has_ended;
 
 /// The order in which requests get permits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,8 +60,8 @@ struct Waiter {
     permits: usize,
     is_bypassable: bool,
     waker: Waker,
-    /// The task of the last poll; `None` if the request was polled outside of tasks.
-    task: Option<Task>,
+    /// True if the task that has polled the request last has ended.
+    has_ended: &'static AtomicBool,
 }
 
 #[derive(Debug)]
@@ -87,8 +88,12 @@ impl State {
         takes
     }
 
-    /// Gives available permits to waiters. Returns the wakers to call.
+    /// Gives available permits to waiters. Returns the wakers to call. Requests of tasks that have ended leave the queue:
+    /// no task waits for them. If another task polls such a request, it queues again.
     fn grant(&mut self, fairness: Fairness) -> Vec<Waker> {
+        if self.available > 0 {
+            self.waiters.retain(|waiter| !waiter.has_ended.load(SeqCst));
+        }
         if fairness == Fairness::Unfair {
             // The request that is polled first takes the permits.
             let enough = self.waiters.iter().filter(|waiter| waiter.permits <= self.available);
@@ -97,11 +102,7 @@ impl State {
         let mut wakers = Vec::new();
         let mut at = 0;
         while let Some(waiter) = self.waiters.get(at) {
-            if waiter.task.as_ref().is_some_and(Task::has_ended) {
-                // As in shuttle, such a request gets no permits: its next poll, if any, is by another task. The request
-                // then begins again.
-                self.waiters.remove(at);
-            } else if waiter.permits <= self.available {
+            if waiter.permits <= self.available {
                 self.available -= waiter.permits;
                 self.granted.push(waiter.number);
                 wakers.extend(self.waiters.remove(at).map(|waiter| waiter.waker));
@@ -229,7 +230,7 @@ pub struct Acquire<'a> {
     semaphore: &'a BatchSemaphore,
     permits: usize,
     is_bypassable: bool,
-    /// The request's number among the waiters, set at the first pending poll.
+    /// The request's number among the waiters, set when it queues.
     number: Option<u64>,
     is_done: bool,
 }
@@ -262,15 +263,21 @@ impl Future for Acquire<'_> {
         match queued {
             Some(at) => {
                 let waiter = &mut state.waiters[at];
-                (waiter.waker, waiter.task) = (context.waker().clone(), Task::current());
+                (waiter.waker, waiter.has_ended) = (context.waker().clone(), has_ended());
             }
             None => {
                 let number = state.next;
                 state.next += 1;
                 this.number = Some(number);
                 let (permits, is_bypassable) = (this.permits, this.is_bypassable);
-                let (waker, task) = (context.waker().clone(), Task::current());
-                state.waiters.push_back(Waiter { number, permits, is_bypassable, waker, task });
+                let (waker, has_ended) = (context.waker().clone(), has_ended());
+                state.waiters.push_back(Waiter {
+                    number,
+                    permits,
+                    is_bypassable,
+                    waker,
+                    has_ended,
+                });
             }
         }
         Poll::Pending
@@ -289,56 +296,5 @@ impl Drop for Acquire<'_> {
         let wakers = state.grant(self.semaphore.fairness);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use super::*;
-    use crate::future::{block_on, spawn};
-
-    /// A request that a task has polled once, after the end of the task.
-    async fn abandoned(semaphore: &'static BatchSemaphore) -> Pin<Box<Acquire<'static>>> {
-        let task = spawn(async move {
-            let mut request = Box::pin(semaphore.acquire(1));
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(request.as_mut().poll(&mut context).is_pending());
-            request
-        });
-        task.await.unwrap()
-    }
-
-    #[test]
-    fn a_request_of_a_task_that_has_ended_gets_no_permits_until_another_task_polls_it() {
-        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
-        block_on(async {
-            let request = abandoned(&SEMAPHORE).await;
-            SEMAPHORE.release(1);
-            assert_eq!(SEMAPHORE.available_permits(), 1);
-            request.await.unwrap();
-            assert_eq!(SEMAPHORE.available_permits(), 0);
-        });
-    }
-
-    #[test]
-    fn a_request_that_a_task_still_polls_gets_its_permits_first() {
-        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
-        block_on(async {
-            let request = abandoned(&SEMAPHORE).await;
-            // This poll is outside of tasks.
-            let mut request = pin!(request);
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(request.as_mut().poll(&mut context).is_pending());
-            SEMAPHORE.release(1);
-            assert_eq!(SEMAPHORE.available_permits(), 0);
-            request.await.unwrap();
-            // A task that waits gets its permit from the release.
-            let task = spawn(async { SEMAPHORE.acquire(1).await.unwrap() });
-            SEMAPHORE.release(1);
-            task.await.unwrap();
-            assert_eq!(SEMAPHORE.available_permits(), 0);
-        });
     }
 }

@@ -3,7 +3,7 @@
 pub mod batch_semaphore;
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, UnsafeCell};
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -11,11 +11,13 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use crate::thread::{child, failing};
+use unpause_model::Flag;
+
+use crate::thread::{child, failing, has_each_order};
 
 /// The wake-ups of one future. They are separate from the park token of the thread, which belongs to the program, and
 /// from the wake-ups of other futures on the same thread.
@@ -79,23 +81,47 @@ impl Wake for FutureWaker {
     }
 }
 
+/// A variable of a task and its handles. If the search executes each order of steps, accesses to it are no steps, because
+/// the tasks of shuttle have no such steps.
+#[derive(Default, Debug)]
+struct Bit {
+    with_steps: AtomicBool,
+    without_steps: Flag,
+}
+
+impl Bit {
+    fn set(&self) {
+        match has_each_order() {
+            true => self.without_steps.set(),
+            false => self.with_steps.store(true, SeqCst),
+        }
+    }
+
+    fn get(&self) -> bool {
+        match has_each_order() {
+            true => self.without_steps.get(),
+            false => self.with_steps.load(SeqCst),
+        }
+    }
+}
+
 /// Polls a future until it is ready. The thread is blocked while it waits.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    match run(future, &AtomicBool::new(false), &Arc::default()) {
+    match run(future, &Bit::default(), &Arc::default()) {
         Some(output) => output,
         None => unreachable!("nobody aborts it"),
     }
 }
 
 /// Polls a future until it is ready, or until it `is_aborted`.
-fn run<F: Future>(future: F, is_aborted: &AtomicBool, woken: &Arc<Woken>) -> Option<F::Output> {
+fn run<F: Future>(future: F, is_aborted: &Bit, woken: &Arc<Woken>) -> Option<F::Output> {
     let (woken, thread) = (woken.clone(), this_thread());
     let own = Arc::new(FutureWaker { woken, thread, by_itself: Cell::new(false) });
     let waker = Waker::from(own.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
-        if is_aborted.load(SeqCst) {
+        if is_aborted.get() {
             return None;
         }
         match future.as_mut().poll(&mut context) {
@@ -146,47 +172,39 @@ struct Ended<T> {
 /// The state of a task, shared with its handles.
 struct Shared<T> {
     control: Arc<Control>,
-    ended: Mutex<Ended<T>>,
+    lock: Mutex<()>,
+    ended: UnsafeCell<Ended<T>>,
 }
+
+// SAFETY: only `with_ended` accesses `ended`. The task and its handle may be on different threads: see `Moved`.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as for `Send`.
+unsafe impl<T> Sync for Shared<T> {}
 
 /// The state by which handles control a task.
 #[derive(Debug)]
 struct Control {
-    is_aborted: AtomicBool,
-    is_finished: AtomicBool,
+    is_aborted: Bit,
+    is_finished: Bit,
     woken: Arc<Woken>,
 }
 
 impl Control {
     fn abort(&self) {
-        self.is_aborted.store(true, SeqCst);
+        self.is_aborted.set();
         self.woken.set();
     }
 }
 
-/// A task, which may have ended.
-#[derive(Clone, Debug)]
-struct Task(Arc<Control>);
-
-thread_local! {
-    /// The task of the current thread, if any.
-    static TASK: RefCell<Option<Task>> = const { RefCell::new(None) };
-}
-
-impl Task {
-    /// Returns the task of the current thread. `None` for threads of the program.
-    fn current() -> Option<Task> {
-        TASK.with(|task| task.borrow().clone())
-    }
-
-    fn has_ended(&self) -> bool {
-        self.0.is_finished.load(SeqCst)
-    }
-}
-
 impl<T> Shared<T> {
-    fn ended(&self) -> MutexGuard<'_, Ended<T>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Calls `act`. If the search executes each order of steps, the call is no step, like the accesses to a [`Bit`].
+    /// `act` then must have no operations except reference counts, which are no operations in such a search.
+    fn with_ended<R>(&self, act: impl FnOnce(&mut Ended<T>) -> R) -> R {
+        let lock = || self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = (!has_each_order()).then(lock);
+        // SAFETY: the lock is held. Without the lock, the engine executes one thread at a time, and no other thread
+        // continues before the end of `act`, because it has no operations.
+        act(unsafe { &mut *self.ended.get() })
     }
 }
 
@@ -202,7 +220,7 @@ impl AbortHandle {
 
     /// Returns `true` if the task has ended.
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished.load(SeqCst)
+        self.0.is_finished.get()
     }
 }
 
@@ -217,7 +235,7 @@ impl<T> JoinHandle<T> {
 
     /// Returns `true` if the task has ended.
     pub fn is_finished(&self) -> bool {
-        self.0.control.is_finished.load(SeqCst)
+        self.0.control.is_finished.get()
     }
 
     /// Returns a handle that aborts the task.
@@ -236,18 +254,20 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut ended = self.0.ended();
-        if let Some(payload) = ended.panic.take() {
-            drop(ended);
+        let (result, panic, is_finished, _replaced) = self.0.with_ended(|ended| {
+            let (result, panic) = (ended.result.take(), ended.panic.take());
+            let waits = result.is_none() && panic.is_none() && !ended.is_finished;
+            let waker = waits.then(|| context.waker().clone());
+            let replaced = waker.and_then(|waker| ended.waker.replace(waker));
+            (result, panic, ended.is_finished, replaced)
+        });
+        if let Some(payload) = panic {
             resume_unwind(payload);
         }
-        match ended.result.take() {
+        match result {
             Some(result) => Poll::Ready(result),
-            None if ended.is_finished => panic!("a handle is polled after it was ready"),
-            None => {
-                ended.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+            None if is_finished => panic!("a handle is polled after it was ready"),
+            None => Poll::Pending,
         }
     }
 }
@@ -292,19 +312,19 @@ where
     F::Output: 'static,
 {
     let control = Arc::new(Control {
-        is_aborted: AtomicBool::new(false),
-        is_finished: AtomicBool::new(false),
+        is_aborted: Bit::default(),
+        is_finished: Bit::default(),
         woken: Arc::default(),
     });
-    let ended = Mutex::new(Ended { result: None, panic: None, is_finished: false, waker: None });
-    let shared = Arc::new(Shared { control, ended });
+    let ended =
+        UnsafeCell::new(Ended { result: None, panic: None, is_finished: false, waker: None });
+    let shared = Arc::new(Shared { control, lock: Mutex::new(()), ended });
     let moved = Moved((future, shared.clone()));
     let (_, begin) = child(Location::caller());
     drop(thread::spawn(move || {
         begin();
         let (future, shared) = moved.take();
         let control = &shared.control;
-        TASK.set(Some(Task(control.clone())));
         let run = || failing(|| run(future, &control.is_aborted, &control.woken));
         let (result, panic) = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(output) => (Some(output.ok_or(JoinError::Cancelled)), None),
@@ -314,13 +334,13 @@ where
                 (None, Some(payload))
             }
         };
-        let waker = {
-            let mut ended = shared.ended();
+        crate::thread::end();
+        let waker = shared.with_ended(|ended| {
             // A task that gets the result sees that the task has ended.
-            shared.control.is_finished.store(true, SeqCst);
+            shared.control.is_finished.set();
             (ended.result, ended.panic, ended.is_finished) = (result, panic, true);
             ended.waker.take()
-        };
+        });
         if let Some(waker) = waker {
             waker.wake();
         }

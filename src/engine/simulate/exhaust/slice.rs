@@ -228,8 +228,9 @@ impl SliceRuns<'_, '_, '_, '_> {
         // A blocked run is cut where it would repeat another run, so it does not count.
         let blocked = search.is_blocked();
         let failure = failure.filter(|_| !blocked).map(not_a_replay);
-        let cut = ends_by_a_step(failure.as_ref());
         let is_ended = failure.as_ref().is_some_and(|failure| session.ends_at_limit(failure));
+        // Other tasks may step before the step limit of a run that ends there.
+        let cut = ends_by_a_step(failure.as_ref()) || is_ended;
         let failure = failure.filter(|_| !is_ended);
         if is_ended {
             self.explored.untried.insert(Untried::Beyond(AFTER_LIMIT));
@@ -255,6 +256,11 @@ impl SliceRuns<'_, '_, '_, '_> {
             self.explored.warnings.extend(remarks(&run));
             let notes = unchecked(&session.site.test, worker.unchecked());
             self.explored.notes.extend(notes);
+            if let Err(failure) = confirm::same_again(session, &run) {
+                return self.found(Run { outcome: Outcome::Failed(failure), ..run });
+            }
+        } else if !blocked && session.config.repeats_each() {
+            let run = self.extract(failure.as_ref());
             if let Err(failure) = confirm::same_again(session, &run) {
                 return self.found(Run { outcome: Outcome::Failed(failure), ..run });
             }

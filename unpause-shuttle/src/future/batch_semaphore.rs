@@ -298,3 +298,54 @@ impl Drop for Acquire<'_> {
         wakers.into_iter().for_each(Waker::wake);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::future::{block_on, spawn};
+
+    /// A request that a task has polled once, after the end of the task.
+    async fn abandoned(semaphore: &'static BatchSemaphore) -> Pin<Box<Acquire<'static>>> {
+        let task = spawn(async move {
+            let mut request = Box::pin(semaphore.acquire(1));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(request.as_mut().poll(&mut context).is_pending());
+            request
+        });
+        task.await.unwrap()
+    }
+
+    #[test]
+    fn a_request_of_a_task_that_has_ended_gets_no_permits_until_another_task_polls_it() {
+        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
+        block_on(async {
+            let request = abandoned(&SEMAPHORE).await;
+            SEMAPHORE.release(1);
+            assert_eq!(SEMAPHORE.available_permits(), 1);
+            request.await.unwrap();
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+        });
+    }
+
+    #[test]
+    fn a_request_that_a_task_still_polls_gets_its_permits_first() {
+        static SEMAPHORE: BatchSemaphore = BatchSemaphore::const_new(0, Fairness::StrictlyFair);
+        block_on(async {
+            let request = abandoned(&SEMAPHORE).await;
+            // This poll is outside of tasks.
+            let mut request = pin!(request);
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(request.as_mut().poll(&mut context).is_pending());
+            SEMAPHORE.release(1);
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+            request.await.unwrap();
+            // A task that waits gets its permit from the release.
+            let task = spawn(async { SEMAPHORE.acquire(1).await.unwrap() });
+            SEMAPHORE.release(1);
+            task.await.unwrap();
+            assert_eq!(SEMAPHORE.available_permits(), 0);
+        });
+    }
+}

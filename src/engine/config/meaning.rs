@@ -44,11 +44,14 @@ impl Config {
             phase: _,
             at_limit,
             each_order,
+            repeats_each,
         } = &self.source.kind;
         let at_limit =
             at_limit.map(|end| ("at_limit".to_owned(), format!("{end:?}").to_lowercase()));
-        let each_order = each_order.then(|| ("each_order".to_owned(), "1".to_owned()));
-        at_limit.into_iter().chain(each_order).collect()
+        let flags = [("each_order", *each_order), ("repeats_each", *repeats_each)];
+        let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
+        let flags = flags.map(|(name, _)| (name.to_owned(), "1".to_owned()));
+        at_limit.into_iter().chain(flags).collect()
     }
 
     fn changed(&self, wanted: fn(Meaning) -> bool) -> SettingTexts {

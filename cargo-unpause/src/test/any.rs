@@ -234,8 +234,8 @@ pub(super) fn refuse_dependants(tools: &Tools, arguments: &[OsString]) -> Result
         return Ok(());
     }
     Err(Usage(format!(
-        "--any links the runtime into tests that do not have it, and {} depends on unpause: run `cargo unpause test` \
-         there, which steps the tests with `#[sim::test(native)]`, and name other packages with -p",
+        "{} depends on unpause: run `cargo unpause test` without --any there. It controls the tests with \
+         `#[sim::test(native)]`; --any would add a second runtime to the program. Select other packages with -p",
         found.join(", ")
     )))
 }

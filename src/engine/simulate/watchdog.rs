@@ -436,13 +436,13 @@ fn seed_of(watched: &WatchedWorker, job: &WorkerJob) -> Seed {
 fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
     match job {
         WorkerJob::Rehearse(..) => Some(
-            "the failure was met in one of the runs that the strategy learns from, which are no runs of a \
-             seed: the trace leads to it",
+            "the failure occurred in a rehearsal, a run from which the strategy learns. A rehearsal belongs \
+             to no seed, so replay the trace",
         ),
         WorkerJob::Seeds(_) | WorkerJob::Search(_) => None,
         _ if is_replay => None,
         _ => Some(
-            "the failure was met while a failing run was replayed or shrunk, not while seeds were run",
+            "the failure occurred while a failing run was replayed or shrunk, not in the run of a seed",
         ),
     }
 }

@@ -1,5 +1,5 @@
-//! The JSON of `ls`, `keep`, `drop`, `replay` and `init`, and the commands that traces name. Nothing is built: the tests write
-//! the traces, and a script takes the place of cargo.
+//! The JSON of `ls`, `keep`, `drop`, `replay` and `init`, and the commands that traces name. Nothing is built: the
+//! tests write the traces, and a script takes the place of cargo.
 
 #![forbid(unsafe_code)]
 #![cfg(unix)]

@@ -156,9 +156,9 @@ fn a_queued_request_gets_its_permit_after_the_end_of_its_task() {
         let task = sim::spawn(async move {
             let mut waits = Box::pin(own.acquire_owned());
             assert!(poll(&mut waits).is_pending());
-            waits
+            Some(waits)
         });
-        let waits = task.await.unwrap();
+        let waits = task.await.unwrap().unwrap();
         permits.add_permits(1);
         assert_eq!(permits.available_permits(), 0);
         drop(waits.await);

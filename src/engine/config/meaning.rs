@@ -32,11 +32,11 @@ impl Config {
         self.changed(Meaning::is_in_results)
     }
 
-    /// Returns the properties of the test that change its runs and may differ between two processes of one program. They
-    /// are in the header of results, too.
+    /// Returns the properties of the test that change its runs and may differ between two processes of one program.
+    /// The header of results contains them, too.
     pub(crate) fn kind_in_results(&self) -> SettingTexts {
-        // All fields are named, so a new field needs a decision. A strategy has its own row in the list of settings, and
-        // a phase has its own file. Two other fields change no run that passes.
+        // All fields are named, so a new field needs a decision. A strategy has its own row in the list of settings,
+        // and a phase has its own file. Two other fields change no run that passes.
         let TestKind {
             own_strategy: _,
             native: _,

@@ -312,9 +312,9 @@ mod tests {
             let mut request = Box::pin(semaphore.acquire(1));
             let mut context = Context::from_waker(Waker::noop());
             assert!(request.as_mut().poll(&mut context).is_pending());
-            request
+            Some(request)
         });
-        task.await.unwrap()
+        task.await.unwrap().unwrap()
     }
 
     #[test]

@@ -86,8 +86,10 @@ enum Act {
     Unlock,
     /// Releases a shared hold of the lock.
     UnlockShared,
-    /// Counts a notification.
+    /// Reads the number of notifications before a wait, or counts a notification for all waiters.
     Count,
+    /// Counts a notification for one waiter.
+    CountOne,
     /// Joins the queue of a condition variable.
     Wait,
 }
@@ -111,6 +113,7 @@ impl LockStep {
         };
         let (family, act) = match function {
             "wait_for" if is_condvar(inner) => return None,
+            "unpause_std_notify_one" if is_condvar(inner) => (Family::StdCondvar, Act::CountOne),
             _ if is_condvar(inner) => (Family::StdCondvar, Act::Count),
             "wait" if is_replacement && is_of("/futex.rs") && frames.iter().any(is_condvar) => {
                 (Family::StdCondvar, Act::Wait)
@@ -221,7 +224,12 @@ fn gives_up(access: &Access) -> Option<LockStep> {
 /// Performs an access that is part of a lock call. Returns the value with which the thread continues.
 pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockStep) -> u64 {
     let act = part.of_access(&access);
-    if act == Act::Count {
+    if matches!(act, Act::Count | Act::CountOne) {
+        if with(|threads| threads.counts(thread, &access, act == Act::CountOne)) {
+            // A thread that is about to wait may see this notification, which then ends two waits: its own wait, and
+            // the wait of a thread in the queue. Here the wait is one step.
+            detail::simplify();
+        }
         return do_quietly(thread, access, site).0;
     }
     let family = part.family;
@@ -245,7 +253,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         Act::Shared => call.complete(&END_READ),
         Act::Unlock => call.unlock(&UNLOCK).await,
         Act::UnlockShared => call.unlock(&END_READ).await,
-        Act::Count | Act::Wait => unreachable!("no access of a lock"),
+        Act::Count | Act::CountOne | Act::Wait => unreachable!("no access of a lock"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use unpause_native::{Access, Death, Ended, Execution, Request};
+use unpause_native::{Access, Death, Ended, Execution, Operation, Request};
 
 use super::beyond::Beyond;
 use super::by_number::ByNumber;
@@ -76,6 +76,17 @@ impl Waiter {
     }
 }
 
+/// The use of a condition variable in a run.
+#[derive(Default)]
+struct CondvarUse {
+    /// The first thread that waits, if any.
+    waiter: Option<usize>,
+    /// True if another thread waits, too.
+    has_several: bool,
+    /// True if a notification is for one waiter.
+    notifies_one: bool,
+}
+
 /// The plain threads of one run. The collections are reused by the next run.
 #[derive(Default)]
 pub(super) struct Threads {
@@ -85,6 +96,8 @@ pub(super) struct Threads {
     words: ByNumber<Arc<ForeignWord>>,
     /// The locks of the run whose calls are single operations, by address.
     locks: ByNumber<(Arc<ForeignLock>, Family)>,
+    /// The condition variables of the run whose calls are single operations, by address.
+    condvars: ByNumber<CondvarUse>,
     /// The detail in which the locks of the run are stepped.
     pub(super) detail: Detail,
     /// The points of the run.
@@ -143,6 +156,7 @@ impl Drop for Begun {
             }
             threads.words.clear();
             threads.locks.clear();
+            threads.condvars.clear();
             threads.queues.clear();
             std::mem::take(&mut threads.handles)
         });
@@ -335,6 +349,17 @@ impl Threads {
             return None;
         }
         self.known_lock(address).filter(|(_, family)| self.follows(*family)).map(|(lock, _)| lock)
+    }
+
+    /// Records an operation on the counter of a condition variable. `is_for_one` is true for a notification of one
+    /// waiter. Returns `true` if the variable has such a notification, and several threads that wait.
+    pub(super) fn counts(&mut self, thread: usize, access: &Access, is_for_one: bool) -> bool {
+        let known = self.condvars.entry(access.address as u64).or_default();
+        known.notifies_one |= is_for_one;
+        if access.operation == Operation::Load {
+            known.has_several |= *known.waiter.get_or_insert(thread) != thread;
+        }
+        known.notifies_one && known.has_several
     }
 
     /// Returns the operation of an access at a place.

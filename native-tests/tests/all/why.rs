@@ -397,6 +397,40 @@ fn the_corpus_has_the_regions_of_its_bugs() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Two threads wait, and one of them is notified. The other one also continues if it is about to wait at that moment.
+fn one_notification_for_two_waiters(notify: fn(&Condvar)) {
+    let shared = Arc::new((Mutex::new(0), Condvar::new()));
+    let waits = |shared: Arc<(Mutex<i32>, Condvar)>| {
+        let (count, changed) = &*shared;
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        drop(changed.wait(count).unwrap());
+    };
+    let threads = [(); 2].map(|()| {
+        let shared = shared.clone();
+        thread::spawn(move || waits(shared))
+    });
+    let (count, changed) = &*shared;
+    while *count.lock().unwrap() < 2 {
+        thread::yield_now();
+    }
+    notify(changed);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_condvar_with_several_waiters_has_no_proof_by_runs_of_whole_calls() {
+    let found = finding(|| one_notification_for_two_waiters(Condvar::notify_one));
+    assert!(matches!(found.run.outcome, Outcome::Failed(Failure::Deadlock { .. })));
+    let no_return = found.why.as_ref().and_then(|why| why.no_return);
+    assert_eq!(no_return, None, "the second thread can see the notification");
+    // Without a notification, no thread can continue once one of them waits.
+    let found = finding(|| one_notification_for_two_waiters(|_| ()));
+    assert!(why(&found).no_return.is_some(), "{found:?}");
+}
+
 fn of_c11(body: fn()) -> Box<Finding> {
     found(&runner().memory("c11").run_native(body))
 }
@@ -435,6 +469,15 @@ fn a_failure_under_c11_is_explained_if_it_needs_no_old_store() {
     let found = of_c11(check_then_act_with_a_hint);
     assert!(found.run.draws.iter().any(|draw| draw.why.contains("store")), "{:?}", found.run.draws);
     check(&found, ["checks besides the hint", "acts besides the hint"], None);
+    // The runs of the explanation have the memory `sc`, so their proofs are no proofs for `c11`.
+    let report = Report { finding: Some(found.clone()), ..Report::default() };
+    let screen = text(&report, &Style { width: 400, ..Style::default() });
+    let line = |label: &str| screen.lines().find(|line| line.trim_start().starts_with(label));
+    for label in ["remedy", "chances"] {
+        let line = line(label).expect(label);
+        assert!(line.contains("(proved") && line.contains("with the newest stores"), "{line}");
+    }
+    assert!(why(&found).newest_stores && !why(&finding(check_then_act_with_a_hint)).newest_stores);
     // The replay of a run with the memory `c11` needs the choices of stores.
     assert_eq!(why(&found).passing.as_ref().unwrap().replay, None);
     let found = of_c11(store_buffering);

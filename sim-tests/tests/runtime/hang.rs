@@ -150,8 +150,10 @@ fn child_hangs() {
                     for seen in &mut seen {
                         *seen = other.load(SeqCst).await;
                     }
-                    while seen == [1, 2, 3] {
-                        std::hint::spin_loop();
+                    if seen == [1, 2, 3] {
+                        loop {
+                            std::hint::spin_loop();
+                        }
                     }
                     seen[0]
                 });

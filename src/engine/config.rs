@@ -96,8 +96,8 @@ pub(crate) struct TestKind {
     pub(crate) at_limit: Option<AtLimit>,
     /// True if a search executes each order of steps as a separate run.
     pub(crate) each_order: bool,
-    /// True if each run is repeated, to check that a run is a function of its decisions. Otherwise only the first run is
-    /// repeated.
+    /// True if each run is repeated, to check that a run is a function of its decisions. Otherwise only the first run
+    /// is repeated.
     pub(crate) repeats_each: bool,
 }
 

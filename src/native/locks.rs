@@ -52,9 +52,9 @@ const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
 /// True if a thread that finds a lock free in future runs takes a step to acquire it, even if another thread is faster.
 static TRIES_FIRST: AtomicBool = AtomicBool::new(false);
 
-/// Makes a thread that finds a lock free take a step to acquire it in future runs, if `wanted`. If another thread acquires
-/// the lock before this step, the thread waits after the step. Otherwise a thread that waits has no steps. shuttle's
-/// threads have such steps.
+/// Makes a thread that finds a lock free take a step to acquire it in future runs, if `wanted`. If another thread
+/// acquires the lock before this step, the thread waits after the step. Otherwise a thread that waits has no steps.
+/// shuttle's threads have such steps.
 pub(crate) fn try_locks_first(wanted: bool) {
     TRIES_FIRST.store(wanted, Ordering::Relaxed);
 }

@@ -70,8 +70,8 @@ pub fn may_be_old() -> bool {
     open().is_some_and(|door| unsafe { (door.may_be_old)() })
 }
 
-/// Drops the thread-locals of the current thread now, if the engine steps this thread. Otherwise they are dropped at the
-/// end of the thread.
+/// Drops the thread-locals of the current thread now, if the engine steps this thread. Otherwise they are dropped at
+/// the end of the thread.
 pub fn end_locals() {
     if let Some(door) = open() {
         // SAFETY: this is a function of the engine that any thread of a run may call.

@@ -77,8 +77,8 @@ where
 }
 
 /// Runs `body` with the default strategy. Each run is repeated with the same decisions. Random numbers of
-/// [`rand`](crate::rand) are the same in the repetition. All other random bytes differ, for example those of `HashMap`. A
-/// run that differs from its repetition fails.
+/// [`rand`](crate::rand) are the same in the repetition. All other random bytes differ, for example the keys of
+/// `HashMap`. A run that differs from its repetition fails.
 ///
 /// # Panics
 /// If a run fails.

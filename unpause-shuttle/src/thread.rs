@@ -53,8 +53,8 @@ pub(crate) fn key() -> Option<u64> {
     DEMANDS.get().key
 }
 
-/// Lets other threads run first if the scheduler needs shuttle's steps. shuttle has such steps before a spawn and at the
-/// end of the body, and the engine has none.
+/// Lets other threads run first if the scheduler needs shuttle's steps. shuttle has such steps before a spawn and at
+/// the end of the body, and the engine has none.
 pub(crate) fn order() {
     if DEMANDS.get().adds_steps {
         yield_now();

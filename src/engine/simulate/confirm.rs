@@ -18,6 +18,7 @@ use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
 use crate::run::{Failure, Outcome, Run, Signature};
 use crate::shrink::{Budget, Replayer, Shrunk, Sought, shrink};
+use crate::strategy::ONE_TASK;
 use crate::testing::generate::memo::Memo;
 use unpause_check::verdict::Verdict;
 
@@ -34,6 +35,9 @@ const STEPS: u64 = 20_000_000;
 const STEPS_NATIVE: u64 = 3_000_000;
 /// The number of steps of a run that take as long as one model step during program generation.
 const PLANNED: u64 = 10;
+
+/// The text for a run that has ended or diverged before an operation.
+const NOTHING: &str = "nothing";
 
 /// Adds a failing run to an account: confirms, shrinks and replays the run, and writes it to a file.
 pub(super) fn confirm(
@@ -114,7 +118,7 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
         let (first, second) = (expected.clone(), found.clone());
         // If an earlier operation differs, it explains more.
-        same_operations(run, &again, *step)?;
+        same_operations(run, &again, *step).map_err(|failure| announced(failure, found))?;
         return Err(Failure::NonDeterminism { step: *step, first, second });
     }
     same_operations(run, &again, u32::MAX)?;
@@ -127,6 +131,18 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     };
     let step = run.steps.len() as u32;
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
+}
+
+/// Returns the failure with the pending operation of the repetition, if the repetition has diverged before this
+/// operation. `found` is the text of the divergence.
+fn announced(mut failure: Failure, found: &str) -> Failure {
+    if let Failure::NonDeterminism { second, .. } = &mut failure
+        && second == NOTHING
+        && let Some(pending) = found.strip_prefix(ONE_TASK)
+    {
+        *second = pending.to_owned();
+    }
+    failure
 }
 
 /// Returns the failure of a run that fails in a helper but passes here.
@@ -172,7 +188,7 @@ fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
     }
     let before = |run: &Run| run.events.iter().take_while(|event| event.step < end).count();
     let shown = |run: &Run, index: usize| match run.events.get(index) {
-        None => "nothing".to_owned(),
+        None => NOTHING.to_owned(),
         Some(event) => {
             let object = event.object.map_or(String::new(), |object| {
                 format!(" {}#{}", run.objects[object.index()].kind, object.index())

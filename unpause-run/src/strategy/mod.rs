@@ -90,7 +90,7 @@ pub use crate::run::choice::{Draw, Mismatch, Strategy, View};
 
 pub use self::lenient_replay::LenientReplay;
 pub use self::replay::Replay;
-pub use self::rerun::Rerun;
+pub use self::rerun::{ONE_TASK, Rerun};
 #[doc(hidden)]
 pub use self::search::Search;
 pub use self::search::{SEARCHES, SearchRow};

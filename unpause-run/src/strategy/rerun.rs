@@ -8,6 +8,10 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::{DrawRecord, Run, StepRecord};
 
+/// The beginning of the text about a step in which only one task can step. The pending operation of the task follows.
+#[doc(hidden)]
+pub const ONE_TASK: &str = "one task that can step: ";
+
 /// A strategy that repeats a run.
 #[derive(Debug)]
 pub struct Rerun {
@@ -43,7 +47,13 @@ impl Strategy for Rerun {
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         let step = self.step as u32;
         let candidates = view.candidates();
-        let found = || format!("{} tasks that can step", candidates.len());
+        let found = || match candidates {
+            [only] => {
+                let next = &view.task(*only).announced.first;
+                format!("{ONE_TASK}{} at {}", next.op.name, next.place)
+            }
+            _ => format!("{} tasks that can step", candidates.len()),
+        };
         let Some(record) = self.steps.get(self.step) else {
             let expected = "the end of the run".to_owned();
             return Err(Mismatch::new(step, expected, found()));

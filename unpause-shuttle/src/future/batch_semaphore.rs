@@ -88,8 +88,8 @@ impl State {
         takes
     }
 
-    /// Gives available permits to waiters. Returns the wakers to call. Requests of tasks that have ended leave the queue:
-    /// no task waits for them. If another task polls such a request, it queues again.
+    /// Gives available permits to waiters. Returns the wakers to call. Requests of tasks that have ended leave the
+    /// queue: no task waits for them. If another task polls such a request, it queues again.
     fn grant(&mut self, fairness: Fairness) -> Vec<Waker> {
         if self.available > 0 {
             self.waiters.retain(|waiter| !waiter.has_ended.load(SeqCst));

@@ -81,8 +81,8 @@ impl Wake for FutureWaker {
     }
 }
 
-/// A variable of a task and its handles. If the search executes each order of steps, accesses to it are no steps, because
-/// the tasks of shuttle have no such steps.
+/// A variable of a task and its handles. If the search executes each order of steps, accesses to it are no steps,
+/// because the tasks of shuttle have no such steps.
 #[derive(Default, Debug)]
 struct Bit {
     with_steps: AtomicBool,

@@ -252,7 +252,7 @@ unsafe extern "C" fn sched_yield() -> c_int {
     0
 }
 
-/// Drops the thread-locals of the current simulated thread now, in the order of its end. Has no effect on other threads.
+/// Drops the thread-locals of the current simulated thread now, in the order of its end. No effect on OS threads.
 ///
 /// The thread must not use thread-locals with destructors afterwards.
 pub fn end_locals() {

@@ -189,7 +189,7 @@ fn the_variable_of_shuttle_has_the_seed() {
 fn a_scheduler_has_seeds_for_all_its_runs() {
     assert_eq!(RoundRobinScheduler::default().settings(), "SIM_SEEDS=0..1");
     let checks = UncontrolledNondeterminismCheckScheduler::new(RandomScheduler::new(2));
-    assert_eq!(checks.settings(), "SIM_SEEDS=0..2 SIM_ISOLATE=run");
+    assert_eq!(checks.settings(), "SIM_SEEDS=0..2 SIM_ISOLATE=run repeats_each");
     assert_eq!(RandomScheduler::new_from_seed(7, 2).settings(), "SIM_SEEDS=7..9");
     let last = RandomScheduler::new_from_seed(u64::MAX, 2).settings();
     assert_eq!(last, "SIM_SEEDS=18446744073709551613..18446744073709551615");

@@ -51,6 +51,16 @@ pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> Option<String> 
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn step_instructions(_wanted: bool) {}
 
+/// Returns `false`: this build has no plain threads.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn take_shown_references() -> bool {
+    false
+}
+
+/// Has no effect: this build has no plain threads.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn note_references(_wanted: bool) {}
+
 /// Has no effect: this build has no plain threads.
 pub(crate) fn set_chances(_chances: Chances) {}
 

@@ -19,6 +19,7 @@ use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
 use super::queues;
+use super::references;
 use super::sites::{Loose, Site};
 use super::spin::{Look, Looks, Repeated, Round};
 use super::threads::{Threads, with};
@@ -84,6 +85,9 @@ fn resume(thread: usize, reply: u64, points: Points) -> (Request, Site) {
     if let Some(part) = site.unseen(points) {
         WORLD.with(|world| world.note_unseen(part));
     }
+    if site.shows_counts {
+        references::show(thread);
+    }
     (request, site)
 }
 
@@ -93,6 +97,9 @@ fn do_at_once(thread: usize, access: Access, site: Site, points: Points) -> Opti
     if access.size == 0 {
         with(|threads| threads.let_pass(thread, site));
         return Some(perform(thread).0);
+    }
+    if site.is_of_counts() && references::takes(thread, site) {
+        return Some(references::count(thread, access, site));
     }
     if !site.is_point(points) {
         with(|threads| threads.let_pass(thread, site));

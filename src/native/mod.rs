@@ -24,6 +24,7 @@ mod ops;
 mod orders;
 mod polled;
 mod queues;
+mod references;
 mod sites;
 mod spin;
 mod threads;
@@ -54,6 +55,8 @@ pub(crate) use self::isolation::{ends_child, set as set_isolation, spare_capture
 pub(crate) use self::locks::try_locks_first;
 pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
+use self::references::Counted;
+pub(crate) use self::references::{note_references, take_shown_references};
 pub(crate) use self::spin::{count_yields, shorten_loops, take_rounds};
 use self::threads::{Begun, Threads};
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
@@ -100,6 +103,11 @@ pub static CHECKS: &[(&str, fn())] = &[
     (
         "spawns_on_a_runtime_of_one_thread_are_known",
         turns::checks::spawns_on_a_runtime_of_one_thread_are_known,
+    ),
+    ("changes_of_counts_are_known", references::checks::changes_of_counts_are_known),
+    (
+        "operations_that_show_counts_are_known",
+        references::checks::operations_that_show_counts_are_known,
     ),
     (
         "the_line_of_the_user_is_the_first_outside_of_std",
@@ -194,7 +202,12 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
         execution.tell_readings_apart();
     }
     HAS_RUN.store(true, Ordering::Relaxed);
-    let begun = Threads::begin(execution, detail, points);
+    // Two reads of a clock differ in all runs of seeds, and in no run of a search.
+    let counted = match points.all || points.arc == Some(true) {
+        true => Counted::Usually,
+        false => Counted::of_run(!clock.readings_differ),
+    };
+    let begun = Threads::begin(execution, detail, (points, counted));
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
@@ -225,6 +238,7 @@ static WANTED: Mutex<Points> = Mutex::new(Points { all: false, arc: None });
 /// Sets the points of future runs.
 pub(crate) fn set_points(points: Points) {
     detail::begin_calls();
+    note_references(false);
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 

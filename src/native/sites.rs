@@ -12,6 +12,7 @@ use super::by_number::ByNumber;
 use super::locks::LockStep;
 use super::orders;
 use super::queues;
+use super::references::{self, CountChange, counts};
 use super::turns;
 use crate::run::functions::last_name;
 use crate::run::ids::Place;
@@ -42,6 +43,8 @@ impl Site {
         looped: None,
         names_thread: false,
         shows: None,
+        shows_counts: false,
+        count_change: CountChange::Owning,
     });
 }
 
@@ -79,6 +82,10 @@ pub(super) struct SiteParts {
     pub(super) names_thread: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
+    /// True if operations here depend on the counts of an `Arc`, although they are points.
+    pub(super) shows_counts: bool,
+    /// The change of a count, if an operation here [counts](Self::is_of_counts).
+    pub(super) count_change: CountChange,
 }
 
 /// A function of shuttle's names that returns in cases in which std's function waits.
@@ -138,6 +145,12 @@ impl SiteParts {
             Shown::End => Some(END),
             Shown::Poison => Some(POISON),
         }
+    }
+
+    /// Returns `true` for an operation on the counts of an `Arc` that is usually not a point.
+    #[inline]
+    pub(super) fn is_of_counts(&self) -> bool {
+        self.part == CodePart::Counts
     }
 
     /// Returns `true` if the operation is part of a lock call that is stepped as a whole.
@@ -243,6 +256,11 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let of_thread = frames.iter().find(|frame| frame.file.contains("/std/src/thread/"));
     let first = user.iter().find(|frame| is_of_user(frame));
     let user = with_line.or(first).or(of_thread).or(user.first()).unwrap_or(&unknown);
+    let part = match (names_thread, shows) {
+        (true, _) => CodePart::Internal,
+        (false, Some(_)) => CodePart::Visible,
+        (false, None) => inner.iter().find_map(part_of).unwrap_or(CodePart::Visible),
+    };
     SiteParts {
         caller: 0,
         lines: 0,
@@ -252,11 +270,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         is_of_cell: frames.iter().take_while(|frame| !is_of_user(frame)).any(orders::is_of_cell),
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
-        part: match (names_thread, shows) {
-            (true, _) => CodePart::Internal,
-            (false, Some(_)) => CodePart::Visible,
-            (false, None) => inner.iter().find_map(part_of).unwrap_or(CodePart::Visible),
-        },
+        part,
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
         loose: loose(frames),
@@ -264,6 +278,8 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
         names_thread,
         shows,
+        shows_counts: part == CodePart::Visible && references::shows(frames),
+        count_change: CountChange::of(frames),
     }
 }
 
@@ -437,10 +453,4 @@ fn is_internal(frame: &Frame) -> bool {
         || file.contains("/std_detect/src/")
         || file.contains("/std/src/panicking.rs")
         || file.ends_with("/std/src/sync/poison.rs")
-}
-
-/// Returns `true` for a function of `Arc` that counts references and does not return their number.
-fn counts(frame: &Frame) -> bool {
-    let named = ["clone", "drop", "Arc<T>::new"].iter().any(|name| frame.function.contains(name));
-    named && frame.file.ends_with("/alloc/src/sync.rs")
 }

@@ -14,6 +14,7 @@ use super::families::Family;
 use super::notes;
 use super::ops;
 use super::orders;
+use super::references::Counted;
 use super::sites::{Site, Sites};
 use super::spin::Looks;
 use crate::rt::WORLD;
@@ -102,6 +103,8 @@ pub(super) struct Threads {
     pub(super) detail: Detail,
     /// The points of the run.
     pub(super) points: Points,
+    /// The treatment of the counts of `Arc`.
+    pub(super) counted: Counted,
     /// The part of the run beyond its step limit.
     pub(super) beyond: Beyond,
     /// The memory orders that are strengthened.
@@ -176,15 +179,19 @@ impl Drop for Begun {
 
 impl Threads {
     /// Begins the run of this OS thread.
-    pub(super) fn begin(execution: Execution, detail: Detail, points: Points) -> Begun {
+    pub(super) fn begin(
+        execution: Execution,
+        detail: Detail,
+        (points, counted): (Points, Counted),
+    ) -> Begun {
         super::calls::begin();
         with(|threads| {
-            (threads.detail, threads.points) = (detail, points);
+            (threads.detail, threads.points, threads.counted) = (detail, points, counted);
             threads.beyond = Beyond::default();
             threads.awaited.clear();
             threads.lets_pass = !super::calls::are_noted();
             let execution = threads.execution.insert(execution);
-            execution.begin_passing(rules(threads.lets_pass, points));
+            execution.begin_passing(rules(threads.lets_pass, points, counted));
             if !threads.lets_pass {
                 execution.keep_origins();
             }
@@ -375,6 +382,13 @@ impl Threads {
         self.handles.len() > 1
     }
 
+    /// Returns `true` if this is the first thread and it has joined all other threads, directly or through threads that
+    /// have joined them. All their operations then precede the next operation of the thread in every order.
+    pub(super) fn is_alone(&self, thread: usize) -> bool {
+        // A handle is taken at the start of a join, but the first thread is in no join now.
+        thread == 0 && self.handles.iter().all(Option::is_none)
+    }
+
     /// Returns the object with this key for sockets or other files. The first operation of the run creates it.
     pub(super) fn file_at(&mut self, key: u64, kind: &'static str, site: Site) -> Arc<ForeignWord> {
         let new = || Arc::new(ForeignWord::without_values(kind, site.place, key));
@@ -463,8 +477,9 @@ impl Threads {
 }
 
 /// Returns, as a number, the rules for operations that threads execute directly.
-fn rules(lets_pass: bool, points: Points) -> u64 {
-    1 + (u64::from(lets_pass) << 2
+fn rules(lets_pass: bool, points: Points, counted: Counted) -> u64 {
+    1 + (u64::from(counted == Counted::Noted) << 3
+        | u64::from(lets_pass) << 2
         | u64::from(points.all) << 1
         | u64::from(points.arc == Some(true)))
 }

@@ -2,6 +2,7 @@
 
 mod condvars;
 mod counting;
+mod counts;
 mod generated;
 mod merged;
 mod readings;

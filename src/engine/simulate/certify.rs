@@ -158,7 +158,7 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     let apart = of_this_program(session, first)?;
-    session.step_instructions(apart.locks);
+    session.show(apart);
     let mut observer = RunObserver::new(apart);
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let job = WorkerJob::Follow(Arc::default());

@@ -200,7 +200,7 @@ impl WholeSearch<'_, '_> {
                 return Audited { ended, next, sampled: None, clash };
             }
             tree.sort_classes();
-            self.session.step_instructions(tree.apart().locks);
+            self.session.show(tree.apart());
             let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
             let SearchProgress { by_step, blind, .. } = tree.progress();
@@ -230,7 +230,7 @@ impl WholeSearch<'_, '_> {
         let fallback = self.fallback.clone()?;
         // The fallback uses the lock mode of the search before it, whichever process executed the last slice of that
         // search.
-        self.session.step_instructions(self.explored.decided.apart.locks);
+        self.session.show(self.explored.decided.apart);
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
         let mut tree = fallback.tree();
         let (ended, _) = self.explore(&fallback, &mut tree, within);

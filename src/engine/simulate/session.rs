@@ -24,6 +24,7 @@ use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
 use crate::seam::quiet::silence;
+use crate::strategy::search::Apart;
 
 /// The maximum length of an inline trace in the output. For a longer trace, the output names its file.
 const INLINE_MAX: usize = 400;
@@ -112,10 +113,11 @@ impl<'a> Session<'a> {
         self.config.is_native() && native::take_strengthened()
     }
 
-    /// Makes future runs of plain threads step the instructions of locks if `wanted`, else whole calls.
-    pub(super) fn step_instructions(&self, wanted: bool) {
+    /// Makes future runs of plain threads show these differences: the instructions of locks, and the counts of `Arc`s.
+    pub(super) fn show(&self, apart: Apart) {
         if self.config.is_native() {
-            native::step_instructions(wanted);
+            native::step_instructions(apart.locks);
+            native::note_references(apart.references);
         }
     }
 

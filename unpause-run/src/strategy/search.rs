@@ -104,6 +104,9 @@ pub struct Apart {
     /// The single instructions inside the locks of plain threads. If they do not count, each call of a lock is one
     /// step.
     pub locks: bool,
+    /// The counts of the `Arc`s of plain threads, because a thread reads a count, or the last reference ends a value by
+    /// operations that other threads see. If they do not count, cloning and dropping an `Arc` conflicts with nothing.
+    pub references: bool,
 }
 
 impl Apart {
@@ -116,6 +119,7 @@ impl Apart {
         steps: false,
         stores: false,
         locks: false,
+        references: false,
     };
     pub const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
     pub const COUNTS: Apart = Apart { counts: true, ..Apart::NOTHING };
@@ -124,9 +128,10 @@ impl Apart {
     pub const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
     pub const STORES: Apart = Apart { stores: true, ..Apart::NOTHING };
     pub const LOCKS: Apart = Apart { locks: true, ..Apart::NOTHING };
+    pub const REFERENCES: Apart = Apart { references: true, ..Apart::NOTHING };
 
     /// Each single difference with its name.
-    const NAMED: [(&str, Apart); 7] = [
+    const NAMED: [(&str, Apart); 8] = [
         ("orders", Apart::ORDERS),
         ("counts", Apart::COUNTS),
         ("deaths", Apart::DEATHS),
@@ -134,6 +139,7 @@ impl Apart {
         ("steps", Apart::STEPS),
         ("stores", Apart::STORES),
         ("locks", Apart::LOCKS),
+        ("references", Apart::REFERENCES),
     ];
 
     /// Returns the names of the differences.
@@ -157,6 +163,7 @@ impl Apart {
             steps: self.steps || others.steps,
             stores: self.stores || others.stores,
             locks: self.locks || others.locks,
+            references: self.references || others.references,
         }
     }
 }

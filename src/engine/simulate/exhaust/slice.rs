@@ -193,7 +193,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
     fn adopt(&mut self, part: Part) {
         // A bounded search keeps the lock mode with which it began.
         if self.search.has_classes() {
-            self.session.step_instructions(part.known.apart.locks);
+            self.session.show(part.known.apart);
         }
         self.counts_stores = part.known.apart.stores;
         self.search.adopt(part.unshared());
@@ -275,7 +275,7 @@ impl SliceRuns<'_, '_, '_, '_> {
             }
         }
         let more = search.advance(cut);
-        if self.begins_with_stores() || self.begins_in_detail() {
+        if self.begins_with_stores() || self.begins_in_detail() || self.begins_with_references() {
             return AfterRun::Again;
         }
         let reordered = match &failure {
@@ -320,6 +320,19 @@ impl SliceRuns<'_, '_, '_, '_> {
         self.explored.notes.push(format!("{}: {reason}", session.site.test));
         search.tell_apart(Apart::LOCKS);
         true
+    }
+
+    /// Restarts the search so that it counts each change of the number of references to an `Arc`, if the last run was
+    /// the first in which plain threads may see these numbers. Returns `true` if it restarted.
+    fn begins_with_references(&self) -> bool {
+        let search = &self.maker.search;
+        // A search without classes executes every order of steps anyway.
+        let is_native = self.maker.session.config.is_native();
+        let begins = is_native && native::take_shown_references() && search.has_classes();
+        if begins {
+            search.tell_apart(Apart::REFERENCES);
+        }
+        begins
     }
 
     /// Returns the last run as the result of the search.

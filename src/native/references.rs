@@ -183,8 +183,8 @@ fn is_end(frame: &Frame) -> bool {
     is_of_arc(frame) && last_name(&frame.function) == "drop_slow"
 }
 
-/// Returns `true` if the operation at a point, in these functions, depends on counts: it belongs to a function of `Arc`,
-/// or to a destructor that the last reference runs.
+/// Returns `true` if the operation at a point, in these functions, depends on counts: it belongs to a function of
+/// `Arc`, or to a destructor that the last reference runs.
 pub(super) fn shows(frames: &[Frame]) -> bool {
     let is_of_core = |frame: &&Frame| frame.file.contains("/library/core/src/");
     let first = frames.iter().find(|frame| !is_of_core(frame));

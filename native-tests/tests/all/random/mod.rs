@@ -90,8 +90,8 @@ fn difference(expected: &Outcomes, tried: &Tried) -> Option<String> {
     }
 }
 
-/// Compares a search without the counts of `Arc` as points with all orders of the same steps. Returns the difference, if
-/// any; `None` if one of the searches is not a proof.
+/// Compares a search without the counts of `Arc` as points with all orders of the same steps. Returns the difference,
+/// if any; `None` if one of the searches is not a proof.
 fn difference_without_points(number: u64) -> Option<Option<String>> {
     let [searched, all] =
         ["exhaustive", "preemptions"].map(|strategy| run_with(number, false, strategy, RUNS));

@@ -1,5 +1,5 @@
-//! A word of memory: atomics and cells. Tasks may wait for the word in a queue, as with a futex. The word may be a count
-//! of references.
+//! A word of memory: atomics and cells. Tasks may wait for the word in a queue, as with a futex. The word may be a
+//! count of references.
 
 use super::kind::{Bits, Kind, WATCHES};
 

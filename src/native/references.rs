@@ -154,8 +154,11 @@ impl CountChange {
     pub(super) fn of(frames: &[Frame]) -> CountChange {
         let first = frames.iter().position(is_of_arc).unwrap_or(frames.len());
         let (first, outer) = (frames.get(first), frames.get(first + 1));
-        let is_private =
-            |frame: &Frame| PRIVATE.iter().any(|name| first_type(frame).starts_with(name));
+        let is_private = |frame: &Frame| {
+            let of_arc = first_type(frame);
+            let value = of_arc.strip_prefix("alloc::sync::Arc<").unwrap_or(of_arc);
+            PRIVATE.iter().any(|name| value.starts_with(name))
+        };
         let drops_weak = |frame: &Frame| {
             let is_glue = frame.file.contains("/core/src/ptr/");
             is_glue && first_type(frame).starts_with("alloc::sync::Weak<") || is_end(frame)
@@ -172,10 +175,9 @@ impl CountChange {
 /// The values of `Arc`s that std does not give to programs.
 const PRIVATE: &[&str] = &["std::sync::mpmc::context::Inner", "std::thread::thread::Inner"];
 
-/// Returns the part of a function's name that begins with the first type in it, without the name of `Arc`.
+/// Returns the part of a function's name that begins with the first type in it.
 fn first_type(frame: &Frame) -> &str {
-    let (_, types) = frame.function.split_once('<').unwrap_or_default();
-    types.strip_prefix("alloc::sync::Arc<").unwrap_or(types)
+    frame.function.split_once('<').unwrap_or_default().1
 }
 
 /// Returns `true` for the function in which the last owning reference ends the value.

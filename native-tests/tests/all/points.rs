@@ -2,10 +2,10 @@
 
 mod condvars;
 mod counting;
-mod counts;
 mod generated;
 mod merged;
 mod readings;
+mod references;
 mod shared;
 mod timed;
 mod undone;

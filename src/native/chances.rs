@@ -13,6 +13,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use unpause_native::Manner;
+
+use super::orders;
 use super::sites::{Loose, Site};
 use super::threads::with;
 use crate::rt::WORLD;
@@ -170,6 +173,7 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     if with(|threads| threads.execution().look(thread)).is_some() || !happens(Chance::Weak) {
         return None;
     }
+    orders::treat(Manner::InTurn);
     let failed = with(|threads| threads.execution().perform_failing(thread));
     if failed.is_none() {
         WORLD.with(|world| world.note_unseen(COMPILED));

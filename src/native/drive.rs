@@ -124,6 +124,7 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
     let (old, new, is_newest) = match looks.repeated(look, &site) {
         Repeated::Again { value, noted } if sees(thread, access, site, value, noted) => {
             looks.saw_again(look, value);
+            orders::treat(orders::in_turn(site));
             return perform(thread).0;
         }
         Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
@@ -266,6 +267,7 @@ async fn hold(
     }
     let op = with(|threads| threads.op(&access, site));
     let effect = || {
+        orders::treat(orders::in_turn(site));
         let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
         ((old, new), values(&access, old, new))
     };

@@ -22,11 +22,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Access, Frame, Operation};
+use unpause_native::{Access, Frame, Manner, Operation};
 
 use super::detail::{self, Detail, OTHERWISE};
 use super::drive::{do_quietly, perform};
 use super::families::{Family, Hold};
+use super::orders;
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::rt::{Vacancy, WORLD};
@@ -247,10 +248,10 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         Act::Lock => call.lock().await,
         Act::TryLock => call.try_lock().await,
         Act::Try => call.try_by_read().await,
-        Act::Tried => call.complete(&UNLOCK),
+        Act::Tried => call.complete(&UNLOCK, Manner::InTurn),
         Act::Look => call.look().await,
         Act::Share => call.share().await,
-        Act::Shared => call.complete(&END_READ),
+        Act::Shared => call.complete(&END_READ, Manner::OfSharedLock),
         Act::Unlock => call.unlock(&UNLOCK).await,
         Act::UnlockShared => call.unlock(&END_READ).await,
         Act::Count | Act::CountOne | Act::Wait => unreachable!("no access of a lock"),
@@ -282,21 +283,23 @@ impl LockCall {
         with(|threads| threads.begin_await(access.address));
         lock.enter(exclusive, site.place).await;
         with(|threads| threads.end_await(access.address));
-        self.complete(&UNLOCK)
+        self.complete(&UNLOCK, Manner::OfLock)
     }
 
     async fn try_lock(&self) -> u64 {
         let LockCall { thread, access, site, .. } = *self;
         let taken = self.lock.try_enter(&TRY_LOCK, site.place, || self.refresh()).await;
         if taken {
-            return self.complete(&UNLOCK);
+            return self.complete(&UNLOCK, Manner::InTurn);
         }
+        orders::treat(Manner::InTurn);
         do_quietly(thread, access, site).0
     }
 
     /// Performs a read before an operation that acquires the mutex.
     async fn try_by_read(&self) -> u64 {
         let taken = self.lock.try_enter(&TRY_LOCK, self.site.place, || self.refresh()).await;
+        orders::treat(Manner::InTurn);
         let (seen, _) = perform(self.thread);
         if taken != (self.family.vacancy(seen) == Vacancy::Free) {
             note_otherwise(self.site);
@@ -309,6 +312,7 @@ impl LockCall {
         if self.lock.try_enter(&IS_LOCKED, place, || self.refresh()).await {
             self.lock.leave(&UNLOCK, place);
         }
+        orders::treat(Manner::InTurn);
         perform(self.thread).0
     }
 
@@ -319,6 +323,7 @@ impl LockCall {
         with(|threads| threads.begin_await(access.address));
         lock.enter(&READ, site.place).await;
         with(|threads| threads.end_await(access.address));
+        orders::treat(Manner::OfSharedLock);
         let (seen, _) = perform(thread);
         if !family.lets_reader_in(seen) {
             stray(lock, &END_READ, family, site);
@@ -331,6 +336,7 @@ impl LockCall {
         let mut old = 0;
         let leaves_if_equal = with(|threads| threads.follows(family));
         let mut effect = || {
+            orders::treat(Manner::OfLock);
             old = do_quietly(thread, access, site).0;
             !leaves_if_equal || old == access.operand
         };
@@ -343,8 +349,10 @@ impl LockCall {
         old
     }
 
-    /// Performs the access that acquires the lock. If it fails, the lock is left by the operation `leave`.
-    fn complete(&self, leave: &'static Op) -> u64 {
+    /// Performs the access that acquires the lock. If it fails, the lock is left by the operation `leave`. A call that
+    /// only tries to acquire the lock may return because of an older store.
+    fn complete(&self, leave: &'static Op, manner: Manner) -> u64 {
+        orders::treat(manner);
         let (old, _) = do_quietly(self.thread, self.access, self.site);
         if old != self.access.operand {
             stray(&self.lock, leave, self.family, self.site);

@@ -147,6 +147,7 @@ pub(crate) async fn run(
     if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished()) {
         YieldPoint::new(&ops::RETURN, here()).await;
     }
+    orders::end();
     let memory = memory::check(leaks);
     if let Some(end) = threads::with(|threads| threads.execution().died()) {
         // This check must follow the last request of all threads. A process that ended earlier has already failed its

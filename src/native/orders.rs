@@ -4,13 +4,14 @@
 //! `unpause-run` chooses between them.
 //!
 //! Operations of std primitives and of locks, and operations that are not points, see the newest store. They are not
-//! under test, but their memory orders still create happens-before edges.
+//! under test, but their memory orders still create happens-before edges. In a search, the machine checks if such an
+//! operation may have hidden an outcome ([`Manner`]). The search is then not a proof.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering as MemoryOrder;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Access, Execution, Frame, Operation, OrderS, Rule};
+use unpause_native::{Access, Execution, Frame, Manner, Operation, OrderS, Rule};
 
 use super::ops;
 use super::sites::Site;
@@ -19,6 +20,7 @@ use crate::rt::{WORLD, World};
 use crate::run::event::Values;
 use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED, Raise, Stronger};
 use crate::run::store_choice::{Decision, StoreChoices};
+use crate::run::untried::Untried;
 use crate::seam::{draw, given, seed};
 
 /// The number of the memory order `SeqCst` in the C ABI.
@@ -65,8 +67,33 @@ pub(super) fn begin(execution: &Execution) {
     if !WANTED.load(Ordering::Relaxed) {
         return;
     }
-    execution.weaken(s);
-    RUN.set(Some(StoreChoices::new(seed())));
+    let choices = StoreChoices::new(seed());
+    execution.weaken(s, choices.is_of_search());
+    RUN.set(Some(choices));
+}
+
+/// Ends a run that was not cut. In a search, records if the search is no proof because of memory orders.
+pub(super) fn end() {
+    if is_of_search() && with(|threads| threads.execution().has_missed()) {
+        WORLD.with(|world| world.note_untried(Untried::Orders));
+    }
+}
+
+/// Returns `true` in a run of a search whose operations may see older stores.
+fn is_of_search() -> bool {
+    RUN.get().is_some_and(|choices| choices.is_of_search())
+}
+
+/// Sets how a search treats the next operation of the current thread.
+pub(super) fn treat(manner: Manner) {
+    if is_of_search() {
+        with(|threads| threads.execution().set_manner(manner));
+    }
+}
+
+/// Returns the treatment of an operation that is a step and sees the newest store.
+pub(super) fn in_turn(site: Site) -> Manner {
+    if site.ends_wait { Manner::OfWait } else { Manner::InTurn }
 }
 
 /// Chooses a store for the operation that a thread has requested. Returns 0 for the newest store.
@@ -91,6 +118,7 @@ fn is_weaker(access: &Access) -> bool {
 }
 
 fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: Site) -> u32 {
+    treat(in_turn(site));
     if is_trusted(site) {
         return 0;
     }

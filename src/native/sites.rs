@@ -42,6 +42,7 @@ impl Site {
         is_weak: false,
         looped: None,
         names_thread: false,
+        ends_wait: false,
         shows: None,
         shows_counts: false,
         count_change: CountChange::Owning,
@@ -80,6 +81,8 @@ pub(super) struct SiteParts {
     pub(super) looped: Option<&'static str>,
     /// True in the code that [names](super::NAMES_THREAD) the first thread.
     pub(super) names_thread: bool,
+    /// True in the waits of std that do not end before they have read the newest store: see [`ends_wait`].
+    pub(super) ends_wait: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
     /// True if operations here depend on the counts of an `Arc`, although they are points.
@@ -277,6 +280,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
         names_thread,
+        ends_wait: ends_wait(inner),
         shows,
         shows_counts: part == CodePart::Visible && references::shows(frames),
         count_change: CountChange::of(frames),
@@ -347,6 +351,18 @@ fn wakes_spuriously(inner: &[Frame]) -> bool {
     let documented = |name| matches!(name, None | Some("Condvar" | "thread"));
     documented(inner.iter().find_map(primitive))
         && documented(inner.iter().rev().find_map(primitive))
+}
+
+/// Returns `true` in the functions of std that wait for the threads of a scope, park a thread, or unpark it. They
+/// return after they have acquired the newest store, whichever store they have read before.
+fn ends_wait(inner: &[Frame]) -> bool {
+    let files = [
+        "/replaced/thread.rs",
+        "/std/src/thread/scoped.rs",
+        "/std/src/sys/sync/thread_parking/futex.rs",
+    ];
+    let of_wait = inner.iter().find(|frame| !frame.file.contains("/library/core/src/"));
+    of_wait.is_some_and(|frame| files.iter().any(|file| frame.file.ends_with(file)))
 }
 
 /// Returns the function of shuttle's names that has called these functions, if it promises less than std's function.

@@ -213,7 +213,8 @@ impl Worker {
     /// Returns `true` if operations of the last run could choose among stores, or if the run detected data races. Then
     /// the clock of each store counts, also of a store that leaves the value unchanged.
     pub(crate) fn counts_stores(&self) -> bool {
-        self.world.state().memory.is_on()
+        let mut state = self.world.state();
+        state.memory.is_on() || state.memory.chooses()
     }
 
     /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].

@@ -26,6 +26,14 @@ impl Clock {
         self.ticks[thread]
     }
 
+    /// Makes the number of a thread at least this number.
+    pub(crate) fn raise(&mut self, thread: usize, tick: u32) {
+        if self.ticks.len() <= thread {
+            self.ticks.resize(thread + 1, 0);
+        }
+        self.ticks[thread] = self.ticks[thread].max(tick);
+    }
+
     /// Joins with another clock: takes the maximum for each thread.
     #[inline]
     pub fn join(&mut self, other: &Clock) {

@@ -81,6 +81,7 @@ impl Orders {
         if !self.by_address.contains_key(&address) {
             let at = self.renew(address, size, value);
             self.words[at].stores[0].message = self.everything();
+            self.lacks_choices = true;
         }
     }
 
@@ -102,8 +103,10 @@ impl Orders {
             self.forget(address, size);
         }
         self.known(thread);
-        if let Some(clock) = self.freed.get(&address) {
-            self.threads[thread].clock.join(clock);
+        if let Some(clock) = self.freed.get_mut(&address).map(std::mem::take) {
+            self.acquire(thread, &clock, false);
+            self.threads[thread].clock.join(&clock);
+            self.freed.insert(address, clock);
         }
     }
 }

@@ -16,6 +16,7 @@ mod heap;
 #[cfg(any(test, feature = "litmus"))]
 pub mod litmus;
 mod machine;
+mod manner;
 mod operation;
 mod places;
 mod rules;
@@ -27,5 +28,6 @@ mod word;
 pub use self::by_number::ByNumber;
 pub use self::clock::Clock;
 pub use self::machine::{KEPT, Orders};
+pub use self::manner::Manner;
 pub use self::operation::{Done, Operation, SEQ_CST, acquires, releases};
 pub use self::rules::{OrderS, Rule, Rules};

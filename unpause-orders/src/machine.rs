@@ -30,6 +30,7 @@
 use crate::by_number::ByNumber;
 use crate::clock::Clock;
 use crate::fences::Fences;
+use crate::manner::{Manner, Sure};
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
 use crate::rules::{OrderS, Rule, Rules};
 use crate::seqcst::{Access, ExactS, Nodes};
@@ -44,13 +45,15 @@ pub(crate) struct Known {
     /// The events that happen before the next event of the thread.
     pub(crate) clock: Clock,
     /// The clock that an acquire fence joins: the messages of earlier relaxed loads.
-    pending: Clock,
+    pub(crate) pending: Clock,
     /// The clock that a relaxed store publishes: the clock at the last release fence.
     released: Clock,
     /// `true` if the last event was a sequentially consistent read-modify-write.
     is_strong: bool,
     /// See [`Orders::wait_for`].
     pub(crate) awaited: Option<(usize, u32)>,
+    /// The part that only searches of plain threads use.
+    pub(crate) sure: Sure,
 }
 
 /// The places last offered to an operation.
@@ -93,6 +96,12 @@ pub struct Orders {
     offer: Offer,
     /// See [`lacks_choices`](Self::lacks_choices).
     pub(crate) lacks_choices: bool,
+    /// The treatment of the next operation by a search of plain threads.
+    pub(crate) manner: Manner,
+    /// `true` after the first operation that may choose a store.
+    pub(crate) chooses: bool,
+    /// See [`has_missed`](Self::has_missed).
+    pub(crate) has_missed: bool,
 }
 
 impl Default for Orders {
@@ -116,6 +125,9 @@ impl Default for Orders {
             settled: 0,
             offer: Offer::default(),
             lacks_choices: false,
+            manner: Manner::default(),
+            chooses: false,
+            has_missed: false,
         }
     }
 }
@@ -125,7 +137,8 @@ impl Orders {
     pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
-            let Known { clock, pending, released, is_strong, awaited } = thread;
+            let Known { clock, pending, released, is_strong, awaited, sure } = thread;
+            sure.clear();
             [clock, pending, released].into_iter().for_each(Clock::clear);
             (*is_strong, *awaited) = (false, None);
         }
@@ -140,7 +153,8 @@ impl Orders {
         self.published.clear();
         self.freed.clear();
         (self.s, self.step, self.settled, self.offer) = (0, 0, 0, Offer::default());
-        self.lacks_choices = false;
+        (self.lacks_choices, self.has_missed) = (false, false);
+        (self.manner, self.chooses) = (Manner::default(), false);
     }
 
     /// From now on, makes each store follow all earlier executed stores in modification order.
@@ -186,6 +200,8 @@ impl Orders {
 
     /// Records that a thread spawned a child thread.
     pub fn spawned(&mut self, parent: usize, child: usize) {
+        self.known(parent);
+        self.confirm(parent);
         let clock = &mut self.known(parent).clock;
         clock.tick(parent);
         let clock = clock.clone();
@@ -197,6 +213,7 @@ impl Orders {
 
     /// Records that a thread has waited for the end of another thread.
     pub fn joined(&mut self, thread: usize, other: usize) {
+        self.acquire_end(thread, other);
         let clock = &mut self.known(other).clock;
         clock.tick(other);
         let clock = clock.clone();
@@ -217,8 +234,10 @@ impl Orders {
     /// Records that a thread acquires the clocks that other threads have published on the object with this key.
     pub fn receive(&mut self, thread: usize, key: usize) {
         self.known(thread);
-        if let Some(published) = self.published.get(&key) {
-            self.threads[thread].clock.join(published);
+        if let Some(published) = self.published.get_mut(&key).map(std::mem::take) {
+            self.acquire(thread, &published, false);
+            self.threads[thread].clock.join(&published);
+            self.published.insert(key, published);
         }
     }
 
@@ -241,6 +260,12 @@ impl Orders {
     pub fn fence(&mut self, thread: usize, order: u8) {
         self.step += 1;
         self.known(thread);
+        if acquires(order) {
+            self.acquire_pending(thread);
+        }
+        if releases(order) {
+            self.confirm(thread);
+        }
         let is_exact = self.exact.is_on && order == SEQ_CST;
         let strongly = match is_exact {
             true => self.exact.strongly_before(thread, &self.threads[thread].clock),
@@ -252,6 +277,9 @@ impl Orders {
             clock.join(pending);
         }
         let tick = clock.tick(thread);
+        if order == SEQ_CST && self.rules.is_search {
+            self.threads[thread].sure.count(tick);
+        }
         if order == SEQ_CST && self.is_weak() {
             self.s += 1;
             let clock = &mut self.threads[thread].clock;
@@ -272,6 +300,8 @@ impl Orders {
     /// it also counts as a processor fence, because programs use this pair as a cheaper `mfence` on x86-64.
     pub fn signal_fence(&mut self, thread: usize) {
         if self.known(thread).is_strong && self.has(Rule::SignalFences) {
+            // C++20 does not know this fence.
+            self.lacks_choices = true;
             self.fence(thread, SEQ_CST);
         }
     }
@@ -300,7 +330,11 @@ impl Orders {
                 return *at as usize;
             }
         }
-        self.renew(operation.address(), operation.size(), memory)
+        let (address, size) = (operation.address(), operation.size());
+        let before = (self.lacks_choices, self.exact.restarts);
+        let at = self.renew(address, size, memory);
+        self.take_renewal(operation, at, before);
+        at
     }
 
     /// Starts or restarts a word with a value that does not come from a recorded store.
@@ -317,7 +351,8 @@ impl Orders {
         if self.forget(address, size.into()) && !is_written && self.has(Rule::Unseen) {
             store.message = self.everything();
         }
-        self.add(Word { address, size, is_written: false, marked: 0, stores: vec![store] })
+        let (is_written, is_passed) = (false, false);
+        self.add(Word { address, size, is_written, is_passed, marked: 0, stores: vec![store] })
     }
 
     /// Restarts the exact order S if it has reached a limit.
@@ -341,6 +376,7 @@ impl Orders {
             return 1;
         }
         self.known(thread);
+        (self.chooses, self.manner) = (true, Manner::Chosen);
         let word = self.word(operation, memory);
         let (places, number, is_limited) = self.places(thread, operation, &self.words[word]);
         self.lacks_choices |= is_limited;
@@ -373,8 +409,9 @@ impl Orders {
             _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
         self.step += 1;
+        let counts = self.take_manner(thread, operation, (at, place));
         let Orders { threads, words, spare, s, step, rules, exact, lacks_choices, .. } = self;
-        let Known { clock, pending, released, is_strong, .. } = &mut threads[thread];
+        let Known { clock, pending, released, is_strong, sure, .. } = &mut threads[thread];
         let word = &mut words[at];
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
@@ -392,6 +429,9 @@ impl Orders {
             (if acquires(order) { &mut *clock } else { pending }).join(&store.message);
         }
         let tick = clock.tick(thread);
+        if counts {
+            sure.count(tick);
+        }
         if reads {
             store.seen_by(thread, tick);
             if order == SEQ_CST {

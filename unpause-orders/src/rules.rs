@@ -34,6 +34,9 @@ pub struct Rules {
     pub(crate) s: OrderS,
     /// The maximum number of nodes in the exact order S.
     pub(crate) nodes: usize,
+    /// `true` if the run must record outcomes that a search of plain threads does not try: see
+    /// [`Orders::has_missed`](crate::Orders::has_missed).
+    pub(crate) is_search: bool,
     /// The rule that does not apply to the run, if any.
     pub(crate) left_out: Option<Rule>,
 }
@@ -46,6 +49,7 @@ impl Rules {
         repeats: 0,
         s: OrderS::Execution,
         nodes: NODES,
+        is_search: false,
         left_out: None,
     };
 
@@ -58,7 +62,12 @@ impl Rules {
     pub fn weak(s: OrderS) -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
-        Rules { kept: KEPT, moves: true, repeats, s, nodes: NODES, left_out }
+        Rules { kept: KEPT, moves: true, repeats, s, nodes: NODES, is_search: false, left_out }
+    }
+
+    /// Makes the run record outcomes that a search of plain threads does not try.
+    pub fn in_search(self) -> Rules {
+        Rules { is_search: true, ..self }
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) struct ExactS {
     /// The words with marks since the last restart.
     words: Vec<u32>,
     /// The number of restarts, counted from 1.
-    restarts: u32,
+    pub(crate) restarts: u32,
 }
 
 impl Default for ExactS {

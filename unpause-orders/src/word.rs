@@ -90,6 +90,9 @@ pub(crate) struct Word {
     pub(crate) size: u8,
     /// `true` if instrumented code has written the memory by a plain access since the newest store.
     pub(crate) is_written: bool,
+    /// `true` if an operation that is not a step of the search has written the word: see
+    /// [`Manner`](crate::Manner).
+    pub(crate) is_passed: bool,
     /// The number of the restart of the exact order S since which a store has marks; 0 if no store has had marks.
     pub(crate) marked: u32,
     /// The stores in modification order, never empty. After the last operation, memory contained the value of the last

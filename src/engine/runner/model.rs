@@ -36,7 +36,6 @@ use super::{Runner, TestBody};
 use crate::engine::config::{AtLimit, Config, InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
-use crate::run::memory_model::MemoryModel;
 use crate::run::{Failure, Outcome, Run};
 
 /// The variables that limit a model to its first phase.
@@ -202,8 +201,7 @@ impl Model<'_> {
         let kind = TestKind { phase, at_limit, each_order, repeats_each, ..self.kind.clone() };
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, _) = self.without_proof(&runner)?;
-        let is_weak = config.memory == MemoryModel::C11;
-        let can_prove = config.strategy.is_search() && !(is_weak && config.is_native());
+        let can_prove = config.strategy.is_search();
         Ok(Phase { condition, variables: line, runner, can_prove, must_spawn })
     }
 

@@ -162,7 +162,7 @@ impl WholeSearch<'_, '_> {
         match config.memory {
             MemoryModel::Sc if takes_less => OrdersTaken::AsSeqCst,
             MemoryModel::Sc => OrdersTaken::AsAsked,
-            MemoryModel::C11 if takes_less || config.is_native() => OrdersTaken::InPart,
+            MemoryModel::C11 if takes_less => OrdersTaken::InPart,
             MemoryModel::C11 if is_bounded => OrdersTaken::WithinBound,
             MemoryModel::C11 if self.explored.decided.apart.stores => OrdersTaken::AsInC11,
             MemoryModel::C11 => OrdersTaken::AsAsked,
@@ -193,9 +193,7 @@ impl WholeSearch<'_, '_> {
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
             // The stores that an operation can choose may have other numbers in an equivalent run, so the classes of
             // sampled runs are not comparable.
-            let is_native = self.session.config.is_native();
-            let is_weak = self.session.config.memory == MemoryModel::C11;
-            let is_weak = is_weak && (is_native || tree.apart().stores);
+            let is_weak = self.session.config.memory == MemoryModel::C11 && tree.apart().stores;
             if !search.has_classes() || !is_through || is_weak {
                 return Audited { ended, next, sampled: None, clash };
             }

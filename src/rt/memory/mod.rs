@@ -164,6 +164,12 @@ impl Memory {
         if self.uses_weak { self.weak.as_deref_mut() } else { None }
     }
 
+    /// Returns `true` if the run has the memory `c11` and has used an order weaker than `SeqCst`.
+    pub(super) fn chooses(&mut self) -> bool {
+        let by_threads = self.of_threads.as_ref().is_some_and(|of_threads| of_threads.chooses);
+        by_threads || self.weak().is_some_and(|weak| weak.chooses())
+    }
+
     /// Makes operations at some places have stronger orders in future runs.
     pub(super) fn raise(&mut self, raised: Vec<Raise>) {
         self.raised = Some(raised);

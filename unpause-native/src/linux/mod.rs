@@ -71,7 +71,7 @@ pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
 pub use self::local::Body;
 pub use self::net::{Effect, Transfer, Use};
-pub use self::orders::{Clock, OrderS, Rule, clock_of};
+pub use self::orders::{Clock, Manner, OrderS, Rule, clock_of};
 pub use self::output::take_output;
 pub use self::places::{Frame, location, shortened};
 pub use self::polled::{Polled, on_abort};

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use unpause_orders::{Clock, OrderS, Rule};
+pub use unpause_orders::{Clock, Manner, OrderS, Rule};
 pub(crate) use unpause_orders::{Done, Orders, Rules, SEQ_CST, acquires, releases};
 
 use super::race::races;
@@ -46,13 +46,14 @@ pub(crate) fn begin() {
     }
 }
 
-/// Enables weak memory with this order S for the run that is about to begin. The carrier calls it before it resumes the
-/// first thread.
-pub(crate) fn weaken(s: OrderS) {
+/// Enables weak memory with this order S for the run that is about to begin. A run of a search records outcomes that
+/// the search does not try. The carrier calls it before it resumes the first thread.
+pub(crate) fn weaken(s: OrderS, is_search: bool) {
     IS_ON.store(true, Ordering::Relaxed);
     IS_FENCED.store(false, Ordering::Relaxed);
     if let Some(orders) = allocated(true) {
-        orders.reset(Rules::weak(s));
+        let rules = Rules::weak(s);
+        orders.reset(if is_search { rules.in_search() } else { rules });
     }
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn weaken(s: OrderS) {
 /// has no weak memory. Called by the carrier.
 pub fn clock_of(thread: usize) -> Option<Clock> {
     let orders = orders().filter(|orders| orders.is_weak())?;
-    Some(orders.clock(thread).clone())
+    Some(orders.clock_of_call(thread).clone())
 }
 
 fn allocated(must: bool) -> Option<&'static mut Orders> {

@@ -42,7 +42,7 @@ fn act(act: Act, words: &[AtomicU64]) -> Option<u64> {
 }
 
 /// Runs a program, and returns the values that its threads have read and its last values.
-fn outcome(program: &Litmus) -> Outcome {
+pub(super) fn outcome(program: &Litmus) -> Outcome {
     let words: Vec<AtomicU64> = (0..program.words).map(|_| AtomicU64::new(0)).collect();
     let mut outcome = thread::scope(|scope| {
         let words = &words;

@@ -3,6 +3,7 @@
 //! An outcome that C++20 allows is found, and only with `c11`. An outcome that it forbids is never found. `UNPAUSE_LONG=1`
 //! makes 20,000 runs of each program that must be silent.
 
+mod all_stores;
 mod bugs;
 mod calls;
 mod hints;

@@ -17,7 +17,6 @@ use crate::native;
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
-use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -165,10 +164,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
             explored.found =
                 Some(confirm::differs_from_helper(run, made.saturating_sub(1), failed));
         }
-        // A search of plain threads with weak memory is not a proof.
-        let config = self.session.config;
-        let is_weak = config.is_native() && config.memory == MemoryModel::C11;
-        if self.session.take_strengthened() || is_weak {
+        if self.session.take_strengthened() {
             explored.untried.insert(Untried::Orders);
         }
         let slice = self.search.leave();

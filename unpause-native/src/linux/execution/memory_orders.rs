@@ -1,16 +1,31 @@
 //! Weak memory of a run: the stores that operations may choose, and their memory orders.
 
 use super::super::apart::recorded;
-use super::super::orders::{self, OrderS};
+use super::super::orders::{self, Manner, OrderS};
 use super::{Execution, Side};
 
 impl Execution {
     /// Enables weak memory in the run: operations have [candidates](Self::candidates). `s` is the order of sequentially
-    /// consistent operations. Called at the start of a run.
-    pub fn weaken(&self, s: OrderS) {
+    /// consistent operations. A run of a search records the outcomes that it [misses](Self::has_missed). Called at the
+    /// start of a run.
+    pub fn weaken(&self, s: OrderS, is_search: bool) {
         if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
-            orders::weaken(s);
+            orders::weaken(s, is_search);
         }
+    }
+
+    /// Sets the treatment of the next operation by a search. Without a call, the operation is no step of the search.
+    pub fn set_manner(&self, manner: Manner) {
+        if let Some(Side::Here(_) | Side::Child(_)) = &self.0
+            && let Some(orders) = orders::orders()
+        {
+            orders.set_manner(manner);
+        }
+    }
+
+    /// Returns `true` if a search may have missed an outcome because of the run so far.
+    pub fn has_missed(&self) -> bool {
+        answer!(35, &self.0, false, |_local| orders::orders().is_some_and(|it| it.has_missed()))
     }
 
     /// Executes a fence of `thread` before its last requested operation, as if the program contained the fence.

@@ -51,7 +51,7 @@ impl Run {
         self.past.left.push(left);
         // The stack of the worker is reused, like freed memory.
         if let Some(orders) = orders::orders() {
-            outside(|| orders.joined(parent, number));
+            outside(|| orders.reused(parent, number));
         }
         Some(worker)
     }

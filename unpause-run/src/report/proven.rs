@@ -11,7 +11,7 @@ pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a t
 /// The reason why a search with a bound is not a proof with the memory model `c11`.
 #[doc(hidden)]
 pub const ORDERS_WITHIN_BOUND: &str = "with memory = \"c11\", a search within a bound is not a proof. A complete search with \
-    strategy = \"exhaustive\" can be one, without plain threads";
+    strategy = \"exhaustive\" can be one";
 
 /// The statement that a search has explored all effects of memory orders.
 #[doc(hidden)]

@@ -306,8 +306,8 @@ pub(crate) struct OfClosure {
     _exclusive: Exclusive,
 }
 
-/// Like [`exclusive`]. If the closure `has_captured` memory, the runs leave alone all memory that exists now, and do not
-/// treat it as shared. If `keeps` is the name of a crate, its statics keep the values of the last complete run: see
+/// Like [`exclusive`]. If the closure `has_captured` memory, the runs leave alone all memory that exists now, and do
+/// not treat it as shared. If `keeps` is the name of a crate, its statics keep the values of the last complete run: see
 /// [`capture`].
 pub(crate) fn of_closure(has_captured: bool, keeps: Option<&str>) -> OfClosure {
     let exclusive = exclusive_with(has_captured, keeps);

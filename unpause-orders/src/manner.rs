@@ -26,7 +26,8 @@ pub enum Manner {
     InTurn,
     /// The operation is a step of a lock call that does not return before it has read the newest store.
     OfLock,
-    /// Like [`OfLock`](Manner::OfLock), but several threads may hold the lock. The search tries one order of their calls.
+    /// Like [`OfLock`](Manner::OfLock), but several threads may hold the lock. The search tries one order of their
+    /// calls.
     OfSharedLock,
     /// The operation is a step of a wait of std that does not end before it has read the newest store. No choice of a
     /// store depends on the operation itself.

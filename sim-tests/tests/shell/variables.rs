@@ -15,14 +15,17 @@ fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
     stdout.lines().filter(|line| line.starts_with("drew ")).map(str::to_owned).collect()
 }
 
+const SEEDS: &str =
+    "should be a number of seeds from 1, like 1000, or a range like 500..1000 that is not empty";
+
 #[cfg_attr(feature = "sim", test)]
 fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
     let time = "should be a time like 500ms, 5s, 2m or 1h; a number without a unit is seconds";
     for (name, value, grammar) in [
         ("SIM_SEED", "x", "should be a number like 17"),
         ("SIM_SEED", "", "should be a number like 17"),
-        ("SIM_SEEDS", "0", "should be a number of seeds like 1000, or a range like 500..1000"),
-        ("SIM_SEEDS", "9..3", "should be a number of seeds like 1000, or a range like 500..1000"),
+        ("SIM_SEEDS", "0", SEEDS),
+        ("SIM_SEEDS", "9..3", SEEDS),
         ("SIM_STRATEGY", "rnd", "should be the name of a strategy: portfolio"),
         ("SIM_STRATEGY", "exhaustve", "; did you mean exhaustive?"),
         ("SIM_TIME", "5sec", time),

@@ -1,7 +1,7 @@
 //! Loops that end by themselves, and count their rounds where the engine must look for the counter: in two loops on the
 //! stack, in a pointer to the heap, or beside a lock. A search tries the order in which such a loop gives up.
 
-use std::cell::UnsafeCell;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -99,21 +99,19 @@ fn a_queue_behind_a_mutex_counts_the_rounds() {
 /// A spin lock, and the value that it protects.
 struct Spinning<T> {
     word: AtomicU64,
-    value: UnsafeCell<T>,
+    value: RefCell<T>,
 }
 
 impl<T> Spinning<T> {
     fn new(value: T) -> Spinning<T> {
-        Spinning { word: AtomicU64::new(0), value: UnsafeCell::new(value) }
+        Spinning { word: AtomicU64::new(0), value: RefCell::new(value) }
     }
 
-    #[allow(unsafe_code)]
     fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         while self.word.swap(1, SeqCst) == 1 {
             spin_loop();
         }
-        // SAFETY: the word is 1 only for this thread.
-        let result = act(unsafe { &mut *self.value.get() });
+        let result = act(&mut self.value.borrow_mut());
         self.word.store(0, SeqCst);
         result
     }

@@ -275,7 +275,7 @@ impl LockCall {
         }
         if TRIES_FIRST.load(Ordering::Relaxed) && self.vacancy() == Vacancy::Free {
             if lock.try_enter(&TRY_FIRST, site.place, || self.refresh()).await {
-                return self.complete(&UNLOCK);
+                return self.complete(&UNLOCK, Manner::OfLock);
             }
         }
         let exclusive = if family.kind() == "Mutex" { &LOCK } else { &WRITE };

@@ -170,7 +170,11 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
         return None;
     }
     // An operation that fails anyway needs no decision.
-    if with(|threads| threads.execution().look(thread)).is_some() || !happens(Chance::Weak) {
+    if with(|threads| threads.execution().look(thread)).is_some() {
+        orders::fails_on_newest_only(thread);
+        return None;
+    }
+    if !happens(Chance::Weak) {
         return None;
     }
     orders::treat(Manner::InTurn);

@@ -65,6 +65,7 @@ use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::note::Note;
 use crate::run::points::Points;
+use crate::run::untried::Untried;
 use crate::seam::stepped::{note, set_writer};
 use crate::seam::{YieldPoint, draw_points as draw, fail, here, on_carrier};
 
@@ -212,8 +213,16 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
+    if unpause_native::races() {
+        WORLD.with(|world| world.note_untried(Untried::Beyond(HIDDEN_RACES)));
+    }
     Some(begun)
 }
+
+/// The races that a search does not find: equivalent orders of some operations, such as two reads of one lock, order the
+/// accesses in different ways.
+const HIDDEN_RACES: &str = "data races that reads of locks, counts of Arc, and swaps of equal values hide in some of \
+    their orders";
 
 /// The name of the function below. The `Arc` reference counts in it are not points.
 const NAMES_THREAD: &str = "named";

@@ -91,6 +91,14 @@ pub(super) fn treat(manner: Manner) {
     }
 }
 
+/// Records in a search that the weak compare-exchange of a thread, which fails anyway, tries no spurious failure on an
+/// older store.
+pub(super) fn fails_on_newest_only(thread: usize) {
+    if is_of_search() {
+        with(|threads| threads.execution().fails_on_newest_only(thread));
+    }
+}
+
 /// Returns the treatment of an operation that is a step and sees the newest store.
 pub(super) fn in_turn(site: Site) -> Manner {
     if site.ends_wait { Manner::OfWait } else { Manner::InTurn }

@@ -320,9 +320,14 @@ fn a_run_does_not_grow_with_its_number() {
         text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
     };
     run(0, body);
-    let before = pages();
-    (0..2_000).for_each(|seed| drop(run(seed, body)));
-    assert!(pages() < before + 1_000, "{before} pages, then {}", pages());
+    let growths = (0..5).map(|_| {
+        let before = pages();
+        (0..2_000).for_each(|seed| drop(run(seed, body)));
+        pages().saturating_sub(before)
+    });
+    // Other tests of this process use memory, too, but runs that leave memory behind grow each time.
+    let growths: Vec<u64> = growths.take_while(|growth| *growth >= 1_000).collect();
+    assert!(growths.len() < 5, "grows by {growths:?} pages");
 }
 
 #[test]

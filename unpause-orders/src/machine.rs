@@ -322,7 +322,7 @@ impl Orders {
 
     /// Returns the index of the word of an operation that finds `memory` in memory.
     #[inline]
-    fn word(&mut self, operation: &impl Operation, memory: u64) -> usize {
+    pub(crate) fn word(&mut self, operation: &impl Operation, memory: u64) -> usize {
         if let Some(at) = self.by_address.get(&operation.address()) {
             let word = &mut self.words[*at as usize];
             if word.size == operation.size() && word.stores[word.newest()].value == memory {

@@ -155,6 +155,28 @@ impl Orders {
         manner.counts()
     }
 
+    /// Records that a weak compare-exchange tries no spurious failure, because it fails on the newest store anyway.
+    /// `failure` is the load of a failure. A spurious failure on an older store with the value `expected` is missed.
+    pub fn fails_on_newest_only(
+        &mut self,
+        thread: usize,
+        failure: &impl Operation,
+        (memory, expected): (u64, u64),
+    ) {
+        let is_weaker = failure.order_if(false) != SEQ_CST;
+        if !self.rules.is_search || !self.chooses && !is_weaker {
+            return;
+        }
+        self.known(thread);
+        let word = self.word(failure, memory);
+        let (places, number, is_limited) = self.places(thread, failure, &self.words[word]);
+        let stores = &self.words[word].stores;
+        let mut older = places[1..number].iter().map(|place| &stores[usize::from(*place)]);
+        let is_missed = is_limited || older.any(|store| store.value == expected);
+        self.lacks_choices |= is_missed;
+        self.has_missed |= is_missed && is_weaker;
+    }
+
     /// Returns the clock of a thread, from which a history takes the order of its calls. A search does not try all
     /// orders of operations in passing, which may order calls.
     pub fn clock_of_call(&mut self, thread: usize) -> &Clock {

@@ -1,8 +1,8 @@
 //! Orders that prevent a data race: each hint has been tried. Only the build of `--races` finds races.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use std::sync::{Arc, RwLock};
 use std::thread;
 
 use planted::Plain;
@@ -80,4 +80,29 @@ fn a_hint_has_orders_that_prevent_the_race() {
             assert!(report.passed(), "{nth}: {}", text(&report, &Style::default()));
         }
     }
+}
+
+/// A search tries one order of the two reads of the lock. In the other order, nothing orders the accesses.
+fn reads_of_a_lock_hide_a_race() {
+    let shared: Arc<(Plain, RwLock<()>)> = Arc::default();
+    let of_thread = shared.clone();
+    let thread = thread::spawn(move || {
+        let _reading = of_thread.1.read().unwrap();
+        of_thread.0.set(1);
+    });
+    drop(shared.1.read().unwrap());
+    shared.0.get();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_search_that_finds_no_race_is_no_proof() {
+    // Other builds do not look for races.
+    if run("sc", writes_beside_each_other).passed() {
+        return;
+    }
+    let search = Runner::new().hermetic().strategy("exhaustive");
+    let report = search.run_native(reads_of_a_lock_hide_a_race);
+    let is_proof = report.searched.as_ref().is_some_and(|searched| searched.is_proof());
+    assert!(!report.passed() || !is_proof, "{}", text(&report, &Style::default()));
 }

@@ -67,6 +67,18 @@ impl Local {
         Some(values)
     }
 
+    /// Records that the last requested compare-exchange of `thread`, which fails anyway, tries no spurious failure on an
+    /// older store.
+    pub(crate) fn fails_on_newest_only(&self, thread: usize) {
+        let Request::Access(access) = self.thread(thread).request else { return };
+        let Some(orders) = orders::orders().filter(|orders| orders.is_weak()) else { return };
+        if self.run.may_access(self.thread(thread), &access) {
+            let failure = Access { operation: Operation::Load, order: access.failure, ..access };
+            let memory = failure.perform().0;
+            orders.fails_on_newest_only(thread, &failure, (memory, access.operand));
+        }
+    }
+
     /// Changes the memory order of the operation that `thread` has requested last, and its order in case of failure.
     ///
     /// # Panics

@@ -72,6 +72,15 @@ fn searched<'a>(programs: impl IntoIterator<Item = (&'a str, Litmus)>) -> Search
     searches
 }
 
+/// Returns one of this number of programs, and all programs in long tests.
+fn part<T>(of: usize, programs: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    programs.step_by(if is_long() { 1 } else { of })
+}
+
+fn is_long() -> bool {
+    silent_seeds(0) > 0
+}
+
 #[test]
 fn a_search_finds_all_outcomes_of_the_table() {
     let _alone = alone();
@@ -79,8 +88,9 @@ fn a_search_finds_all_outcomes_of_the_table() {
         let (name, program) = line.split_once('\t').expect("a name and a program");
         (name, Litmus::parse(program))
     });
-    let searches = searched(programs);
-    assert_eq!((searches.graphs, searches.unproved), (646, 1), "{searches:?}");
+    let searches = searched(part(3, programs));
+    assert!(searches.unproved <= 1, "{searches:?}");
+    assert!(!is_long() || (searches.graphs, searches.unproved) == (646, 1), "{searches:?}");
 }
 
 /// Two programs of the table have several hundred execution graphs, and are left out.
@@ -93,14 +103,15 @@ fn a_search_finds_all_outcomes_of_the_programs_of_genmc() {
         let is_small = graphs.parse::<u32>().expect("a number") < 200;
         is_small.then(|| (name, Litmus::parse(program)))
     });
-    let searches = searched(programs);
-    assert_eq!((searches.graphs, searches.unproved), (488, 0), "{searches:?}");
+    let searches = searched(part(4, programs));
+    assert_eq!(searches.unproved, 0, "{searches:?}");
+    assert!(!is_long() || searches.graphs == 488, "{searches:?}");
 }
 
 #[test]
 fn a_search_finds_all_outcomes_of_random_programs() {
     let _alone = alone();
-    let programs = silent_seeds(400).min(4_000) as usize;
+    let programs = silent_seeds(48).min(4_000) as usize;
     for (seed, programs, limits) in [
         (5, programs, Limits { acts: 6, threads: 3, words: 2 }),
         (6, programs / 8, Limits { acts: 8, threads: 4, words: 3 }),
@@ -108,7 +119,7 @@ fn a_search_finds_all_outcomes_of_random_programs() {
         let mut stream = Random(seed);
         let programs = (0..programs).map(|_| ("random", random_within(&mut stream, limits)));
         let searches = searched(programs);
-        assert!(searches.unproved <= searches.programs / 100, "{searches:?}");
+        assert!(searches.unproved <= searches.programs.div_ceil(100), "{searches:?}");
     }
 }
 

@@ -25,7 +25,15 @@ impl Execution {
 
     /// Returns `true` if a search may have missed an outcome because of the run so far.
     pub fn has_missed(&self) -> bool {
-        answer!(35, &self.0, false, |_local| orders::orders().is_some_and(|it| it.has_missed()))
+        answer!(36, &self.0, false, |_local| orders::orders().is_some_and(|it| it.has_missed()))
+    }
+
+    /// Records that the last requested compare-exchange of `thread`, which fails anyway, tries no spurious failure on an
+    /// older store.
+    pub fn fails_on_newest_only(&mut self, thread: usize) {
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.fails_on_newest_only(thread);
+        }
     }
 
     /// Executes a fence of `thread` before its last requested operation, as if the program contained the fence.

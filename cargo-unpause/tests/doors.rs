@@ -15,7 +15,8 @@ use cargo_unpause::document::{Document, Kept, Part, Replayed};
 use jsonschema::draft202012;
 use serde_json::Value as Json;
 
-/// The parts of a manifest that each package of its own has. Its profile is that of the crates in `downstream.rs`.
+/// The parts of a manifest that each package of its own has. Its profile equals the profile of the crates in
+/// `downstream.rs`.
 const FEATURES: &str = "
 [features]
 default = [\"std\"]

@@ -219,8 +219,8 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
     Some(begun)
 }
 
-/// The races that a search does not find: equivalent orders of some operations, such as two reads of one lock, order
-/// the accesses in different ways.
+/// Races that a search does not find. Equivalent orders of some operations, such as two reads of one lock, order the
+/// accesses in different ways.
 const HIDDEN_RACES: &str = "data races that reads of locks, counts of Arc, and swaps of equal values hide in some of \
     their orders";
 

@@ -91,8 +91,8 @@ pub(super) fn treat(manner: Manner) {
     }
 }
 
-/// Records in a search that the weak compare-exchange of a thread, which fails anyway, tries no spurious failure on an
-/// older store.
+/// Records in a search that a weak compare-exchange is not tried with a spurious failure on an older store. It fails on
+/// the newest store.
 pub(super) fn fails_on_newest_only(thread: usize) {
     if is_of_search() {
         with(|threads| threads.execution().fails_on_newest_only(thread));

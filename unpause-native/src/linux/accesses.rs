@@ -67,8 +67,8 @@ impl Local {
         Some(values)
     }
 
-    /// Records that the last requested compare-exchange of `thread`, which fails anyway, tries no spurious failure on
-    /// an older store.
+    /// Records that the last requested compare-exchange of `thread` is not tried with a spurious failure on an older
+    /// store. It fails on the newest store.
     pub(crate) fn fails_on_newest_only(&self, thread: usize) {
         let Request::Access(access) = self.thread(thread).request else { return };
         let Some(orders) = orders::orders().filter(|orders| orders.is_weak()) else { return };

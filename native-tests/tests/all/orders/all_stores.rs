@@ -33,8 +33,8 @@ struct Searches {
 }
 
 impl Searches {
-    /// Searches a program. Asserts that the runs have exactly the outcomes that the axioms allow, and that the search
-    /// is a proof.
+    /// Searches a program. The search must be a proof, and its runs must have exactly the outcomes that the axioms
+    /// allow.
     fn add(&mut self, name: &str, program: &Litmus) {
         let allowed = outcomes(program);
         let found = Arc::new(Mutex::new(BTreeSet::new()));

@@ -28,8 +28,8 @@ impl Execution {
         answer!(36, &self.0, false, |_local| orders::orders().is_some_and(|it| it.has_missed()))
     }
 
-    /// Records that the last requested compare-exchange of `thread`, which fails anyway, tries no spurious failure on
-    /// an older store.
+    /// Records that the last requested compare-exchange of `thread` is not tried with a spurious failure on an older
+    /// store. It fails on the newest store.
     pub fn fails_on_newest_only(&mut self, thread: usize) {
         if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
             local.fails_on_newest_only(thread);

@@ -13,6 +13,7 @@ use super::calls;
 use super::chances;
 use super::death;
 use super::detail;
+use super::endless;
 use super::futexes;
 use super::locks;
 use super::memory;
@@ -129,6 +130,9 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
         }
         Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
         Repeated::Unchanged(round) => {
+            if let Some(number) = round.alike {
+                endless::is_held(thread, looks.last(number), look.state, site);
+            }
             let done = hold(thread, access, site, round, look, looks).await;
             (done.0, done.1, true)
         }
@@ -250,7 +254,7 @@ async fn hold(
     thread: usize,
     mut access: Access,
     site: Site,
-    Round { looked: (addresses, seen), let_go }: Round,
+    Round { looked: (addresses, seen), let_go, .. }: Round,
     look: Look,
     looks: &mut Looks,
 ) -> (u64, u64) {

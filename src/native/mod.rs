@@ -12,6 +12,7 @@ mod chances;
 mod death;
 mod detail;
 mod drive;
+mod endless;
 mod facts;
 mod families;
 mod futexes;
@@ -209,7 +210,7 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
         true => Counted::Usually,
         false => Counted::of_run(!clock.readings_differ),
     };
-    let begun = Threads::begin(execution, detail, (points, counted));
+    let begun = Threads::begin(execution, detail, (points, counted), !clock.readings_differ);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
@@ -249,6 +250,7 @@ static WANTED: Mutex<Points> = Mutex::new(Points { all: false, arc: None });
 pub(crate) fn set_points(points: Points) {
     detail::begin_calls();
     note_references(false);
+    endless::forget_loops();
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 

@@ -21,7 +21,8 @@
 //! loop of this kind that does not yield may be one that takes items from a list.
 //!
 //! Limitation: this file does not recognize a loop that counts on the heap elsewhere than beside a lock, if no other
-//! thread changes the values that its later rounds read. Rounds with changes may not count on the stack.
+//! thread changes the values that its later rounds read. A search does so: see [`super::endless`]. Rounds with changes
+//! may not count on the stack.
 //!
 //! The rounds of released threads are most of the work in a run with endless loops. So the replays of the shrinker
 //! [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same, because
@@ -46,7 +47,7 @@ const ROUNDS_ALIKE: usize = 3;
 /// The number of rounds after which a loop of a spinning library is regarded as endless.
 const ROUNDS_OF_LIBRARY: usize = 2;
 /// The report text for a part of the program that a search does not see, if it holds a loop that counts.
-const COUNTED: &str = "later rounds of a loop that counts them";
+pub(super) const COUNTED: &str = "later rounds of a loop that counts them";
 /// The number of rounds without points before a thread is held for the first time.
 const FREE: u32 = 64;
 /// The number of times that a held thread is released. Each time it has twice as many rounds.
@@ -120,12 +121,12 @@ pub(super) struct Look {
     /// The address of the access; 0 for a yield.
     address: usize,
     /// The value before the access.
-    value: u64,
+    pub(super) value: u64,
     /// The value after the access, if the access was a change. `None` for a read.
-    left: Option<u64>,
+    pub(super) left: Option<u64>,
     /// A hash of the thread's registers before the access and of its address in the program; 0 if the place is new. In
     /// a loop with changes, it includes the stack.
-    state: u64,
+    pub(super) state: u64,
     /// A hash of the thread's stack and of the memory around its locks.
     memory: u64,
     /// The number of events in the run before this access.
@@ -141,6 +142,11 @@ impl Look {
     fn is_yield(&self) -> bool {
         self.address == 0
     }
+
+    /// Returns `true` for an access to this address, or a yield with the address 0, at this place.
+    pub(super) fn is_at(&self, address: usize, site: Site) -> bool {
+        (self.lines, self.address) == (site.lines, address)
+    }
 }
 
 /// A round of a loop.
@@ -151,6 +157,9 @@ pub(super) struct Round {
     pub(super) looked: (Vec<usize>, usize),
     /// True if the thread continues when no other thread can.
     pub(super) let_go: bool,
+    /// The number of accesses in the round, if the thread is held because its rounds are alike. `None` if it has been
+    /// held before at the same values.
+    pub(super) alike: Option<usize>,
 }
 
 /// The next read of a thread, compared with its earlier reads.
@@ -258,17 +267,18 @@ impl Looks {
         if shortened {
             MADE.set(Rounds { left_out: true, ..MADE.get() });
         }
-        self.unchanged(round)
+        self.unchanged(round, is_endless)
     }
 
     /// Returns the answer for a loop that is held until an address of its last round changes.
-    fn unchanged(&self, round: &[Look]) -> Repeated {
+    fn unchanged(&self, round: &[Look], is_endless: bool) -> Repeated {
         let mut addresses: Vec<usize> =
             round.iter().map(|look| look.address).filter(|address| *address != 0).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let since = round[0].seen;
-        Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES })
+        let alike = (is_endless && self.times == 0).then_some(round.len());
+        Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES, alike })
     }
 
     /// Like [`repeated`](Self::repeated), for a loop with changes. A released thread has some more rounds with points.
@@ -276,8 +286,13 @@ impl Looks {
         let free = if self.times == 0 { 0 } else { SHORT << self.times };
         match self.again < free * round.len() as u32 {
             true => Repeated::No,
-            false => self.unchanged(round),
+            false => self.unchanged(round, true),
         }
+    }
+
+    /// Returns the last accesses of the thread.
+    pub(super) fn last(&self, number: usize) -> &[Look] {
+        &self.looks[self.looks.len() - number..]
     }
 
     /// Returns `true` if the thread yields in its last round, and has now undone the changes of the round. The values

@@ -92,7 +92,7 @@ struct CondvarUse {
 #[derive(Default)]
 pub(super) struct Threads {
     /// The execution; `None` between two runs.
-    execution: Option<Execution>,
+    pub(super) execution: Option<Execution>,
     /// The objects of the run, by address.
     words: ByNumber<Arc<ForeignWord>>,
     /// The locks of the run whose calls are single operations, by address.
@@ -105,6 +105,8 @@ pub(super) struct Threads {
     pub(super) points: Points,
     /// The treatment of the counts of `Arc`.
     pub(super) counted: Counted,
+    /// True if the run belongs to a search.
+    pub(super) is_search: bool,
     /// The part of the run beyond its step limit.
     pub(super) beyond: Beyond,
     /// The memory orders that are strengthened.
@@ -183,10 +185,12 @@ impl Threads {
         execution: Execution,
         detail: Detail,
         (points, counted): (Points, Counted),
+        is_search: bool,
     ) -> Begun {
         super::calls::begin();
         with(|threads| {
             (threads.detail, threads.points, threads.counted) = (detail, points, counted);
+            threads.is_search = is_search;
             threads.beyond = Beyond::default();
             threads.awaited.clear();
             threads.lets_pass = !super::calls::are_noted();
@@ -256,6 +260,11 @@ impl Threads {
                 other => unreachable!("the loop of {site:?} has requested {other:?}"),
             }
         }
+    }
+
+    /// Returns the place of the last request of a thread.
+    pub(super) fn site(execution: &Execution, thread: usize) -> Site {
+        SITES.with_borrow_mut(|sites| sites.find(execution, thread))
     }
 
     /// Returns an empty list of reads for a thread, with the allocation of an ended thread, if any.

@@ -69,6 +69,7 @@ macro_rules! answer {
     };
 }
 
+mod copied;
 mod memory_orders;
 
 impl Execution {
@@ -399,8 +400,7 @@ impl Execution {
         answer!(21, &self.0, Vec::new(), |local| local.calls(thread))
     }
 
-    /// Records the functions that allocate memory, for [`allocated_by`](Execution::allocated_by). Called at the start
-    /// of a run.
+    /// Records the functions that allocate memory, for [`allocated_by`](Self::allocated_by). Called where a run begins.
     pub fn keep_origins(&self) {
         // SAFETY: only the carrier calls this; see `heap::Shared`. In a process that does not execute the run, the list
         // stays empty.

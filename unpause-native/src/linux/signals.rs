@@ -71,6 +71,12 @@ pub(crate) fn begin_copy() {
     NUMBER.set(0);
 }
 
+/// Prepares a process that was forked within a run.
+pub(crate) fn continue_in_copy() {
+    begin_copy();
+    begin();
+}
+
 /// Returns `true` in a process that was created for one run.
 pub(crate) fn is_child() -> bool {
     IS_CHILD.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! Loops that end by themselves, and count their rounds where the engine must look for the counter: in two loops on the
-//! stack, in a pointer to the heap, or beside a lock. A search tries the order in which such a loop gives up.
+//! stack, in a pointer to the heap, or beside a lock. A search tries the order in which such a loop gives up. If the
+//! counter is elsewhere, the search is no proof.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -146,5 +147,104 @@ fn a_loop_over_an_empty_queue_is_held() {
         });
     }
     let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+}
+
+/// A search of a loop that counts its rounds elsewhere finds that the loop gives up, or is no proof.
+#[track_caller]
+fn must_not_prove(body: fn()) {
+    let report = runner("exhaustive", 2_000).run_native(body);
+    let Some(searched) = report.searched else { panic!("no search: {report:?}") };
+    let is_named = searched.unseen.iter().any(|part| part.contains("a loop that counts them"));
+    assert!(report.finding.is_some() || is_named && !searched.is_proof(), "{searched:?}");
+}
+
+/// A list that the thread empties, away from the flag and from any lock.
+#[test]
+fn a_list_on_the_heap_is_no_proof() {
+    must_not_prove(|| {
+        flagged(|flag| {
+            let mut list: Box<(VecDeque<u64>, [u64; 64])> = Box::new(((0..40).collect(), [0; 64]));
+            while black_box(&mut list).0.pop_front().is_some() {
+                if flag.load(SeqCst) == 1 {
+                    return false;
+                }
+            }
+            true
+        });
+    });
+}
+
+#[test]
+fn a_list_in_a_thread_local_is_no_proof() {
+    thread_local! {
+        static LIST: RefCell<(VecDeque<u64>, [u64; 64])> = RefCell::new(((0..40).collect(), [0; 64]));
+    }
+    must_not_prove(|| {
+        flagged(|flag| {
+            while black_box(&LIST).with_borrow_mut(|list| list.0.pop_front()).is_some() {
+                if flag.load(SeqCst) == 1 {
+                    return false;
+                }
+            }
+            true
+        });
+    });
+}
+
+/// A loop that changes memory in each round, undoes the change, and yields.
+#[test]
+fn a_list_in_a_loop_with_changes_is_no_proof() {
+    must_not_prove(|| {
+        flagged(|flag| {
+            let mut list: Box<(VecDeque<u64>, [u64; 64])> = Box::new(((0..40).collect(), [0; 64]));
+            let word = Box::new([0_u64; 64].map(AtomicU64::new));
+            while black_box(&mut list).0.pop_front().is_some() {
+                word[32].store(1, SeqCst);
+                word[32].store(0, SeqCst);
+                if flag.load(SeqCst) == 1 {
+                    return false;
+                }
+                thread::yield_now();
+            }
+            true
+        });
+    });
+}
+
+/// A counter on the heap that no loop reads makes no difference.
+#[test]
+fn a_loop_that_only_counts_is_held() {
+    fn body() {
+        flagged(|flag| {
+            let mut counter = Box::new([0_u64; 512]);
+            while flag.load(SeqCst) == 0 {
+                black_box(&mut counter)[300] += 1;
+            }
+            false
+        });
+    }
+    let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+}
+
+/// The thread that is held first waits for a lock that the other thread has.
+#[test]
+fn a_loop_that_takes_a_lock_is_held() {
+    fn body() {
+        let shared = Arc::new((AtomicU64::new(0), Mutex::new(0)));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                *shared.1.lock().unwrap() = 1;
+                shared.0.store(1, SeqCst);
+            })
+        };
+        while shared.0.load(SeqCst) == 0 {
+            black_box(*shared.1.lock().unwrap());
+        }
+        other.join().unwrap();
+    }
+    let searched = runner("exhaustive", 1_000).run_native(body).searched.unwrap();
     assert!(searched.is_proof(), "{searched:?}");
 }

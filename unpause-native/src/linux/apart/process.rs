@@ -54,13 +54,41 @@ pub(crate) fn fork() -> Result<Forked, String> {
 pub(super) fn fork_thread() -> Result<Forked, String> {
     // Another thread may be printing now. Its lock would stay locked in the child, which contains only this thread.
     let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
-    // SAFETY: a system call. The child contains only this thread. Other threads may have locked three things that the
-    // child uses: the allocator, the dynamic linker and the standard streams. The locks of the first two are released
-    // by libc in the child, and the streams are locked here. The child uses nothing else of std or of this library that
-    // outlives a run.
-    let process = unsafe { libc::fork() };
+    // SAFETY: other threads may have locked three things that the child uses: the allocator, the dynamic linker and the
+    // standard streams. The locks of the first two are released by libc in the child, and the streams are locked here.
+    // The child uses nothing else of std or of this library that outlives a run.
+    let forked = unsafe { fork_only() };
     drop((out, error));
-    match process {
+    forked
+}
+
+/// Forks the process within a run. The child contains only the calling thread, and what it prints is lost.
+///
+/// # Errors
+/// Returns an error if the system refuses.
+pub(crate) fn fork_run() -> Result<Forked, String> {
+    // SAFETY: as in `fork_thread`, but the standard streams may be locked, by a thread of the run too. A child that
+    // waits for such a lock is killed.
+    let forked = unsafe { fork_only() }?;
+    if matches!(forked, Forked::Child) {
+        // SAFETY: system calls with numbers. The path ends with a zero.
+        unsafe {
+            let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY);
+            libc::dup2(nothing, 1);
+            libc::dup2(nothing, 2);
+        }
+    }
+    Ok(forked)
+}
+
+/// Forks the process.
+///
+/// # Safety
+/// The child must not wait for a lock that another thread of this process has. libc releases its own locks in the child.
+unsafe fn fork_only() -> Result<Forked, String> {
+    // SAFETY: the function is libc's, with its own signature. The caller guarantees the requirements of the child, which
+    // contains only this thread.
+    match unsafe { real!(c"fork", unsafe extern "C" fn() -> libc::pid_t)() } {
         0 => {
             // SAFETY: the system call takes numbers. It makes the child end with its parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -77,8 +105,13 @@ pub(super) fn fork_thread() -> Result<Forked, String> {
 
 /// Ends the child. Does not clean up the copied process, because the cleanup is the task of the parent.
 pub(crate) fn leave() -> ! {
+    leave_with(0)
+}
+
+/// Like [`leave`], with an answer for the parent.
+pub(crate) fn leave_with(answer: u8) -> ! {
     // SAFETY: the function is libc's, with its own signature.
-    unsafe { real!(c"_exit", unsafe extern "C" fn(c_int) -> !)(0) }
+    unsafe { real!(c"_exit", unsafe extern "C" fn(c_int) -> !)(answer.into()) }
 }
 
 impl Child {
@@ -116,6 +149,18 @@ impl Child {
             0 => None,
             _ => Some(ProcessEnd::Exit(libc::WEXITSTATUS(status))),
         }
+    }
+
+    /// Returns the answer with which the process [leaves](leave_with). Returns `None` if it does not do so in this time.
+    pub(crate) fn answer_within(self, time: Duration) -> Option<u8> {
+        const INTERVAL: Duration = Duration::from_millis(10);
+        let handle = Handle::of(self.0);
+        let mut intervals = 0..time.as_millis() / INTERVAL.as_millis();
+        if !intervals.any(|_| handle.has_ended_within(self.0, INTERVAL)) {
+            self.kill();
+        }
+        let status = self.status();
+        libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status) as u8)
     }
 
     /// Kills the process and waits for its end.

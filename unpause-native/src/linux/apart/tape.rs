@@ -78,6 +78,11 @@ pub(crate) fn write_here() {
     WRITES.store(true, Ordering::Relaxed);
 }
 
+/// Makes this process write nothing, because it is a copy of a child.
+pub(crate) fn write_nothing() {
+    WRITES.store(false, Ordering::Relaxed);
+}
+
 /// Returns `true` in a child process, which writes the tape.
 pub(crate) fn is_written() -> bool {
     WRITES.load(Ordering::Relaxed)

@@ -13,16 +13,16 @@ use super::calls;
 use super::chances;
 use super::death;
 use super::detail;
-use super::endless;
 use super::futexes;
 use super::locks;
+use super::loops;
 use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
 use super::queues;
 use super::references;
 use super::sites::{Loose, Site};
-use super::spin::{Look, Looks, Repeated, Round};
+use super::spin::{Looks, Repeated};
 use super::threads::{Threads, with};
 use super::transfers::transfer;
 use super::turns;
@@ -51,6 +51,7 @@ pub(super) async fn drive(thread: usize) {
         reply = match request {
             Request::Access(access) => match locks::whole(&access, site, points) {
                 Some(part) => {
+                    loops::before_call(thread, access, site, &mut looks).await;
                     let old = locks::step(thread, access, site, part).await;
                     if part.is_unlock() {
                         looks.guarded(thread, access.address);
@@ -130,10 +131,7 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
         }
         Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
         Repeated::Unchanged(round) => {
-            if let Some(number) = round.alike {
-                endless::is_held(thread, looks.last(number), look.state, site);
-            }
-            let done = hold(thread, access, site, round, look, looks).await;
+            let done = loops::access(thread, access, site, round, (look, looks)).await;
             (done.0, done.1, true)
         }
     };
@@ -246,51 +244,6 @@ pub(super) fn values(access: &Access, old: u64, new: u64) -> Values {
         let execution = threads.execution();
         ops::values(access, (old, new), |value| execution.stable_value(value))
     })
-}
-
-/// Holds a read in a loop until another thread changes an object that the loop reads. If no thread can continue, and
-/// this round is selected for release, the thread runs for some more rounds, because a loop may count its rounds.
-async fn hold(
-    thread: usize,
-    mut access: Access,
-    site: Site,
-    Round { looked: (addresses, seen), let_go, .. }: Round,
-    look: Look,
-    looks: &mut Looks,
-) -> (u64, u64) {
-    let awaited = addresses.clone();
-    let (word, objects) = with(|threads| {
-        let known = addresses.into_iter().filter_map(|address| threads.known_word(address));
-        let objects: Vec<_> = known.map(|word| word.id(site.place)).collect();
-        (threads.word_at(access.address, ops::kind(&access), site), objects)
-    });
-    let before_time = let_go && looks.goes_before_time(look);
-    if let_go {
-        // The timer expires before all other timers, or after all of them.
-        WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
-    }
-    let op = with(|threads| threads.op(&access, site));
-    let effect = || {
-        orders::treat(orders::in_turn(site));
-        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
-        ((old, new), values(&access, old, new))
-    };
-    with(|threads| awaited.iter().for_each(|address| threads.begin_await(*address)));
-    let done = word.held(op, site.place, (objects, seen), effect).await;
-    orders::mark(&access, done.0, site);
-    with(|threads| awaited.iter().for_each(|address| threads.end_await(*address)));
-    if with(|threads| threads.has_locks()) {
-        locks::changed_otherwise(access.address, done.1, site);
-    }
-    if let_go && !WORLD.with(World::clear_timer) {
-        let passed = looks.was_let_go(before_time);
-        // The loop may wait for a time, so the clock advances.
-        with(|threads| {
-            let now = threads.execution().now();
-            threads.execution().advance_to(now + passed);
-        });
-    }
-    done
 }
 
 /// Performs an access at a point. Returns the previous value, the new value, and `true` if the access chose the newest

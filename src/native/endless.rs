@@ -2,9 +2,9 @@
 //!
 //! A thread is held if its [rounds](super::spin) have equal registers and an equal stack. But a loop may also count its
 //! rounds on the heap, in a static or in a thread-local. Therefore a search continues the thread in a copy of the
-//! process, once for each loop. There the thread sees the values of its last round again, up to [`MOST`] times. If it
-//! then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and is no
-//! proof.
+//! process, once for each loop. There the thread sees the values of its last round again, in up to [`MOST`] accesses. If
+//! it then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and is
+//! no proof.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -53,9 +53,10 @@ pub(super) fn forget_loops() {
     tried().clear();
 }
 
-/// Records that a thread is held at the start of this round, which it has repeated. In a run of a search, a copy of the
-/// process tries if the thread repeats it for ever. `state` is the state of the thread at the start of the round.
-pub(super) fn is_held(thread: usize, round: &[Look], state: u64, site: Site) {
+/// Records that a thread is held before an access at `site`. It is in a loop with the accesses of `round`, and perhaps
+/// with lock calls. In a run of a search, a copy of the process tries if the thread repeats them for ever. `state` is the
+/// state of the thread.
+pub(super) fn is_held(thread: usize, (access, site): (Access, Site), round: &[Look], state: u64) {
     if !with(|threads| threads.is_search) {
         return;
     }
@@ -74,7 +75,9 @@ pub(super) fn is_held(thread: usize, round: &[Look], state: u64, site: Site) {
     }
     let (execution, points) = with(|threads| (threads.execution.take(), threads.points));
     let mut execution = execution.expect("a run of plain threads is on");
-    let answer = execution.ask_copy(|execution| continues(execution, thread, round, points));
+    let answer = execution.ask_copy(|execution| {
+        continues(execution, thread, (Request::Access(access), site), round, points)
+    });
     with(|threads| threads.execution = Some(execution));
     if answer == Some(ENDS) {
         WORLD.with(|world| world.note_unseen(COUNTED));
@@ -83,32 +86,32 @@ pub(super) fn is_held(thread: usize, round: &[Look], state: u64, site: Site) {
 }
 
 /// Continues a thread with the values of this round. Returns the answer of the copy.
-fn continues(execution: &mut Execution, thread: usize, round: &[Look], points: Points) -> u8 {
-    // The thread has requested the first access of the round.
-    let mut reply = round[0].reply(execution, thread);
-    let mut expected = 1;
+fn continues(
+    execution: &mut Execution,
+    thread: usize,
+    (mut request, mut site): (Request, Site),
+    round: &[Look],
+    points: Points,
+) -> u8 {
     for _ in 0..MOST {
-        let request = execution.resume(thread, reply);
-        let site = Threads::site(execution, thread);
-        let look = &round[expected % round.len()];
         let address = match request {
             Request::Access(access) => access.address,
             Request::Yield => 0,
             Request::Wait { .. } => return WAITS,
             _ => return ENDS,
         };
-        reply = match request {
-            _ if look.is_at(address, site) => {
-                expected += 1;
-                look.reply(execution, thread)
-            }
-            Request::Access(access) if is_no_look(&access, site, points) => {
+        let look = round.iter().find(|look| look.is_at(address, site));
+        let reply = match (look, request) {
+            (Some(look), _) => look.reply(execution, thread),
+            (None, Request::Access(access)) if is_no_look(&access, site, points) => {
                 execution.perform(thread).0
             }
             // The thread has found a lock that another thread has.
             _ if site.lock.is_some() || site.is_behind => return WAITS,
             _ => return ENDS,
         };
+        request = execution.resume(thread, reply);
+        site = Threads::site(execution, thread);
     }
     REPEATS
 }

@@ -18,22 +18,19 @@
 //! in each poll, and wakes itself while its queue is being changed. Such a round has the same effects in each
 //! repetition. So another order of a later round is also an order of an earlier round, which had points. The loop is
 //! held only where its changes are undone, if the thread yields in each round, and if its stack is the same, too. A
-//! loop of this kind that does not yield may be one that takes items from a list.
+//! loop of this kind that does not yield may be one that takes items from a list. Only a search can tell: see
+//! [`super::endless`].
 //!
 //! Limitation: this file does not recognize a loop that counts on the heap elsewhere than beside a lock, if no other
 //! thread changes the values that its later rounds read. A search does so: see [`super::endless`]. Rounds with changes
 //! may not count on the stack.
-//!
-//! The rounds of released threads are most of the work in a run with endless loops. So the replays of the shrinker
-//! [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same, because
-//! rounds without points have none.
 
-use std::cell::Cell;
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
 
+use super::shortened;
 use super::sites::Site;
 use super::threads::with;
 use crate::rt::{WORLD, World};
@@ -67,50 +64,6 @@ static COUNTS_YIELDS: AtomicBool = AtomicBool::new(false);
 /// some round on.
 pub(crate) fn count_yields(wanted: bool) {
     COUNTS_YIELDS.store(wanted, Ordering::Relaxed);
-}
-
-thread_local! {
-    /// True while the runs of this thread shorten loops.
-    static SHORTENS: Cell<bool> = const { Cell::new(false) };
-    /// The reads without points since the last [`take_rounds`].
-    static MADE: Cell<Rounds> = const { Cell::new(Rounds { reads: 0, left_out: false }) };
-}
-
-/// The rounds of loops without points in some runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rounds {
-    /// The number of reads and yields in these rounds.
-    pub(crate) reads: u64,
-    /// True if a thread was held although a run that does not shorten loops would give it more rounds.
-    pub(crate) left_out: bool,
-}
-
-/// Returns the rounds of the runs on this thread since the last call.
-pub(crate) fn take_rounds() -> Rounds {
-    MADE.replace(Rounds { reads: 0, left_out: false })
-}
-
-/// A guard under which the runs of the current thread shorten loops.
-pub(crate) struct Shortened(());
-
-/// Gives threads in loops with equal registers only a few rounds when they are released, until the guard is dropped. A
-/// loop that counts its rounds in memory may then not terminate. So the result of such a run must be confirmed by a run
-/// without the guard.
-pub(crate) fn shorten_loops() -> Shortened {
-    SHORTENS.set(true);
-    Shortened(())
-}
-
-impl Drop for Shortened {
-    fn drop(&mut self) {
-        SHORTENS.set(false);
-    }
-}
-
-/// Counts a read or a yield in a round without points.
-fn count_round() {
-    let rounds = MADE.get();
-    MADE.set(Rounds { reads: rounds.reads + 1, ..rounds });
 }
 
 /// An access of a thread, or a yield.
@@ -200,6 +153,10 @@ pub(super) struct Looks {
     /// Hashes of the memory around words that the thread has changed in a loop, for example locks. A thread that takes
     /// items from a list under a lock counts its rounds there.
     guards: [u64; GUARDS],
+    /// The last calls of locks that are single operations, in a run of a search.
+    calls: Vec<Look>,
+    /// True if the run belongs to a search, which [recognizes](super::endless) each loop that counts.
+    is_search: bool,
     /// The places of loops that used all their rounds before time advances, and did not terminate.
     waiting_for_time: Vec<u64>,
 }
@@ -208,16 +165,20 @@ impl Looks {
     /// Returns the access that a thread has requested, with the address 0 for a yield. Its value is not known before
     /// its turn.
     pub(super) fn next(&self, thread: usize, address: usize, site: &Site) -> Look {
+        let mut look = self.look(thread, address, site, &self.looks);
+        if look.state != 0 && self.may_undo(&look) {
+            look.state ^= with(|threads| threads.execution().hash_of_stack(thread)) << 1;
+        }
+        look
+    }
+
+    /// Returns the access that a thread has requested. `earlier` are the accesses of the same kind.
+    fn look(&self, thread: usize, address: usize, site: &Site, earlier: &[Look]) -> Look {
         let lines = site.lines;
-        let is_here = |look: &Look| look.lines == lines && look.address == address;
-        let is_known = self.looks.iter().rev().take(ROUND).any(is_here);
-        let has = |is_one: fn(&Look) -> bool| self.looks.iter().rev().take(ROUND).any(is_one);
+        let is_known = earlier.iter().rev().take(ROUND).any(|look| look.is_at(address, *site));
         let registers = || with(|threads| threads.execution().registers(thread));
         let state = |registers: u64| (registers ^ site.caller) | 1;
-        let mut state = if is_known { registers().map_or(0, state) } else { 0 };
-        if state != 0 && has(Look::is_yield) && has(|look| look.left.is_some()) {
-            state ^= with(|threads| threads.execution().hash_of_stack(thread)) << 1;
-        }
+        let state = if is_known { registers().map_or(0, state) } else { 0 };
         let memory = match is_known {
             true => with(|threads| threads.execution().hash_of_counters(thread)),
             false => 0,
@@ -225,6 +186,21 @@ impl Looks {
         let memory = self.guards.iter().fold(memory, |all, guard| all.rotate_left(7) ^ guard);
         let seen = WORLD.with(World::events);
         Look { lines, address, value: 0, left: None, state, memory, seen }
+    }
+
+    /// Returns `true` if one of the last accesses has a property.
+    fn has(&self, property: fn(&Look) -> bool) -> bool {
+        self.looks.iter().rev().take(ROUND).any(property)
+    }
+
+    /// Returns `true` if the thread may be in a loop that undoes its changes, and `look` begins another round.
+    fn may_undo(&self, look: &Look) -> bool {
+        let is_here = |other: &&Look| (other.lines, other.address) == (look.lines, look.address);
+        let mut here = self.looks.iter().rev().filter(is_here);
+        let mut is_alike =
+            || here.next().zip(here.next()).is_some_and(|(one, two)| one.is_same(two));
+        self.has(|look| look.left.is_some())
+            && (self.has(Look::is_yield) || self.is_search && is_alike())
     }
 
     /// Compares the next access with the previous rounds.
@@ -253,8 +229,8 @@ impl Looks {
             return Repeated::No;
         }
         let free = if is_endless && self.times == 0 { 0 } else { FREE << self.times };
-        let shortened = is_endless && free > SHORT && SHORTENS.get();
-        let free = if shortened { SHORT } else { free };
+        let is_shortened = is_endless && free > SHORT && shortened::shortens();
+        let free = if is_shortened { SHORT } else { free };
         if !is_endless && !site.backs_off {
             WORLD.with(|world| world.note_unseen(COUNTED));
         }
@@ -264,8 +240,8 @@ impl Looks {
                 noted: !self.seen_in_step.contains(&look.address),
             };
         }
-        if shortened {
-            MADE.set(Rounds { left_out: true, ..MADE.get() });
+        if is_shortened {
+            shortened::leave_out();
         }
         self.unchanged(round, is_endless)
     }
@@ -290,26 +266,28 @@ impl Looks {
         }
     }
 
-    /// Returns the last accesses of the thread.
+    /// Returns the last accesses of the thread that are no lock calls.
     pub(super) fn last(&self, number: usize) -> &[Look] {
         &self.looks[self.looks.len() - number..]
     }
 
-    /// Returns `true` if the thread yields in its last round, and has now undone the changes of the round. The values
-    /// must be the values before the first change, and at the last yield: a thread that yields has no lock that it
-    /// releases in the same round.
+    /// Returns `true` if the thread has now undone the changes of its last round. The values must be the values before
+    /// the first change, and at the last yield, if the round yields: a thread that yields has no lock that it releases
+    /// in the same round. Outside of a search, the round must yield.
     fn has_undone(&self, round: &[Look]) -> bool {
-        let Some(yielded) = self.looks.iter().rposition(Look::is_yield) else { return false };
+        let yields = round.iter().any(Look::is_yield);
+        let yielded = self.looks.iter().rposition(Look::is_yield).filter(|_| yields);
         let is_undone = |address: usize| {
             let mut changes = self.looks.iter().filter(|look| look.address == address);
             let before = changes.find_map(|look| look.left.and(Some(look.value)));
             let last = |looks: &[Look]| {
                 looks.iter().rev().filter(|look| look.address == address).find_map(|look| look.left)
             };
-            before == last(&self.looks) && before == last(&self.looks[..yielded])
+            before == last(&self.looks)
+                && yielded.is_none_or(|yielded| before == last(&self.looks[..yielded]))
         };
         let mut changed = round.iter().filter(|look| look.left.is_some());
-        round.iter().any(Look::is_yield) && changed.all(|look| is_undone(look.address))
+        (yields || self.is_search) && changed.all(|look| is_undone(look.address))
     }
 
     /// Returns the number of reads in a round, and the number of complete rounds before `look`, if `look` begins
@@ -328,9 +306,67 @@ impl Looks {
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
     }
 
+    /// Records a lock call that is a single operation, before its step. Returns the call and the round that it begins, if
+    /// the thread must wait until another thread changes an object of the round: the thread is in a loop over lock calls,
+    /// and its last rounds began in the same state. Only a search holds such a loop.
+    pub(super) fn calls_again(
+        &mut self,
+        thread: usize,
+        address: usize,
+        site: &Site,
+    ) -> Option<(Look, Round)> {
+        if !self.is_search {
+            return None;
+        }
+        let call = self.look(thread, address, site, &self.calls);
+        let period = (1..=ROUND).find(|period| self.is_alike(&call, *period));
+        if self.calls.len() == ROUND * ROUNDS {
+            self.calls.drain(..ROUND * ROUNDS / 2);
+        }
+        self.calls.push(call);
+        let Some(period) = period else {
+            if self.looks.is_empty() {
+                (self.again, self.times) = (0, 0);
+            }
+            return None;
+        };
+        let free = if self.times == 0 { 0 } else { SHORT << self.times };
+        self.again += 1;
+        if self.again <= free * period as u32 {
+            return None;
+        }
+        let round = &self.calls[self.calls.len() - 1 - period..];
+        let since = round[0].seen;
+        let reads = self.looks.iter().rev().take_while(|look| look.seen >= since);
+        let addresses = reads.chain(round).map(|look| look.address);
+        let mut addresses: Vec<usize> = addresses.filter(|address| *address != 0).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let alike = (self.times == 0).then(|| self.looks_since(since));
+        Some((call, Round { looked: (addresses, since), let_go: self.times < TIMES, alike }))
+    }
+
+    /// Returns `true` if the last rounds of this number of lock calls began in the same state as `call`.
+    fn is_alike(&self, call: &Look, period: usize) -> bool {
+        // The first of the rounds has begun at a place that was not known.
+        call.state != 0
+            && (1..=ROUNDS_ALIKE).all(|nth| {
+                let head = self.calls.len().checked_sub(nth * period).map(|at| &self.calls[at]);
+                let same = |head: &Look| (head.state, head.memory) == (call.state, call.memory);
+                let is_here =
+                    |head: &Look| (head.lines, head.address) == (call.lines, call.address);
+                head.is_some_and(|head| is_here(head) && (nth == ROUNDS_ALIKE || same(head)))
+            })
+    }
+
+    /// Returns the number of accesses since the run had this number of events, at most those of a round.
+    fn looks_since(&self, events: usize) -> usize {
+        self.looks.iter().rev().take(ROUND).take_while(|look| look.seen >= events).count()
+    }
+
     /// Records the memory around a word that the thread has just changed, for example a lock that it has released.
     pub(super) fn guarded(&mut self, thread: usize, address: usize) {
-        if !self.looks.is_empty() {
+        if !self.looks.is_empty() || !self.calls.is_empty() {
             let guard = with(|threads| threads.execution().hash_around_word(thread));
             self.guards[(address >> 3) % GUARDS] = guard;
         }
@@ -354,14 +390,18 @@ impl Looks {
         if failed_spuriously {
             return self.forget();
         }
-        // Without a yield, a loop with changes is not held.
-        if changed && self.looks.iter().rev().take(ROUND).any(Look::is_yield) {
+        // Without a yield, only a search holds a loop with changes.
+        if changed && (self.is_search || self.has(Look::is_yield)) {
             self.guarded(thread, access.address);
+        }
+        if changed {
+            self.calls.clear();
         }
         let look = Look { value: old, left: changed.then_some(new), ..look };
         let round = |period: usize| &self.looks[self.looks.len() - period..];
         let repeats = |period: usize, rounds: usize| {
-            let waits = || rounds >= ROUNDS_ALIKE && round(period).iter().any(Look::is_yield);
+            let yields = || self.is_search || round(period).iter().any(Look::is_yield);
+            let waits = || rounds >= ROUNDS_ALIKE && yields();
             round(period)[0].is_same(&look) && (!changed || waits())
         };
         match self.rounds(&look) {
@@ -378,7 +418,7 @@ impl Looks {
     /// Records that the thread performed a read without a point.
     pub(super) fn saw_again(&mut self, look: Look, value: u64) {
         self.again += 1;
-        count_round();
+        shortened::count_round();
         if !self.seen_in_step.contains(&look.address) {
             self.seen_in_step.push(look.address);
         }
@@ -394,7 +434,7 @@ impl Looks {
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
         self.again += u32::from(again);
         match again {
-            true => count_round(),
+            true => shortened::count_round(),
             false => self.seen_in_step.clear(),
         }
         self.keep(look);
@@ -430,6 +470,11 @@ impl Looks {
         if before_time { 0 } else { PAUSE << self.times }
     }
 
+    /// Returns this value for a thread of a run, which belongs to a search if `is_search`.
+    pub(super) fn of_run(self, is_search: bool) -> Looks {
+        Looks { is_search, ..self }
+    }
+
     /// Returns this value without content, for a thread of a later run.
     pub(super) fn emptied(mut self) -> Looks {
         self.forget();
@@ -442,6 +487,7 @@ impl Looks {
         self.looks.clear();
         self.seen_in_step.clear();
         self.guards = [0; GUARDS];
+        self.calls.clear();
         (self.again, self.times) = (0, 0);
     }
 }

@@ -269,7 +269,7 @@ impl Threads {
 
     /// Returns an empty list of reads for a thread, with the allocation of an ended thread, if any.
     pub(super) fn take_looks(&mut self) -> Looks {
-        self.looks.pop().unwrap_or_default()
+        self.looks.pop().unwrap_or_default().of_run(self.is_search)
     }
 
     /// Stores the allocation of an ending thread for reuse.

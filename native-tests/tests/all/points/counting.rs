@@ -248,3 +248,76 @@ fn a_loop_that_takes_a_lock_is_held() {
     let searched = runner("exhaustive", 1_000).run_native(body).searched.unwrap();
     assert!(searched.is_proof(), "{searched:?}");
 }
+
+#[test]
+fn a_loop_that_tries_to_acquire_a_lock_is_held() {
+    fn body() {
+        let value = Arc::new(Mutex::new(0));
+        let other = {
+            let value = value.clone();
+            thread::spawn(move || *value.lock().unwrap() += 1)
+        };
+        loop {
+            if let Ok(mut value) = value.try_lock() {
+                *value += 1;
+                break;
+            }
+            thread::yield_now();
+        }
+        other.join().unwrap();
+        assert_eq!(*value.lock().unwrap(), 2);
+    }
+    let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+}
+
+/// A loop that reads a value behind a lock, and changes no other memory. `pause` is called in each round.
+fn waits_behind_a_lock(pause: fn()) {
+    let done = Arc::new(Mutex::new(false));
+    let other = {
+        let done = done.clone();
+        thread::spawn(move || *done.lock().unwrap() = true)
+    };
+    while !*done.lock().unwrap() {
+        pause();
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn a_loop_over_a_lock_is_held() {
+    for body in [|| waits_behind_a_lock(thread::yield_now), || waits_behind_a_lock(spin_loop)] {
+        let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+        assert!(searched.is_proof(), "{searched:?}");
+    }
+}
+
+/// The other thread never sets the value, so the search finds a deadlock. A loop over the calls of a lock with an end of
+/// its own is none.
+#[test]
+fn a_loop_over_a_lock_without_an_end_is_a_deadlock() {
+    fn endless() {
+        let done = Mutex::new(false);
+        while !*done.lock().unwrap() {
+            thread::yield_now();
+        }
+    }
+    fn counted() {
+        let done = Arc::new(Mutex::new(0));
+        let other = {
+            let done = done.clone();
+            thread::spawn(move || *done.lock().unwrap() += 1)
+        };
+        for _ in 0..5 {
+            *done.lock().unwrap() += 1;
+        }
+        other.join().unwrap();
+        assert_eq!(*done.lock().unwrap(), 6);
+    }
+    // A held thread is released eight times, for 2,040 rounds of three steps in all.
+    let report = runner("exhaustive", 1_000).max_steps(10_000).run_native(endless);
+    let outcome = report.finding.map(|finding| format!("{:?}", finding.run.outcome));
+    assert!(outcome.as_ref().is_some_and(|text| text.contains("Deadlock")), "{outcome:?}");
+    let report = runner("exhaustive", 1_000).run_native(counted);
+    assert!(report.searched.unwrap().is_proof() && report.notes.is_empty(), "{:?}", report.notes);
+}

@@ -2,7 +2,8 @@
 //! interleavings of a program (`model.rs`). A search that is a proof must have found exactly the outcomes of the model,
 //! and no run may have another outcome.
 //!
-//! `PROGRAMS=1000` names the number of programs, and `FIRST` the first one.
+//! `PROGRAMS=1000` names the number of programs, and `FIRST` the first one. With `FAMILY=Loops`, only the programs of
+//! this family run.
 
 mod model;
 mod program;
@@ -57,13 +58,18 @@ fn run_with(number: u64, arc: bool, strategy: &str, runs: u64) -> Tried {
     fs::write(path("number"), number.to_string()).unwrap();
     let _ = fs::remove_file(path("outcomes"));
     let runner = Runner::new().hermetic().strategy(strategy).seeds(0..runs).shrink(false).prove(0);
-    let report = runner.max_steps(3_000).arc(arc).run_native(body);
+    let report = runner.max_steps(10_000).arc(arc).run_native(body);
     let text = fs::read_to_string(path("outcomes")).unwrap_or_default();
     let failure = report.finding.as_ref().map(|finding| &finding.run.outcome);
     let searched = report.searched.as_ref();
     Tried {
         outcomes: text.lines().map(str::to_owned).collect(),
-        has_deadlock: matches!(failure, Some(End::Failed(Failure::Deadlock { .. }))),
+        has_deadlock: match failure {
+            Some(End::Failed(Failure::Deadlock { .. })) => true,
+            // A run of a seed does not hold a loop over a lock.
+            Some(End::Failed(Failure::StepLimit { .. })) => strategy == "portfolio",
+            _ => false,
+        },
         is_proof: failure.is_none() && searched.is_some_and(|searched| searched.is_proof()),
         blames_itself: searched
             .and_then(|searched| searched.audit.as_ref())
@@ -113,10 +119,14 @@ fn setting(name: &str, usual: u64) -> u64 {
 #[test]
 fn searches_have_the_outcomes_of_a_model() {
     let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", 100));
+    let family = std::env::var("FAMILY");
     let (mut differences, mut proofs) = (Vec::new(), BTreeMap::new());
     let (mut deadlocks, mut compared) = (0, 0);
     for number in first..first + count {
         let program = Program::generate(number);
+        if family.as_ref().is_ok_and(|family| *family != format!("{:?}", program.family)) {
+            continue;
+        }
         let expected = program.outcomes();
         let searched = run(number, &program, "exhaustive", RUNS);
         let sampled = run(number, &program, "portfolio", 100);
@@ -155,7 +165,7 @@ fn searches_have_the_outcomes_of_a_model() {
     );
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
     let decided: u32 = proofs.values().map(|(_, proven, _)| *proven).sum();
-    if count >= 100 {
+    if count >= 100 && family.is_err() {
         assert!(u64::from(decided) * 10 >= count * 8, "only {decided} of {count} are decided");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::program::{Act, Channel, Family, Program, Width};
+use super::program::{Act, Channel, ENDLESS, Family, Program, Width};
 
 /// The end of a program: the values that each thread has seen, and the last values of the objects.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,7 +29,8 @@ pub(super) const EMPTY: i64 = -102;
 pub(super) const REFUSED: i64 = -103;
 /// The value of a lock that is held by another thread.
 pub(super) const HELD: i64 = -104;
-/// The value of [`Act::Get`] without a value, and of [`Act::Upgrade`] without references.
+/// The value of [`Act::Get`] without a value, of [`Act::Upgrade`] without references, and of [`Act::Until`] after its
+/// last round.
 pub(super) const NONE: i64 = -105;
 
 /// The first values of the words.
@@ -81,6 +82,8 @@ struct State {
     initialiser: Option<usize>,
     value: Option<i64>,
     references: u32,
+    /// True while a thread has the spin lock.
+    is_spinning: bool,
     threads: Vec<Thread>,
 }
 
@@ -121,6 +124,7 @@ impl Program {
             initialiser: None,
             value: None,
             references: self.threads.len() as u32,
+            is_spinning: false,
             threads: vec![Thread { own: 1, ..Thread::default() }; self.threads.len()],
         };
         let mut known = HashSet::from([first.clone()]);
@@ -264,7 +268,7 @@ impl State {
                 self.queue.push(by);
                 self.see(me, 0)
             }
-            Act::Receive | Act::TryReceive => {
+            Act::Receive | Act::TryReceive | Act::PollReceive => {
                 let received = match self.queue.is_empty() {
                     false => self.queue.remove(0),
                     true if self.senders == 0 => DISCONNECTED,
@@ -275,6 +279,10 @@ impl State {
             Act::Arrive => self.arrive(me, stage)?,
             Act::Init(by) => self.init(program, me, stage, by)?,
             Act::Get => self.see(me, self.value.unwrap_or(NONE)),
+            Act::PollGet => {
+                let value = self.value?;
+                self.see(me, value)
+            }
             Act::Clone => {
                 self.references += 1;
                 self.threads[me].own += 1;
@@ -282,6 +290,7 @@ impl State {
             }
             Act::Drop => self.drop_one(me),
             Act::Count => self.see(me, i64::from(self.references)),
+            Act::PollCount => (self.references == self.threads[me].own).then_some(true)?,
             Act::Upgrade if stage == 0 && self.references == 0 => self.see(me, NONE),
             Act::Upgrade if stage == 0 => {
                 self.references += 1;
@@ -292,6 +301,40 @@ impl State {
                 self.references -= 1;
                 true
             }
+            Act::Until(word, value, ..) if self.words[word] == value => self.see(me, value),
+            Act::Until(_, _, ENDLESS, _) => return None,
+            Act::Until(_, _, most, _) => stage + 1 == most && self.see(me, NONE),
+            Act::SpinAdd(by, _) => match stage {
+                0 => {
+                    (!self.is_spinning).then_some(())?;
+                    self.is_spinning = true;
+                    false
+                }
+                1 => {
+                    self.set(program, 0, self.words[0].wrapping_add(by));
+                    false
+                }
+                _ => {
+                    self.is_spinning = false;
+                    true
+                }
+            },
+            Act::ExchangeAdd(word, by) => {
+                let (known, now) = (self.threads[me].kept, self.words[word]);
+                self.threads[me].kept = now;
+                let is_over = stage > 0 && known == now;
+                if is_over {
+                    self.threads[me].kept = 0;
+                    self.see(me, now);
+                    self.set(program, word, now.wrapping_add(by));
+                }
+                // The number of attempts makes no difference.
+                self.threads[me].stage = 1;
+                is_over
+            }
+            Act::TryUntil(lock, by) => self.lock(me, stage, lock, |value| *value += by)?,
+            Act::Poll(lock) if self.locks[lock].value == 0 => return None,
+            Act::Poll(lock) => self.lock(me, stage, lock, |_| {})?,
         };
         if is_over {
             self.threads[me].at += 1;

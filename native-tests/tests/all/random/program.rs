@@ -86,6 +86,36 @@ pub(super) enum Act {
     Drop,
     Count,
     Upgrade,
+    /// Reads a word until it has a value, at most this number of times.
+    Until(usize, i64, u32, Counter),
+    /// Acquires a spin lock by swaps, adds to the first word, and releases the lock. Yields in each round if `true`.
+    SpinAdd(i64, bool),
+    /// Adds to a word by a loop with a compare-exchange.
+    ExchangeAdd(usize, i64),
+    /// Tries to acquire a lock until it succeeds, and yields between the attempts.
+    TryUntil(usize, i64),
+    /// Reads the value behind a lock until it is not 0, and yields between the reads.
+    Poll(usize),
+    /// Tries to receive until there is a value or no sender, and yields between the attempts.
+    PollReceive,
+    /// Reads the value that is initialised once until there is one, and yields between the reads.
+    PollGet,
+    /// Reads the number of references until the thread has all of them, and yields between the reads.
+    PollCount,
+}
+
+/// The number of rounds of a loop without an end of its own.
+pub(super) const ENDLESS: u32 = u32::MAX;
+
+/// The place where a loop counts its rounds, and its hint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Counter {
+    /// In a register or on the stack.
+    Local,
+    /// The same, and each round yields.
+    Yielding,
+    /// On the heap. A search that holds such a loop is no proof.
+    Heap,
 }
 
 /// The kinds of objects besides words that a program uses.
@@ -99,10 +129,11 @@ pub(super) enum Family {
     Barriers,
     Once,
     Counts,
+    Loops,
 }
 
 impl Family {
-    const ALL: [Family; 8] = [
+    const ALL: [Family; 9] = [
         Family::Atomics,
         Family::Locks,
         Family::Conditions,
@@ -111,6 +142,7 @@ impl Family {
         Family::Barriers,
         Family::Once,
         Family::Counts,
+        Family::Loops,
     ];
 }
 
@@ -233,12 +265,33 @@ fn act(
         }
         Family::Parking => numbers.one_of(&[Act::Park, Act::Unpark(0), Act::Unpark(0)]),
         Family::Channels if thread == 0 => {
-            numbers.one_of(&[Act::Receive, Act::Receive, Act::TryReceive])
+            numbers.one_of(&[Act::Receive, Act::Receive, Act::TryReceive, Act::PollReceive])
         }
         Family::Channels => Act::Send(by),
         Family::Barriers => Act::Arrive,
-        Family::Once => numbers.one_of(&[Act::Init(by), Act::Init(other), Act::Get]),
-        Family::Counts => match numbers.below(5) {
+        Family::Once => numbers.one_of(&[Act::Init(by), Act::Init(other), Act::Get, Act::PollGet]),
+        Family::Loops => {
+            let counter = numbers.one_of(&[
+                Counter::Local,
+                Counter::Local,
+                Counter::Yielding,
+                Counter::Yielding,
+                Counter::Heap,
+            ]);
+            let most = numbers.one_of(&[1, 2, 3, 4, 6, 9, ENDLESS, ENDLESS]);
+            let value = numbers.one_of(&[0, 1, 2, 3]);
+            numbers.one_of(&[
+                Act::Until(word, value, most, counter),
+                Act::Until(word, by.abs(), most, counter),
+                Act::Until(0, value, most, counter),
+                Act::SpinAdd(by, counter == Counter::Yielding),
+                Act::ExchangeAdd(word, by),
+                Act::TryUntil(lock, by),
+                Act::Poll(lock),
+                Act::Lock(lock, by),
+            ])
+        }
+        Family::Counts => match numbers.below(6) {
             0 if *own > 0 => {
                 *own += 1;
                 Act::Clone
@@ -248,6 +301,7 @@ fn act(
                 Act::Drop
             }
             2 => Act::Upgrade,
+            3 if *own > 0 => Act::PollCount,
             _ if *own > 0 => Act::Count,
             _ => Act::Upgrade,
         },

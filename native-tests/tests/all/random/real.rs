@@ -1,15 +1,17 @@
 //! Generated programs over the objects of std, parking_lot and crossbeam.
 
+use std::collections::VecDeque;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{
-    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32,
-    AtomicU64, AtomicUsize,
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16,
+    AtomicU32, AtomicU64, AtomicUsize,
 };
 use std::sync::{Arc, Barrier, Condvar, Mutex, OnceLock, RwLock, Weak, mpsc};
 use std::thread::{self, Thread};
 
 use super::model::{DISCONNECTED, EMPTY, FIRST, HELD, NONE, Outcome, REFUSED};
-use super::program::{Act, Channel, Family, Program, Width};
+use super::program::{Act, Channel, Counter, ENDLESS, Family, Program, Width};
 
 /// Defines the words of all widths.
 macro_rules! words {
@@ -77,6 +79,7 @@ struct Shared {
     condition: (Mutex<i64>, Condvar),
     barrier: Barrier,
     once: OnceLock<i64>,
+    spinning: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -167,6 +170,7 @@ impl Shared {
             condition: Default::default(),
             barrier: Barrier::new(program.threads.len()),
             once: OnceLock::new(),
+            spinning: AtomicBool::new(false),
         }
     }
 
@@ -264,8 +268,90 @@ impl Shared {
             }
             Act::Count => Arc::strong_count(own.references.last().expect("a reference")) as i64,
             Act::Upgrade => own.weak.upgrade().map_or(NONE, |_| 1),
+            Act::Until(word, value, most, counter) => self.words[word].until(value, most, counter),
+            Act::SpinAdd(by, yields) => {
+                while self.spinning.swap(true, SeqCst) {
+                    if yields { thread::yield_now() } else { spin_loop() }
+                }
+                self.words[0].act(Act::Add(0, by));
+                self.spinning.store(false, SeqCst);
+                return None;
+            }
+            Act::ExchangeAdd(word, by) => {
+                let word = &self.words[word];
+                let mut known = word.act(Act::Load(0));
+                loop {
+                    let seen = word.act(Act::Exchange(0, known, known.wrapping_add(by)));
+                    if seen == known {
+                        break known;
+                    }
+                    known = seen;
+                }
+            }
+            Act::PollReceive => until_some(|| {
+                let received = own.receiver.as_ref().expect("the receiver").try_receive();
+                (received != EMPTY).then_some(received)
+            }),
+            Act::PollGet => until_some(|| self.once.get().copied()),
+            Act::PollCount => {
+                let reference = own.references.last().expect("a reference");
+                let all = own.references.len();
+                until_some(|| (Arc::strong_count(reference) == all).then_some(0));
+                return None;
+            }
+            Act::Poll(lock) => until_some(|| {
+                let value = match lock {
+                    2 => *self.parking.lock(),
+                    lock => *self.locks[lock].lock().unwrap(),
+                };
+                (value != 0).then_some(value)
+            }),
+            Act::TryUntil(lock, by) => {
+                until_some(|| self.act(Act::TryLock(lock, by), own).filter(|value| *value != HELD))
+            }
         };
         Some(value)
+    }
+}
+
+impl Word {
+    /// Reads the word until it has this value, at most `most` times.
+    fn until(&self, value: i64, most: u32, counter: Counter) -> i64 {
+        let mut left = most;
+        let mut list = Box::new((VecDeque::new(), [0_u64; 64]));
+        if (counter, most != ENDLESS) == (Counter::Heap, true) {
+            list.0.extend(1..most);
+        }
+        loop {
+            if self.act(Act::Load(0)) == value {
+                return value;
+            }
+            match counter {
+                _ if most == ENDLESS => {}
+                Counter::Heap => {
+                    if black_box(&mut list).0.pop_front().is_none() {
+                        return NONE;
+                    }
+                }
+                Counter::Local | Counter::Yielding => {
+                    left -= 1;
+                    if left == 0 {
+                        return NONE;
+                    }
+                }
+            }
+            if counter == Counter::Yielding { thread::yield_now() } else { spin_loop() }
+        }
+    }
+}
+
+/// Calls `poll` until it returns a value, and yields between the calls.
+fn until_some(mut poll: impl FnMut() -> Option<i64>) -> i64 {
+    loop {
+        if let Some(value) = poll() {
+            return value;
+        }
+        thread::yield_now();
     }
 }
 

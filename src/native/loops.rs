@@ -1,0 +1,98 @@
+//! Operations in loops that are held until another thread changes an object of the loop.
+
+use std::sync::Arc;
+
+use unpause_native::Access;
+
+use super::drive::values;
+use super::endless;
+use super::locks;
+use super::ops;
+use super::orders;
+use super::sites::Site;
+use super::spin::{Look, Looks, Round};
+use super::threads::{Threads, with};
+use crate::rt::{WORLD, World};
+use crate::run::event::Values;
+use crate::run::op::{self, Op};
+use crate::seam::ForeignWord;
+
+/// Waits until another thread has released a lock, before a call of the lock.
+const LOOK_AGAIN: Op = Op::of_kind("look_again", op::Access::Act, op::lock::LOOK);
+
+/// Holds a read in a loop until another thread changes an object that the loop reads. Then performs it. Returns the
+/// previous value and the new value.
+pub(super) async fn access(
+    thread: usize,
+    mut access: Access,
+    site: Site,
+    round: Round,
+    (look, looks): (Look, &mut Looks),
+) -> (u64, u64) {
+    if let Some(number) = round.alike {
+        endless::is_held(thread, (access, site), looks.last(number), look.state);
+    }
+    let (word, op) = with(|threads| {
+        let word = threads.word_at(access.address, ops::kind(&access), site);
+        (word, threads.op(&access, site))
+    });
+    let effect = || {
+        orders::treat(orders::in_turn(site));
+        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
+        ((old, new), values(&access, old, new))
+    };
+    let done = hold((&word, op), effect, site, round, (look, looks)).await;
+    orders::mark(&access, done.0, site);
+    if with(|threads| threads.has_locks()) {
+        locks::changed_otherwise(access.address, done.1, site);
+    }
+    done
+}
+
+/// Called before a lock call that is a single operation. If a search finds that the thread repeats such calls, holds the
+/// thread until another thread changes an object of the loop.
+pub(super) async fn before_call(thread: usize, access: Access, site: Site, looks: &mut Looks) {
+    let Some((call, round)) = looks.calls_again(thread, access.address, &site) else { return };
+    let Some((lock, _)) = with(|threads| threads.known_lock(access.address)) else { return };
+    if let Some(number) = round.alike {
+        endless::is_held(thread, (access, site), looks.last(number), call.state);
+    }
+    let effect = || ((), Values::None);
+    hold((lock.word(), &LOOK_AGAIN), effect, site, round, (call, looks)).await;
+}
+
+/// Holds an operation on a word until another thread changes an object of a loop. Then performs the effect of the
+/// operation, and returns its result. If no thread can continue, and this round is selected for release, the thread runs
+/// for some more rounds, because a loop may count its rounds.
+async fn hold<R: Send>(
+    (word, op): (&Arc<ForeignWord>, &'static Op),
+    effect: impl FnMut() -> (R, Values) + Send + Unpin,
+    site: Site,
+    Round { looked: (addresses, seen), let_go, .. }: Round,
+    (look, looks): (Look, &mut Looks),
+) -> R {
+    let object = |threads: &Threads, address: usize| {
+        let of_lock = || threads.known_lock(address).map(|(lock, _)| lock.word().clone());
+        Some(threads.known_word(address).or_else(of_lock)?.id(site.place))
+    };
+    let objects = with(|threads| {
+        addresses.iter().filter_map(|address| object(threads, *address)).collect::<Vec<_>>()
+    });
+    let before_time = let_go && looks.goes_before_time(look);
+    if let_go {
+        // The timer expires before all other timers, or after all of them.
+        WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
+    }
+    with(|threads| addresses.iter().for_each(|address| threads.begin_await(*address)));
+    let done = word.held(op, site.place, (objects, seen), effect).await;
+    with(|threads| addresses.iter().for_each(|address| threads.end_await(*address)));
+    if let_go && !WORLD.with(World::clear_timer) {
+        let passed = looks.was_let_go(before_time);
+        // The loop may wait for a time, so the clock advances.
+        with(|threads| {
+            let now = threads.execution().now();
+            threads.execution().advance_to(now + passed);
+        });
+    }
+    done
+}

@@ -1,4 +1,4 @@
-//! Bodies that fail in some interleaving, but that an exhaustive search once reported as proven.
+//! Bodies that fail in some interleaving, although an exhaustive search once reported a proof for them.
 
 use std::sync::Arc;
 

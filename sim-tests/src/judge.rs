@@ -1,7 +1,7 @@
 //! A brute-force check of linearizability, and checks of a checker's witness or evidence.
 //!
-//! The code is deliberately simple and slow, and shares only the model with the checker, because
-//! the checker is compared with it.
+//! The checker is compared with this code. So the code is deliberately simple and slow, and shares only the model with
+//! the checker.
 
 use std::collections::HashSet;
 
@@ -20,8 +20,8 @@ pub fn explicable<M: Model>(initial: &M, history: &History<M>) -> bool {
 
 /// Like [`explicable`], but `i` must be ordered before `j` if `before(i, j)` is true.
 ///
-/// The result from a state depends only on the remaining operations, not on the path to the state.
-/// So each pair of state and remaining operations is tried once. At most 32 operations.
+/// The result from a state depends only on the remaining operations, not on the path to the state. So each pair of a
+/// state and its remaining operations is tried once. At most 32 operations.
 pub fn explicable_in<M: Model>(
     initial: &M,
     history: &History<M>,
@@ -38,7 +38,7 @@ pub fn explicable_in<M: Model>(
     trial.place(initial, all, &mut HashSet::new())
 }
 
-/// The search. A set of operations is a word, in which bit `i` represents operation `i`.
+/// The search. A word represents a set of operations: bit `i` represents operation `i`.
 struct Trial<'a, M: Model> {
     history: &'a History<M>,
     /// For each operation, the operations that must precede it.

@@ -13,7 +13,7 @@ use sim::{Atomic, Ordering::SeqCst, Runner};
 /// A kind of fault, with a program in which one such fault occurs.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Its name.
+    /// The name of the fault.
     pub name: &'static str,
     /// True if a value drawn from the seed decides whether the fault occurs. Runs without the fault then count for the
     /// last gap, because the victim takes all its steps in that case, too.

@@ -1,5 +1,6 @@
 //! Artificial models with properties that no registered model has: a nondeterministic model, a loose model, and a
-//! register whose results show what it held. Also wrappers that hide the optional functions of a model.
+//! register whose results show its previous value. The file also contains wrappers that hide the optional functions of
+//! a model.
 
 use std::hash::Hash;
 
@@ -236,7 +237,7 @@ impl RegisteredModel for Approximate {
     }
 }
 
-/// A register with the operations of an atomic. Their results show the value that they found.
+/// A register with the operations of an atomic. Each result shows the value that the operation found.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exchange(u8);
 

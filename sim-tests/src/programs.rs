@@ -12,9 +12,9 @@ use sim::{Atomic, Cell, History, Mutex};
 /// A program with its name.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Its name.
+    /// The name of the program.
     pub name: &'static str,
-    /// Its body.
+    /// The body of the program.
     pub body: fn() -> BoxFuture<'static, ()>,
     /// True if some seeds fail.
     pub fails: bool,
@@ -69,7 +69,7 @@ pub async fn deadlock() {
     second.await.expect("no task is aborted");
 }
 
-/// A ring whose producers claim a slot with a load and a store. Its history is checked.
+/// A ring whose producers claim a slot with a load and a store. The history of the ring is checked.
 pub async fn queue() {
     let ring = Arc::new(Ring::default());
     let history = History::new(Queue::new());

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use sim::Atomic;
 
-/// Checked when this file is compiled alone, in the optimised real build.
+/// The size is checked only when this file is compiled alone, in the optimised real build.
 #[cfg(real_cost_alone)]
 const _: () = {
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
@@ -121,7 +121,7 @@ pairs! {
     };
 }
 
-/// The same loop with slightly more work per operation: each addition also reads a flag.
+/// This loop is slightly slower than the previous one: each addition also reads a flag.
 #[inline(never)]
 pub fn planted_additions(atomic: &AtomicU64, n: u64) -> u64 {
     let mut sum = 0u64;

@@ -1,15 +1,14 @@
 //! Shapes: all precedence relations between the operations of a history, each exactly once.
 //!
-//! Linearizability does not depend on exact times. It depends only on the pairs of operations in
-//! which one operation returned before the other was invoked. These relations are the interval
-//! orders. Each has one canonical form with stages: in each stage, operations are invoked, and then
-//! operations return (Greenough 1976). Six operations by three clients have tens of thousands of
-//! event orders, but only some hundreds of shapes.
+//! Linearizability does not depend on exact times. It depends only on the pairs of operations in which one operation
+//! returned before the other was invoked. These precedence relations are the interval orders. Each interval order has
+//! one canonical form with stages: in each stage, operations are invoked, and then operations return (Greenough 1976).
+//! Six operations by three clients have tens of thousands of event orders, but only some hundreds of shapes.
 
 use crate::histories::Draw;
 
-/// For each operation, the stage of its invocation, and the stage at whose end it returns, or
-/// [`NEVER`]. Sorted, so the predecessors of an operation come before it.
+/// For each operation, the stage of its invocation, and the stage at whose end it returns, or [`NEVER`]. The operations
+/// are sorted, so the predecessors of an operation come before it.
 pub type Shape = Vec<(u8, u8)>;
 
 /// The return stage of a pending operation.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Makes of each path an import that must compile, and its text.
+/// For each path, generates an import that must compile, and the text of the path.
 macro_rules! paths {
     ($($name:ident: $path:path),* $(,)?) => {
         $(#[allow(unused_imports)] mod $name { use $path as _; })*
@@ -109,7 +109,7 @@ fn named(prefix: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The same of one source.
+/// Returns the paths in the texts of one source file.
 fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
     // Tests have no messages for users.
@@ -118,7 +118,8 @@ fn in_texts<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = String
         let at = line.match_indices(prefix).map(|(at, _)| at);
         at.filter_map(move |at| {
             let before = line[..at].chars().next_back();
-            // A text is opened before it, here or in a line above that this one goes on.
+            // A text is open here if a quote comes before the position, or if an earlier line began a text that this
+            // line continues.
             let quoted = line[..at].contains('"') || !line.trim_start().starts_with("use ");
             let outer = before.is_some_and(|c| c == ':' || c == '_' || c.is_alphanumeric());
             let is_path = |c: char| c == ':' || c == '_' || c.is_ascii_alphanumeric();

@@ -1,8 +1,8 @@
 //! Allocations of the library: none for a step, one box for a spawned task, none for a run, and no
 //! growth of memory over many runs.
 //!
-//! One test in a file of its own, because the allocator counts for the whole process. It counts from
-//! the start of one run's body to the start of the next, so the work between the bodies is included.
+//! This test has a file of its own, because the allocator counts allocations of the whole process. It counts from the
+//! start of one run's body to the start of the next, so the work between the bodies is included.
 
 use std::alloc::System;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Until then tables may grow: the tables of the checks before the search, and the tables as long
-/// as the longest run so far, in each member of the default for each of its lessons.
+/// The number of runs in which tables may grow: the tables of the checks before the search, and the tables whose length
+/// is the length of the longest run. Each member of the default strategy has such tables for each of its lessons.
 const WARM_UP: usize = 770;
 
 /// From this seed on strategies have seven lessons; the eighth begins after 1024 more.
@@ -50,7 +50,7 @@ fn read() -> Reading {
 fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> Vec<Reading> {
     let runs = seeds.end - seeds.start;
     let readings = Mutex::new(Vec::with_capacity(runs as usize + 100));
-    // The watchdog is a thread of its own that the allocator would count, too.
+    // The watchdog is a separate thread, and its allocations would be counted, too.
     let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).seeds(seeds);
     let runner = runner.strategy(strategy);
     let report = runner.run(async || {
@@ -61,13 +61,13 @@ fn readings<B: AsyncFn() + Sync>(strategy: &str, seeds: Range<u64>, body: B) -> 
     readings.into_inner().unwrap()
 }
 
-/// The number of allocations of a run after the first runs, asserted to be the same for every run.
+/// Returns the number of allocations of a run after the first runs. Asserts that the number is the same for every run.
 #[track_caller]
 fn calls_of_a_run<B: AsyncFn() + Sync>(what: &str, body: B) -> usize {
     calls_under(sim::strategy::STRATEGIES[0].name, what, body)
 }
 
-/// The same under a strategy.
+/// Returns the same number for a run under a strategy.
 #[track_caller]
 fn calls_under<B: AsyncFn() + Sync>(strategy: &str, what: &str, body: B) -> usize {
     let readings = readings(strategy, FEW_LESSONS..FEW_LESSONS + WARM_UP as u64 + 250, body);
@@ -199,10 +199,10 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
         return;
     }
 
-    // The thread of the harness allocates when it has started this one, and then waits for it.
+    // After it has started this thread, the thread of the harness allocates, and then waits for this thread.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(calls_of_a_run("nothing", async || {}), 0);
-    // Two boxes: one for each of two tasks.
+    // There are two boxes: one for each of two tasks.
     assert_eq!(calls_of_a_run("20 yields", async || yields(10).await), 2);
     assert_eq!(calls_of_a_run("200 yields", async || yields(100).await), 2);
     // A further box for their shared state.
@@ -225,10 +225,11 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // A further box for the handles.
     assert_eq!(calls_of_a_run("10 tasks at once", async || crowd(10).await), 11);
     assert_eq!(calls_of_a_run("300 tasks at once", async || crowd(300).await), 301);
-    // The caller owns a history and may keep it. Its table grows 3 times from 10 to 100.
+    // The caller owns a history and may keep it. The table of the history grows 3 times from 10 calls to 100.
     let few = calls_of_a_run("10 recorded calls", async || calls(10).await);
     assert_eq!(calls_of_a_run("100 recorded calls", async || calls(100).await), few + 3);
-    // Under every strategy: one that fails here must keep its tables from run to run, and clear them.
+    // These numbers hold under every strategy. A strategy that fails here must keep its tables between runs, and clear
+    // them for each run.
     for row in sim::strategy::STRATEGIES {
         let name = |what: &str| format!("{}: {what}", row.name);
         let calls = calls_under(row.name, &name("200 yields"), async || yields(100).await);

@@ -1,11 +1,11 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
-//! Four of them, and a program of another test, need builds of the library that no other test shares: these run
-//! with `UNPAUSE_LONG` only.
+//! Four manifests, and a program of another test, need builds of the library that no other test shares. They are tested
+//! only with `UNPAUSE_LONG`.
 //!
-//! Needs no network: versions come from the lock file of this workspace. All crates that are built
-//! with the same flags share one target folder, which is kept for the next time.
+//! The tests need no network: versions come from the lock file of this workspace. All crates with the same build flags
+//! share one target folder, which is kept for the next execution.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ unpause = { version = "0.1", default-features = false }
 queue = { path = "../queue", features = ["sim"] }
 "#;
 
-/// The workspace of both. A workspace whose root is not a package has the first resolver by default.
+/// The workspace that contains both crates. A workspace whose root is not a package has the first resolver by default.
 const WORKSPACE: &str = r#"
 [workspace]
 members = ["queue", "app"]
@@ -137,7 +137,7 @@ fn is_left_out() -> bool {
 fn crates(flags: Flags, workspace: &str, app: &str, main: &str) -> Crates {
     static ALONE: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
     let alone = ALONE[flags as usize].lock().unwrap_or_else(PoisonError::into_inner);
-    // Tests of one process take turns by the lock, processes by folders of their own.
+    // The lock serializes the tests of one process. Each process has its own folder.
     let name = format!("downstream-{flags:?}-{}", std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -159,7 +159,7 @@ fn crates(flags: Flags, workspace: &str, app: &str, main: &str) -> Crates {
 
 impl Drop for Crates {
     fn drop(&mut self) {
-        // Left over, it would only take room.
+        // The folder would only waste disk space.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -212,7 +212,8 @@ fn main_that_is(simulated: bool) -> String {
     format!("const _: () = assert!({right}, \"the other build\");\n{APP_MAIN}")
 }
 
-// The first by name, and so the first to be started: beside the others, which take turns.
+// The name of this test is first in the alphabet, so it starts first. It runs beside the other tests, which run one at
+// a time.
 #[test]
 fn a_cfg_overrides_the_feature() {
     if is_left_out() {
@@ -223,7 +224,7 @@ fn a_cfg_overrides_the_feature() {
     crates.prints("check -q -p app --features queue/sim", &[]);
 }
 
-/// A task that is aborted while it never waits.
+/// The task is aborted although it never waits.
 const ENDLESS_MAIN: &str = r#"
 use sim::Ordering::SeqCst;
 
@@ -261,7 +262,7 @@ fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
     let option = words.windows(2).find(|pair| pair[0] == "--config").expect(&text).join(" ");
     assert!(said.contains(&format!("add to the command: {option}")), "{text}");
     assert_eq!(option, "--config profile.release.package.unpause.debug-assertions=true");
-    // The library is built again for it.
+    // The library must be built again for this option.
     if sim_tests::histories::long() {
         crates.prints(
             &format!("test --release -p app {option}"),
@@ -273,7 +274,7 @@ fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
 #[test]
 fn a_release_is_real_and_its_tests_are_simulated() {
     let crates = crates(Flags::None, WORKSPACE, APP, &main_with_guard());
-    // The guard looks at the debug assertions of its own crate, so that the library need not be compiled for a release.
+    // The guard checks the debug assertions of its own crate, so the library need not be compiled in release.
     let of_queue = ["tested: true\n", "increments_are_lost ... ok"];
     let of_app = ["tested: true\n", "the_queue_is_simulated_too ... ok"];
     if sim_tests::histories::long() {
@@ -286,7 +287,7 @@ fn a_release_is_real_and_its_tests_are_simulated() {
         crates.prints(release, &[]);
         crates.prints("test -p queue -p app -- --nocapture", &[of_queue, of_app].concat());
     }
-    // Both commands of the README.
+    // These are both commands of the README.
     crates.prints("tree -e features,no-dev -i unpause", &["unpause v0.1.0"]);
     let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause");
     assert!(!tree.contains("feature \"sim\""), "{tree}");
@@ -299,7 +300,7 @@ fn a_feature_that_is_forwarded_simulates_on_request() {
     if is_left_out() {
         return;
     }
-    // Without dev-dependencies that switch it on.
+    // The dev-dependencies that enable `sim` are removed.
     let app = APP.split("[dev-dependencies]").next().unwrap();
     let app = app.replace("[dependencies]", "[features]\nsim = [\"queue/sim\"]\n\n[dependencies]");
     let crates = crates(Flags::None, WORKSPACE, &app, APP_MAIN);
@@ -332,7 +333,7 @@ fn a_member_that_depends_on_the_feature_switches_it_on_for_all_built_with_it() {
     let here = format!("path = {:?}", Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
     fs::write(checks.join("Cargo.toml"), manifest.replace("version = \"0.1\"", &here)).unwrap();
     fs::write(checks.join("src/lib.rs"), "").unwrap();
-    // Built alone the program is real; built with the member it is not.
+    // If the program is built alone, it is real. If it is built together with the member, it is simulated.
     crates.prints("run -q -p app", &["program: false 2\n"]);
     if !is_left_out() {
         fs::write(crates.folder.join("app/src/main.rs"), main_that_is(true)).unwrap();

@@ -70,7 +70,7 @@ fn the_size_of_a_map_during_a_put_is_either_and_then_stays() {
     }
 }
 
-/// A write that is given up after its store, and a reader.
+/// Runs a write that is cancelled after its store, beside a reader.
 async fn given_up(reads: [fn(u64) -> u64; 2]) {
     let (history, word) = (History::new(Register::new(0u64)), Arc::new(Atomic::new(0u64)));
     let (writer, target) = (history.clone(), word.clone());
@@ -166,7 +166,7 @@ fn an_explicit_call_that_failed_is_not_in_the_history() {
     assert_eq!(run.outcome, Outcome::Passed);
 }
 
-/// A counter that is a task; clients send it messages through another crate's channel.
+/// A task is a counter, and clients send it messages through a channel of another crate.
 async fn served(forgets: bool) {
     let (history, word) = (History::new(Counter::default()), Arc::new(Atomic::new(0i64)));
     let (send, mut receive) = mpsc::unbounded::<oneshot::Sender<()>>();

@@ -1,14 +1,14 @@
 //! Instructions of a run and of a step, beside a table: no change raises them without a changed line in this file.
 //!
-//! A clock on a shared machine is off by tens of per cent. So a second process of this test stops at the start of a run, and
-//! the first process steps it from instruction to instruction until the next run. Tables grow in the first runs, which are not
-//! counted.
+//! Time measurements on a shared machine have errors of tens of per cent. So a second process of this test stops at the
+//! start of a run, and the first process steps it from instruction to instruction until the next run. Tables grow in
+//! the first runs, which are not counted.
 //!
-//! Only instructions of the program itself count, so the table holds on each processor. The library of C has several forms
-//! of `memcpy`, and takes the form for the processor.
+//! Only instructions of the program itself count, so the table holds on each processor. The C library has several
+//! versions of `memcpy`, and chooses the version for the processor.
 //!
-//! The table holds for one compiler and for the build of the gate. Elsewhere the test says that it compares nothing. To
-//! write the table again, set the variables that `.ci/run` exports, and run this command:
+//! The table holds for one compiler and for the build of the gate. In any other build, the test only prints that it
+//! compares nothing. To write the table again, set the variables that `.ci/run` exports, and run this command:
 //! `UPDATE_EXPECT=1 cargo test --workspace --test instructions`.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -128,7 +128,7 @@ async fn rotation() {
 /// Runs a program; stops at the start of two consecutive runs.
 fn counted(body: impl AsyncFn() + Sync) {
     let runs = AtomicU64::new(0);
-    // The watchdog is a thread of its own, and only one thread is stepped.
+    // The watchdog is a separate thread, but only one thread is stepped.
     let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).strategy("random");
     let report = runner.seeds(0..WARM + 2).run(async || {
         let run = runs.fetch_add(1, Relaxed);
@@ -162,7 +162,7 @@ fn instructions(number: usize) -> u64 {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Only the thread of the test asks to be traced.
+    // Only the thread of the test requests to be traced.
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let thread = Pid::from_raw(line.trim().parse().unwrap_or_else(|_| panic!("no thread: {line}")));
@@ -196,7 +196,7 @@ fn table() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt")
 }
 
-/// Returns the name and version of the compiler. The instructions depend on it.
+/// Returns the name and version of the compiler. The number of instructions depends on both.
 fn compiler() -> String {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("--version").output().unwrap();

@@ -1,5 +1,5 @@
-//! A future that was polled once and is kept while its task waits for something else. The future could
-//! continue, but its task does not poll it, so the task must not step again and again.
+//! A task polls a future once and keeps it while the task waits for something else. The future could continue, but its
+//! task does not poll it, so the task must not step again and again.
 
 // The real build checks the types of tests that need simulated runs, and generates no code for them.
 #![cfg_attr(not(feature = "sim"), allow(dead_code))]
@@ -15,7 +15,7 @@ use sim::Ordering::SeqCst;
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, Mutex, Runner, SIMULATED};
 
-/// Polls the handle of a task, waits for a lock, and then awaits the handle. `stuck`: the lock is never freed.
+/// Polls the handle of a task, waits for a lock, and then awaits the handle. With `stuck`, the lock is never released.
 async fn polls_and_locks(stuck: bool) {
     let lock = Arc::new(Mutex::new(()));
     let word = Arc::new(Atomic::new(0));
@@ -37,7 +37,7 @@ async fn polls_and_locks(stuck: bool) {
     holder.await.unwrap();
 }
 
-/// The same with a load instead of the handle.
+/// Polls a load instead of the handle, waits for a lock, and then awaits the load.
 async fn polls_a_load_and_locks(_: bool) {
     let lock = Arc::new(Mutex::new(()));
     let word = Atomic::new(0);
@@ -55,7 +55,7 @@ async fn polls_a_load_and_locks(_: bool) {
     holder.await.unwrap();
 }
 
-/// A waker that wakes no task and has data, so that it cannot be recognized.
+/// A waker that wakes no task but contains data, so the library cannot recognize it.
 struct Nobody;
 
 impl std::task::Wake for Nobody {
@@ -82,7 +82,7 @@ fn a_poll_for_which_nobody_is_woken_is_no_point() {
             let mut waits = sim::spawn(std::future::pending::<()>());
             assert!(waits.poll_unpin(cx).is_pending());
             waits.detach();
-            // Also if the same future is at a point because another task polled it in this step.
+            // The same must hold if the future is at a point because another task polled it in this step.
             let mut task = sim::spawn(async { 7 });
             ends(&task).await;
             poll_fn(|real| {
@@ -141,7 +141,7 @@ fn a_task_that_waits_beside_a_handle_for_ever_is_a_deadlock() {
     for strategy in ["exhaustive", "preemptions"] {
         if SIMULATED {
             let ends = ends(strategy, true, polls_and_locks);
-            // It may also get the lock before the task that never gives it back.
+            // The task may also get the lock before the other task, which never releases it.
             assert_eq!(ends, BTreeSet::from(["deadlock".to_owned()]), "{strategy}");
         }
     }

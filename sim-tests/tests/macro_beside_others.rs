@@ -125,7 +125,7 @@ async fn one_plus(number: u32) -> u32 {
 mod imported {
     use sim::test;
 
-    // Without its path, it replaces the built-in attribute.
+    // If the attribute is imported by its last word, it replaces the built-in attribute.
     #[test]
     async fn by_its_last_word() {
         assert_eq!(1 + 1, 2);

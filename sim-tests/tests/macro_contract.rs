@@ -5,11 +5,11 @@ use std::cell::Cell;
 
 use stub::__private::{Attributes, Site};
 
-/// The names that the macro knows. It cannot query the library.
+/// The names that the macro knows. The macro cannot query the library.
 #[path = "../../unpause-macros/src/strategies.rs"]
 mod strategies;
 
-/// A stand-in for the library: records its arguments and runs the body once.
+/// A stand-in for the library. It records the arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
 
@@ -103,7 +103,7 @@ mod stub {
         static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     }
 
-    /// The arguments with which the test calls the library.
+    /// Returns the arguments with which the test calls the library.
     pub(crate) fn call_of(test: fn()) -> Call {
         CALL.take();
         test();
@@ -262,7 +262,7 @@ fn a_test_with_any_search_may_be_one_that_must_prove() {
     );
 }
 
-/// The names of a table of the macro, each alone and with every number.
+/// Returns the names of a table of the macro, each without a number and with every number.
 fn names_of(table: &[(&str, Option<(u32, u32)>)]) -> Vec<String> {
     let names = table.iter().flat_map(|(name, numbers)| {
         let numbers = numbers.iter().flat_map(|(least, most)| *least..=*most);

@@ -1,8 +1,8 @@
 //! Errors of `#[sim::test]` for wrong uses, by text and place.
 //!
-//! The files are built as programs, which omit tests. So these are only rejected tests; accepted
-//! tests are in `macro_contract` and `macro_beside_others`. After a change of a message or a
-//! compiler, `UPDATE_EXPECT=1 cargo test --test macro_errors` rewrites the `.stderr` files.
+//! The files are built as programs, which omit tests. Therefore these files contain only rejected tests; accepted tests
+//! are in `macro_contract` and `macro_beside_others`. After a change of a message or a compiler,
+//! `UPDATE_EXPECT=1 cargo test --test macro_errors` rewrites the `.stderr` files.
 
 #[path = "compiled/mod.rs"]
 mod compiled;

@@ -1,5 +1,5 @@
-//! Outside a run, in both builds, every primitive is real: a program whose dependency graph
-//! switched `sim` on still works on its threads.
+//! Outside of runs, every primitive is real in both builds. Even if the dependency graph enables `sim`, a program works
+//! on its threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -49,7 +49,7 @@ fn increments_of_atomics_are_not_lost_on_threads() {
 
 #[test]
 fn load_then_store_on_threads_is_as_racy_as_std() {
-    // Only a necessary condition: the value was stored by some task.
+    // This is only a necessary condition: some task must have stored the value.
     let racy = Atomic::new(0u64);
     hammer(async |_| {
         for _ in 0..ROUNDS {
@@ -154,7 +154,7 @@ fn threads_and_runs_use_one_atomic_without_seeing_each_other() {
     assert_eq!(sim::block_on(other.load(SeqCst)), THREADS);
 }
 
-/// Tokio's `join!` polls first in source order, too; only later polls may begin elsewhere.
+/// Tokio's `join!` also polls first in source order; only later polls may begin with another branch.
 #[test]
 fn the_first_poll_of_a_join_is_in_source_order() {
     for _ in 0..64 {

@@ -1,10 +1,9 @@
 //! The two builds have the same public signatures: this file names every public item of the surface
 //! with its type, and is compiled against both. `.ci/run` runs it in both.
 //!
-//! Two tests compare properties that the compilation of one file cannot. No signature shows the
-//! auto traits of a type, so one table lists them for both builds. And no public item may depend on
-//! the build: a test reads the sources for that (invariant 1, which `tidy` enforces, leaves
-//! `lib.rs` and the seam as the only places where an item could).
+//! Two tests compare properties that the compilation of one file cannot compare. No signature shows the auto traits of
+//! a type, so one table lists them for both builds. And no public item may depend on the build, so a test reads the
+//! sources. By invariant 1, which `tidy` enforces, such an item could only be in `lib.rs` and in the seam.
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -139,7 +138,7 @@ fn a_mutex() {
         last.push(2);
         let last: Vec<u8> = mutex.into_inner();
         assert_eq!(last, [1, 2]);
-        // The same for a type without a size.
+        // The same must hold for an unsized type.
         let of_slice: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2]));
         assert_eq!(of_slice.lock().await[..], [1, 2]);
         let number = Mutex::new(1);
@@ -250,7 +249,7 @@ async fn a_test() -> Result<(), std::num::ParseIntError> {
     Ok(())
 }
 
-/// Items that only tools use, by their types alone.
+/// These items are only used by tools, so their types are enough.
 #[test]
 fn traces_schedules_strategies_shrinking_and_checks() {
     use sim::run::schedule::{Cost, Cursor, Schedule};
@@ -289,7 +288,8 @@ fn traces_schedules_strategies_shrinking_and_checks() {
 
 // ---- auto traits
 
-/// `Send Sync Unpin UnwindSafe RefUnwindSafe` of the type of a value, those it has not as `-`.
+/// Returns the auto traits that the type of a value has, as `Send Sync Unpin UnwindSafe RefUnwindSafe`. A missing trait
+/// is shown as `-`.
 ///
 /// Method resolution takes the method with fewer references first: the method of a type with the
 /// trait, or else the method that every type has.
@@ -442,7 +442,7 @@ fn no_public_item_depends_on_the_build() {
             }
         }
         for (name, times) in times {
-            // One for each build.
+            // Each public item must occur twice: once for each build.
             assert_eq!(times, 2, "{path}: {name} is public in one of the builds only");
         }
     }

@@ -1,4 +1,4 @@
-//! The screens in the README and in the examples are up to date, and so are the lists in the guide.
+//! The screens in the README and in the examples must be up to date, and also the lists in the guide.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen, the guide's list of strategies, the
 //! table of the strategies and the report at the end of each example. In the real build the examples only have to
@@ -107,8 +107,7 @@ fn the_readme_shows_what_its_test_prints() {
     fs::write(folder.join("src/lib.rs"), blocks("rust")[0]).unwrap();
     fs::write(folder.join("src/main.rs"), blocks("rust")[1]).unwrap();
 
-    // The crates of `downstream.rs` need the same library, and no test waits for the output of
-    // these.
+    // The tests of `downstream.rs` need the same build of the library. No test waits for the output of these commands.
     let cargo = |arguments: &[&str]| {
         let mut cargo = cargo(&folder);
         cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
@@ -127,7 +126,7 @@ fn the_readme_shows_what_its_test_prints() {
     let screen = screen.unwrap_or_else(|| panic!("no screen:\n{printed}\n{}", stderr(&test)));
     expect(&root().join("README.md"), &readme, blocks("text")[0], screen);
 
-    // The files of the library lie elsewhere on each machine, and a trace may be committed.
+    // The files of the library have another path on each machine, but a trace may be committed.
     fs::create_dir_all(folder.join("tests")).unwrap();
     fs::write(folder.join("tests/sleeps.rs"), SLEEPS).unwrap();
     let test = cargo(&["test", "--test", "sleeps"]);
@@ -151,7 +150,8 @@ fn the_readme_shows_what_its_test_prints() {
     assert!(!stdout(&tree).contains("feature \"sim\""), "{}", stdout(&tree));
 }
 
-/// The last line of the picture in ARCHITECTURE.md: the screen, the others, and the file of the trace.
+/// The last line of the picture in ARCHITECTURE.md names the renderers: the screen, the other formats, and the trace
+/// file.
 #[test]
 fn the_architecture_names_the_renderers_that_there_are() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
@@ -181,7 +181,7 @@ fn the_guide_lists_the_variables_of_the_configuration() {
     assert_eq!(variables("docs/guide.md"), known);
 }
 
-/// If a variable is renamed, a command on a page would not do what the page says.
+/// Each variable in a command on a page must exist. Otherwise, the command would not do what the page says.
 #[test]
 fn pages_name_variables_that_exist() {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
@@ -270,7 +270,7 @@ fn example(name: &str, program: &str) {
     let output = run_example(&program, &[]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(stderr(&output), "");
-    // This one runs no task, so it prints the same in both builds.
+    // The example `cas_chain` runs no task, so it prints the same in both builds.
     if !sim::SIMULATED && name != "cas_chain" {
         assert!(stdout(&output).contains("real threads m"), "{}", stdout(&output));
         return;
@@ -335,7 +335,7 @@ fn build_example(name: &str) -> PathBuf {
 /// Runs an example as `cargo run --example` does: its replay command depends on the folders of its program.
 fn run_example(program: &Path, environment: &[(&str, &str)]) -> Output {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
-    // Each run has a folder of its own: tests run beside each other, in one process or in many.
+    // Each run has its own folder, because tests run concurrently, in one process or in several.
     let run = format!("example-{}-{}", std::process::id(), RUNS.fetch_add(1, Relaxed));
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join(run);
     let examples = own.join("debug/examples");
@@ -359,7 +359,8 @@ fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// Removes variables that the caller has set for other tests, and the variable of CI, where failures are pages, too.
+/// Removes variables that the caller has set for other tests. Also removes the variable of CI, where failures are
+/// written as pages, too.
 fn clean(command: &mut Command) {
     command.env_remove("CI");
     for (name, _) in std::env::vars_os() {
@@ -373,14 +374,14 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// The standard output of a program, with Cargo's output folder written as `target` wherever it is.
+/// Returns the standard output of a program. Cargo's output folder is replaced by `target`.
 fn stdout(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let shorten = |line: &str| match (line.split_once(": "), line.find("/sim/")) {
         (Some((label @ ("trace" | "source" | "history"), _)), Some(at)) => {
             format!("{:9}target{}\n", format!("{label}:"), &line[at..])
         }
-        // A trace that is too long for a line is named by its file.
+        // If a trace is too long for a line, the command names the trace file.
         (Some(("replay", rest)), Some(at)) if rest.trim_start().starts_with("SIM_REPLAY=/") => {
             format!("replay:  SIM_REPLAY=target{}\n", &line[at..])
         }

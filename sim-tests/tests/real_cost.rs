@@ -1,4 +1,4 @@
-//! The real build costs the same as std: an atomic has its size, an operation its instructions.
+//! In the real build, an atomic must have the size of a std atomic, and each operation must have the same instructions.
 //!
 //! The instructions are read from the assembly that the compiler writes for `src/real_cost.rs`,
 //! optimised and without the `sim` feature. Times are too noisy for this, and counting executed
@@ -20,7 +20,7 @@ use real_cost::assembly::Assembly;
 use sim::Atomic;
 use sim_tests::real_cost::PAIRS;
 
-/// A function with one instruction more, by its name, than this one.
+/// The names of two functions. The second function has one more instruction than the first.
 const PLANTED: (&str, &str) = ("std_additions", "planted_additions");
 
 #[test]
@@ -62,7 +62,7 @@ fn an_operation_has_the_instructions_of_that_of_std() {
     assert!(difference.contains("planted_additions"), "{difference}");
 }
 
-/// Compiles the pairs for real, alone, and gives their assembly.
+/// Compiles only the pairs, in the real build, and returns their assembly.
 fn compile() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-cost");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -78,11 +78,12 @@ fn compile() -> String {
     cargo.args(["rustc", "--quiet", "--release", "--package", "unpause", "--lib"]);
     cargo.args(["--no-default-features", "--target-dir"]).arg(&folder);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // The library keeps the level of its own profile. The atomics use no other crate.
+    // The library keeps the optimization level of its own profile. The atomics use no other crate, so the other crates
+    // need no optimization.
     cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     cargo.args(["--config", "profile.release.package.unpause-run.opt-level=0"]);
-    // The pairs use those functions of the library that the compiler can inline into other crates.
-    // The library's own machine code is not used, although its creation was most of the work.
+    // The pairs use those functions of the library that the compiler can inline into other crates. The library's own
+    // machine code is not used, so it is not generated; this saves most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);
     run(&mut cargo);
 

@@ -1,5 +1,5 @@
-//! The real lock is fair, and a task that always finds it free gives way: on a runtime with one thread, on one with
-//! several and on threads. Outside of runs both builds have it.
+//! The real lock is fair: a task that always finds it free gives way to other tasks. The tests run on a runtime with
+//! one thread, on a runtime with several threads, and on plain threads. Outside of runs, both builds use this lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -12,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 /// The use that tasks make of the lock.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Holds {
-    /// They let others run while they have it, as if they waited for a file.
+    /// The tasks let other tasks run while they hold the lock, as if they waited for a file.
     AcrossAwaits,
-    /// They take it again and again, and never wait.
+    /// The tasks take the lock again and again, and never wait in between.
     Shortly,
 }
 
@@ -46,14 +46,14 @@ fn shares(spawn: impl Fn(u64, Work), holds: Holds) -> Vec<u64> {
 
 type Work = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The largest ratio of two shares where the executor has one thread and runs its tasks in turn.
+/// The maximum ratio of two shares if the executor has one thread and runs its tasks in turn.
 const IN_TURN: u64 = 2;
 
-/// The largest ratio of two shares where the operating system gives out the processors: it may leave a thread
-/// without one for a third of the time. A lock that starves its waiters gives ratios from 385 on.
+/// The maximum ratio of two shares if the operating system assigns the processors. It may leave a thread without a
+/// processor for a third of the time. A lock that starves its waiters has ratios of at least 385.
 const ACROSS_THREADS: u64 = 50;
 
-/// Fair in one of three attempts: other processes of the machine take their part too.
+/// Asserts that one of three attempts is fair, because other processes of the machine also use the processors.
 fn are_fair(what: &str, ratio: u64, shares: impl Fn() -> Vec<u64>) {
     let fair = |shares: &Vec<u64>| {
         println!("{what}: {shares:?}");
@@ -63,7 +63,7 @@ fn are_fair(what: &str, ratio: u64, shares: impl Fn() -> Vec<u64>) {
     assert!((0..3).any(|_| fair(&shares())), "{what}");
 }
 
-/// A runtime whose only thread is not the thread of the test.
+/// Calls `work` with a runtime whose only thread is not the thread of the test.
 fn with_one_thread(work: impl FnOnce(&Runtime)) {
     let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     work(&runtime);

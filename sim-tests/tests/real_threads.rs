@@ -1,9 +1,8 @@
-//! The real build as a user sees it: `Runner` and `#[sim::test]` on real threads.
+//! The real build from the view of a user: `Runner` and `#[sim::test]` on real threads.
 //!
-//! In a simulating build the bodies are the same, but other tests make the claims, so these tests return
-//! at once. A test that needs a process of its own starts this one again with `UNPAUSE_CHILD` set.
-//! Nothing shakes the threads of a build without debug assertions, and tests that need it are skipped
-//! there.
+//! In a simulated build, other tests check the same bodies, so these tests return at once. If a test needs its own
+//! process, it starts the test program again with `UNPAUSE_CHILD` set. Without debug assertions, no jitter disturbs the
+//! threads, so tests that need jitter are skipped.
 
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -83,7 +82,7 @@ fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// Runs one test of this file in a process of its own.
+/// Runs one test of this file in a separate process.
 fn child(test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
@@ -167,7 +166,7 @@ fn a_panic_of_a_task_has_its_name_and_place() {
         let task = sim::task::Builder::new().name("writer").spawn(async {
             panic!("no paper");
         });
-        // As in a simulated run, the panic fails the run even if the body handles it.
+        // Like in a simulated run, the panic fails the run even if the body handles it.
         let _: Result<(), _> = task.await;
     });
     let Failure::Panic { task, message, place } = failure(&report) else {
@@ -249,7 +248,8 @@ fn tasks_that_are_left_over_end_with_their_run() {
             std::future::pending::<()>().await;
         })
         .detach();
-        // All its points are ready at once: it notices its end only because points check for it.
+        // All its points are ready at once, so the task notices the end of the run only because each point checks for
+        // it.
         sim::spawn(async move {
             let _spins = spins;
             while !flag.load(SeqCst).await {}

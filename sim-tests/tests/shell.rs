@@ -1,9 +1,8 @@
 //! A user's work in the shell around a test: variables, screens, traces, replays, exit codes.
 //!
-//! The tests of `shell/fixture.rs` are the tests of a user. The tests of the other files run
-//! them in child processes, as a test harness does, and check the output. Without
-//! `UNPAUSE_FIXTURE` in the environment the user's tests do nothing. In the real build there
-//! is nothing to replay, and `real_threads.rs` has the rest.
+//! The tests of `shell/fixture.rs` are the tests of a user. The tests of the other files run them in child processes,
+//! as a test harness does, and check the output. Without `UNPAUSE_FIXTURE` in the environment the user's tests do
+//! nothing. The real build has no replays; `real_threads.rs` tests the remaining features.
 
 // The real build checks the types of tests that need simulated runs, and generates no code for them.
 #![cfg_attr(not(feature = "sim"), allow(dead_code))]

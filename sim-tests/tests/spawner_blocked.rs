@@ -1,5 +1,5 @@
-//! A stress test that is called on the only thread of the runtime that polls its tasks. In a file of its own,
-//! because a process has one spawner.
+//! A stress test on the only thread of the runtime that polls its tasks. This test has a file of its own, because a
+//! process has only one spawner.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

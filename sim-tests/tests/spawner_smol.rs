@@ -1,5 +1,5 @@
-//! `set_spawner` and `set_timer` with smol: tasks outside of runs are tasks of its executor, and timers its timers. In a file of
-//! its own, because a process has one spawner.
+//! `set_spawner` and `set_timer` with smol: outside of runs, tasks are tasks of smol's executor, and timers are smol's
+//! timers. This test has a file of its own, because a process has only one spawner.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -120,7 +120,7 @@ fn a_timer_of_smol_is_reset() {
     });
 }
 
-/// Tells a thread of each call.
+/// Sends a message to a thread for each wake.
 struct Wakes(std::sync::Mutex<std::sync::mpsc::Sender<()>>);
 
 impl Wake for Wakes {

@@ -1,5 +1,5 @@
-//! `set_spawner` with tokio: tasks outside of runs are tasks of the runtime. In a file of its own,
-//! because a process has one spawner.
+//! `set_spawner` with tokio: tasks outside of runs are tasks of the runtime. This test has a file of its own, because a
+//! process has only one spawner.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use sim::Ordering::SeqCst;
 use sim::{Atomic, Mutex};
 use tokio::runtime::Runtime;
 
-/// A runtime, and the spawner that leads to it.
+/// Returns a runtime, after its spawner was set.
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {

@@ -1,7 +1,8 @@
 //! The ends of stress tests and their screens: hangs and limits, settings that mean nothing, panics in destructors.
 //!
-//! A test that needs a process of its own starts this one again with `UNPAUSE_CHILD` set, its output taken by the test
-//! harness as it is from users. In a simulating build the tests return at once, unless they are about both.
+//! If a test needs its own process, it starts the test program again with `UNPAUSE_CHILD` set. The test harness
+//! captures the output of the process, like for users. In a simulated build the tests return at once, unless they
+//! concern both builds.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ fn is_child() -> bool {
     !sim::SIMULATED && std::env::var_os("UNPAUSE_CHILD").is_some()
 }
 
-/// Exit code and standard error of tests of this file, whose names begin like this, in a process of their own. None
-/// if it was ended by a signal.
+/// Runs the tests of this file whose names begin with `test`, in a separate process. Returns the exit code and standard
+/// error. The exit code is `None` if a signal ended the process.
 fn child(test: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--test-threads=1"]);
@@ -275,7 +276,7 @@ fn a_panic_after_the_end_of_its_run_is_shown() {
     if sim::SIMULATED {
         return;
     }
-    // It belongs to no run any more, and is shown like any panic.
+    // The panic belongs to no run any more, so it is shown like any other panic.
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["child_leaves", "--test-threads=1", "--nocapture"]).env("UNPAUSE_CHILD", "1");
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
@@ -379,7 +380,7 @@ fn a_future_gives_its_result_once() {
 
     use sim::{Cell, Mutex};
 
-    /// The panic of a future that is polled again after it was ready.
+    /// Returns the panic of a future that is polled again after it was ready.
     async fn again<F: Future>(future: F) -> String {
         let mut future = std::pin::pin!(future);
         drop(future.as_mut().await);
@@ -405,7 +406,7 @@ fn a_future_gives_its_result_once() {
         for said in said {
             assert!(said.contains("polled after it was ready: it gives its result once"), "{said}");
         }
-        // Each operation is done once, and the task continues.
+        // Each operation takes effect once, and the task continues.
         assert_eq!((word.load(SeqCst).await, cell.get().await), (4, vec![2]));
         *lock.lock().await += 1;
     }

@@ -1,6 +1,7 @@
 //! The verdicts of stress tests are right: correct objects raise no alarm, failures are not lost, races are found.
 //!
-//! Most bodies run in both builds; the numbers of runs are for real threads, and an alarm would be one in either.
+//! Most bodies run in both builds. The numbers of runs are chosen for real threads, but a false alarm would fail in
+//! either build.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ fn passes(report: &Report) {
 
 // ---- races
 
-/// The number of runs, out of 400, in which the body fails.
+/// Returns the number of runs, out of 400, in which the body fails.
 fn found(body: impl AsyncFn() + Sync) -> usize {
     let fails = |seed: &u64| runner(1).run_seed(*seed, &body).outcome != Outcome::Passed;
     (0..400).filter(fails).count()
@@ -134,7 +135,7 @@ fn a_static_starts_each_run_with_the_value_it_was_made_with() {
         task.await.unwrap();
         assert_eq!(WORD.load(SeqCst).await, 9);
     };
-    // The same holds when two tests run at once.
+    // The same holds if two tests run at the same time.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| passes(&runner(100).run(body)));
@@ -275,7 +276,7 @@ mod dropped {
 
     use super::*;
 
-    /// Two numbers that are always the same.
+    /// An object with two numbers that are always equal.
     #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
     struct Twins(u32);
 

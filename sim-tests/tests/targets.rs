@@ -1,5 +1,5 @@
-//! Tests of the same path in a library, binaries, integration tests and an example of one package: each
-//! has results of its own, and the command that a failure prints replays that failure and no other.
+//! Tests with the same path in a library, binaries, integration tests and an example of one package. Each test must
+//! have its own results, and a printed command must replay only its own failure.
 //!
 //! Runs cargo on a small package in a temporary folder. Needs no network: versions come from the
 //! lock file of this workspace. The target folder stays for the next time.
@@ -172,7 +172,7 @@ impl Package {
         (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Sees a command fail for this reason, and the command that it prints fail in the same way.
+    /// Asserts that a command fails for this reason. The command that it prints must fail in the same way.
     #[track_caller]
     fn replays(&self, line: &str, reason: &str, command: &str) {
         let (success, first) = self.shell(line);
@@ -260,7 +260,7 @@ fn tests_of_one_path_in_several_targets_are_not_taken_for_each_other() {
         "debug/both 'lose it' --now",
     );
 
-    // Each target has a folder of traces.
+    // Each target has its own folder of traces.
     let plain = package.failures("SIM_OUT=traces");
     assert!(plain.len() > 6, "{plain:?}");
     for folder in [

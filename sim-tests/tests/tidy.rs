@@ -1,10 +1,9 @@
 //! Enforces the rules of the repository that a program can check: imports between modules, bans,
 //! form.
 //!
-//! Each check is a function from texts to [`Offence`]s and has a file of its own with a planted
-//! offender and its fixed twin; this file applies them to the working tree. A rule that needs
-//! judgement (is the name good, is the comment true) is a reviewer's work and not here. The rules
-//! themselves are in `ARCHITECTURE.md`.
+//! Each check is a function from texts to [`Offence`]s. It has its own file, with a planted offender and the fixed
+//! twin; this file applies the checks to the working tree. A rule that needs judgement, for example about good names,
+//! is left to reviewers. The rules themselves are in `ARCHITECTURE.md`.
 
 #[path = "tidy/tree.rs"]
 mod tree;
@@ -69,12 +68,12 @@ mod operations;
 use source::{CHECKERS, Library, Sources};
 use tree::{Offence, Tree};
 
-/// All checks of syntax trees are one test, because each source is parsed once for them:
+/// All checks of syntax trees are in one test, because each source is then parsed only once:
 ///
-/// - Modules name only what their layer may, and the core of a run names no part.
+/// - Modules name only modules that their layer allows, and the core of a run names no part.
 /// - Data and siblings touch nothing outside the run.
 /// - A panic of misuse names the line of the caller.
-/// - Every function of a run is an operation, or its entry says why not.
+/// - Every function of a run is an operation, or has an entry with the reason why it is not.
 /// - No function is longer than a screen or two.
 #[test]
 fn modules_and_functions_of_the_engine_keep_their_rules() {
@@ -195,7 +194,7 @@ fn the_first_page_of_the_manual_names_all_modules_and_features() {
     assert_none(first_page::check(&Tree::of_the_repository().files));
 }
 
-/// The offences of all files of the repository, checked one by one.
+/// Returns the offences of all files of the repository, checked file by file.
 fn each(check: impl Fn(&tree::File) -> Vec<Offence>) -> Vec<Offence> {
     Tree::of_the_repository().files.iter().flat_map(check).collect()
 }

@@ -1,8 +1,8 @@
-//! tokio's public names: the list of the locked version, made from its sources, and which of them `sim::tokio` and
-//! `unpause-tokio` have.
+//! tokio's public names. The list for the locked version is generated from tokio's sources. A test compares it with the
+//! names in `sim::tokio` and `unpause-tokio`.
 //!
-//! A name that is not there needs a row in the table of `docs/tokio.md`, with the reason. After a change of the
-//! locked version `UPDATE_EXPECT=1 cargo test -p sim-tests --test tokio_names` writes the list again.
+//! A missing name needs a row in the table of `docs/tokio.md`, with the reason. After a change of the locked version
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test tokio_names` writes the list again.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ use there::{Name, missing};
 /// The list, one name a line, each as a kind and a path.
 const LIST: &str = include_str!("tokio_names/names.txt");
 
-/// The page with the table of the names that are not there.
+/// The page with the table of the missing names.
 const PAGE: &str = include_str!("../../docs/tokio.md");
 
 #[test]
@@ -101,12 +101,12 @@ fn a_name_without_a_row_and_a_row_without_need_are_found() {
     assert_eq!(told.len(), 1 + usize::from(sim::SIMULATED));
 }
 
-/// `unpause-tokio` hands on tokio's features, of which this build does not have all.
+/// `unpause-tokio` forwards tokio's features, but this build does not enable all of them.
 fn is_wanted(library: &str, (_, path): Name<'_>) -> bool {
     library == "sim" || !["process", "signal", "main", "test"].contains(&path)
 }
 
-/// A name that is not there.
+/// A name that is missing.
 struct Row {
     /// `sim`, `unpause-tokio` or `both`.
     library: &'static str,

@@ -129,7 +129,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Returns a note if the time limit ended the test before all seeds had run. Written results have their own note,
-    /// and a search reports its own progress, so both get no note here.
+    /// and a search reports its own progress. Neither needs this note.
     fn time_was_up(&self, report: &Report) -> Option<String> {
         let samples = report.replayed.is_none() && report.searched.is_none();
         let wanted = self.config.positions();

@@ -49,9 +49,9 @@ const SEARCH_RUNS: u64 = 1_000_000;
 const SEEDS_REAL: u64 = 100;
 /// The default step limit of a run.
 const STEPS_MAX: u32 = 1_000_000;
-/// The default maximum number of runs of a proof after a search found the failure. They take about a second.
+/// The default maximum number of runs of a proof after a search found the failure. These runs take about a second.
 const PROOF_RUNS: u64 = 10_000;
-/// The default maximum number of runs of an explanation. They take a fraction of a second.
+/// The default maximum number of runs of an explanation. These runs take a fraction of a second.
 const WHY_RUNS: u64 = 3_000;
 /// The maximum time limit of a test, about 136 years.
 const TIME_MAX: Duration = Duration::from_secs(1 << 32);
@@ -86,7 +86,7 @@ fn processes() -> usize {
 pub(crate) struct TestKind {
     /// A strategy of the user, which is used if `strategy` is its name.
     pub(crate) own_strategy: Option<Numbered>,
-    /// True for plain threads. They share the statics of the program, so a process executes one run at a time.
+    /// True for plain threads. Plain threads share the statics of the program, so a process executes one run at a time.
     pub(crate) native: bool,
     /// True if a run that reaches the step limit is reported unchanged: neither repeated nor shrunk.
     pub(crate) long_is_undecided: bool,
@@ -206,7 +206,7 @@ pub(crate) struct Shard {
 /// The choice of runs whose events `tracing` subscribers receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LogMode {
-    /// No run.
+    /// No run is logged.
     Off,
     /// The last run before a report, and replays.
     #[default]
@@ -356,7 +356,7 @@ impl Settings {
     }
 }
 
-/// The error of a test that must prove something, but has the strategy `name`, which is not a search.
+/// The error for a test that must prove something although its strategy `name` is not a search.
 fn proves_nothing(name: &str) -> InvalidSetting {
     InvalidSetting {
         name: "strategy".to_owned(),
@@ -404,7 +404,8 @@ impl Config {
         self.is_native() && self.source.kind.at_limit.is_none()
     }
 
-    /// Returns the number of the phase, if the test is a further phase of a model. Its results have their own file.
+    /// Returns the number of the phase, if the test is a further phase of a model. The results of such a phase have
+    /// their own file.
     pub(crate) fn phase(&self) -> Option<u32> {
         self.source.kind.phase
     }
@@ -455,8 +456,8 @@ impl Config {
         (offset < self.count).then(|| self.first + offset)
     }
 
-    /// Returns `true` if this shard has no seed of its own because there are fewer seeds than shards. The shard then
-    /// runs a seed of another shard, because a test without a run cannot pass.
+    /// Returns `true` if this shard has no seed because there are fewer seeds than shards. The shard then runs a seed
+    /// of another shard, because a test without a run cannot pass.
     pub(crate) fn borrows(&self) -> bool {
         self.positions() == 0
     }

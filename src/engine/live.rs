@@ -34,8 +34,8 @@ pub(crate) struct Live<'a> {
     is_terminal: bool,
     /// The time of the last write, since the test began; `None` before the first write.
     written: Mutex<Option<Duration>>,
-    /// The time of the next update on a terminal, in milliseconds since the test began. Before it, threads that look in
-    /// each run take no lock.
+    /// The time of the next update on a terminal, in milliseconds since the test began. Before this time, threads that
+    /// check it in each run take no lock.
     next: AtomicU64,
     /// True after the first write.
     is_on: AtomicBool,
@@ -272,7 +272,7 @@ mod tests {
                 String::new()
             };
             scope.spawn(move || view.look_plainly_at(PLAIN, text, &mut Vec::new()));
-            // A search asks this while it holds the lock of its state.
+            // A search calls this while it holds the lock of its state.
             while !slow.is_on() {
                 std::thread::yield_now();
             }

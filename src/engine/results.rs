@@ -2,7 +2,7 @@
 //! merges them with the results of other shards.
 //!
 //! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line identifies the
-//! exploration, including the hash of the program. Further lines follow about once per second. They contain the
+//! exploration, including the hash of the program. Further lines follow about once per second. These lines contain the
 //! positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only
 //! appended, and readers ignore incomplete lines. Therefore a file can be resumed after a killed process or a full
 //! disk. Several processes may write to one file. Each process continues from a position in the file, and readers
@@ -320,8 +320,8 @@ impl ResultsLedger {
         if lines.is_empty() {
             return;
         }
-        // A single write call keeps the lines of several processes apart. The line feed terminates an earlier line that
-        // was cut off.
+        // Each line is written by a single call, so the lines of several processes are not mixed. The line feed
+        // terminates an earlier line that was cut off.
         let begin = if self.torn { "\n" } else { "" };
         match self.file.write_all(format!("{begin}{lines}").as_bytes()) {
             Ok(()) => (self.torn, self.lost) = (false, None),

@@ -55,7 +55,7 @@ pub(super) struct Explored {
 /// The decisions of the runs of a search, for a certificate.
 #[derive(Default)]
 pub(super) struct Decided {
-    /// One line for each run.
+    /// Each element is one line about one run.
     pub(super) lines: Vec<String>,
     /// The criteria that the search uses for distinguishing runs.
     #[allow(dead_code, reason = "the real build has no searches")]
@@ -93,7 +93,7 @@ impl Explored {
     /// Adds the result of another thread. The sum does not depend on the order of additions.
     pub(super) fn merge(&mut self, other: Explored) {
         self.tally.merge(other.tally);
-        // Only the thread that ran the first seed has warnings and notes.
+        // Only the thread that ran the first seed collects warnings and notes.
         self.warnings.extend(other.warnings);
         self.notes.extend(other.notes);
         self.untried.extend(other.untried);

@@ -40,7 +40,7 @@ pub(crate) struct Mark {
 /// The current runs of the workers of a test, as lines of the mark.
 pub(crate) struct RunNotes {
     file: Mutex<File>,
-    /// For each line, true if it is in use.
+    /// For each line, `true` if a test uses it.
     lines: Mutex<Vec<bool>>,
 }
 

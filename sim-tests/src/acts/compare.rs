@@ -11,7 +11,7 @@ use super::drive::Driven;
 use super::interpret;
 use super::program::{End, Program, Sight};
 
-/// The maximum number of runs of a search. A program that needs more is left out.
+/// The maximum number of runs of a search. A program whose search needs more runs is left out.
 const RUNS_MAX: u64 = 3_000;
 /// The maximum number of runs of a search without reduction.
 const PLAIN_RUNS_MAX: u64 = 20_000;
@@ -40,14 +40,14 @@ pub enum Verdict {
     },
     /// The sources of results differ.
     Differs(Difference),
-    /// No source contradicts another source, but no proof is claimed, for this reason.
+    /// No source contradicts another source. The comparison claims no proof, for the reason `Why`.
     LeftOut(Why),
 }
 
 /// The reason why a program is not compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
-    /// The search would take too many runs.
+    /// The search would need too many runs.
     Runs,
     /// The search reports that tasks share state outside this library.
     Blind,
@@ -69,9 +69,9 @@ pub struct Difference {
 pub enum Kind {
     /// Expected, but missing in a search that claims to be complete: a false proof.
     Missed,
-    /// Found by the search, but not expected. The search or the interpreter is wrong.
+    /// A result that the search found, but that is not expected. The search or the interpreter is wrong.
     Unexpected,
-    /// Observed in a random run, but not expected.
+    /// A result that a random run showed, but that is not expected.
     SeenAtRandom,
     /// The search has all results, but its own sampled runs contradict it.
     Doubted,
@@ -133,7 +133,7 @@ impl Comparison {
         if !new(&searched.sights).is_empty() {
             return differs(Kind::Unexpected, new(&searched.sights));
         }
-        // Even a search that has discovered a fault of its own is compared.
+        // A search that has discovered a fault in itself is compared, too.
         if searched.complete && !searched.blind {
             let missed: BTreeSet<_> = expected.difference(&searched.sights).cloned().collect();
             if !missed.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::program::{Act, Program};
 
-/// The maximum number of tried programs. After that, the smallest program so far is returned.
+/// The maximum number of tried programs. After that number, the smallest program so far is returned.
 const TRIES_MAX: u32 = 3_000;
 
 /// Removes parts of `program` as long as `fails` remains true. It must be true for `program`.

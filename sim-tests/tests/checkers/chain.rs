@@ -1,5 +1,5 @@
-//! The chain of versions: its verdict agrees with brute force and the general engines at every
-//! event, each violation has its name, and memory stays flat.
+//! The chain of versions. At every event, its verdict must equal the verdicts of brute force and of the general
+//! engines. Each violation must have its name, and memory must stay flat.
 
 use sim::check::chain::{Chain, ChainEvent, check};
 use sim::check::models::{
@@ -74,7 +74,7 @@ fn over_many_events_memory_stays_flat() {
         update(&mut chain, version - 1, version);
         assert_eq!(read(&mut chain, version), OnlineStatus::Possible);
         if version % 10 == 0 {
-            // It loses against the next.
+            // This update loses against the next one.
             let op = Update { from: version, to: count + version };
             let _ = chain.feed(Invoke { client: 2, op });
             let _ = chain.feed(Lost { client: 2 });
@@ -150,8 +150,8 @@ fn an_open_read_may_return_what_was_replaced_meanwhile() {
         update(&mut chain, version, version + 1);
     }
     assert_eq!(chain.feed(Return { client: 5, ret: Version(0) }), Ok(OnlineStatus::Possible));
-    // The old versions are no longer possible: a read of one is a violation that may be one of two
-    // kinds.
+    // The old versions are no longer possible. A read of an old version is a violation, and the checker cannot know
+    // which of two kinds it is.
     for version in 5000..9000 {
         update(&mut chain, version, version + 1);
     }
@@ -267,8 +267,9 @@ fn agree(events: &[ChainEvent]) -> bool {
     expected
 }
 
-/// A possible history of the clients of a store, with `lies` of the results replaced. Updates build on the last, an
-/// old or a future version; some calls are lost, fail or are cut off. Some ids of failed updates are used again.
+/// Returns a possible history of the clients of a store, with `lies` results replaced. An update builds on the last
+/// version, an old version or a future version; some calls are lost, fail or are cut off. Some ids of failed updates
+/// are used again.
 pub(super) fn random(
     draw: &mut Draw,
     count: usize,

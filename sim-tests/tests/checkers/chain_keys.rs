@@ -1,4 +1,5 @@
-//! A store of several objects with versions. Each object has its own chain, and all calls have one count.
+//! A store of several objects with versions. Each object has its own chain, but calls of all objects are counted
+//! together.
 
 use sim::check::chain::{Chain, Versions};
 use sim::check::models::{VersionedRegister, VersionedRegisterOp, VersionedRegisterRet};

@@ -115,7 +115,7 @@ fn a_forest_that_is_too_large_is_cut_and_says_so() {
     let text = cut.to_string();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with("… and more: cut after 50 branches, with "), "{last}");
-    // Exactly enough is not too little.
+    // A limit that equals the number of branches suffices.
     let whole = forest(&Counter::new(0), &history[..3], 15).unwrap();
     assert_eq!((whole.is_cut, whole.branches.len(), whole.orders), (false, 15, 6));
     assert!(forest(&Counter::new(0), &history[..3], 14).unwrap().is_cut);

@@ -1,5 +1,5 @@
-//! Linearizability by example: legal histories, violations and their reasons, histories that are
-//! refused or undecided.
+//! Linearizability by example: legal histories, violations with their reasons, and histories that are refused or
+//! undecided.
 
 use std::cell::Cell;
 
@@ -211,7 +211,7 @@ fn the_caller_can_stop_a_search() {
     assert_eq!(polls.get(), 3);
 }
 
-/// Distinct values written at once, and then a read of a value that was never written: 2^12
+/// Returns a history with concurrent writes of distinct values, and then a read of a value that was never written: 2^12
 /// · 12 configurations.
 fn slow_violation() -> Vec<Operation<RegisterOp, RegisterRet>> {
     let writes = (0..12).map(|i| call(RegisterOp::Write(i), i, RegisterRet::Done, 100 + i));
@@ -332,8 +332,8 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn threads_stop_when_the_caller_says_so() {
-    // For each of two keys, 17 concurrent puts and a value that was never put: 2^17
-    // · 17 configurations.
+    // The history has for each of two keys 17 concurrent puts, and a read of a value that was never put: 2^17 · 17
+    // configurations.
     let mut history = Vec::new();
     for key in 0..2 {
         let at = |time: u64| 1000 * key + time;

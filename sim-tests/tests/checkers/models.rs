@@ -66,8 +66,8 @@ fn step_is_one_of_the_successors() {
 #[test]
 fn all_short_histories_are_judged_right() {
     fn fact<M: RegisteredModel>() {
-        // Every history of up to six operations is judged in `agreement`, by order of precedence
-        // alone; here by every order of events.
+        // `agreement` checks every history of up to six operations, but only one event order for each order of
+        // precedence. This test checks every order of events.
         for count in 0..=if long() { 4 } else { 3 } {
             let letters = if count < 3 || long() { 100 } else { 4 };
             // The first four letters of every model permit a violation.

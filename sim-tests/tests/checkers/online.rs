@@ -1,5 +1,5 @@
-//! The online checker: it decides at the event at which brute force does, neither earlier nor
-//! later, its evidence is true, and its memory does not grow with the stream.
+//! The online checker. It must decide at the same event as brute force, its evidence must be true, and its memory must
+//! not grow with the stream.
 
 use std::hash::Hash;
 
@@ -83,7 +83,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
     let count = if long() { 2_000_000 } else { 40_000 };
     for number in 0..count {
         let client = draw.below(3);
-        // Some calls are lost. If it took effect, all others see it soon.
+        // Some calls are lost. If a lost call took effect, all other clients see the effect soon.
         let event = match open[client].take() {
             None => {
                 let op = match draw.below(3) {
@@ -149,7 +149,7 @@ fn after_unknown_no_violation_is_claimed() {
     }
     let status = online.feed(ClientEvent::Return { client: 0, ret: StackRet::Done });
     assert_eq!(status, Ok(OnlineStatus::Unknown));
-    // No client pushed that.
+    // No client pushed the item 99.
     assert_eq!(
         feed(&mut online, 9, StackOp::Pop, StackRet::Item(Some(99))),
         OnlineStatus::Unknown,
@@ -181,7 +181,7 @@ fn a_misfed_event_is_refused_with_its_place_and_changes_nothing() {
     assert_eq!(online.feed(End { client: 0 }), Ok(OnlineStatus::Possible));
     assert_eq!(refused(&mut online, Invoke { client: 0, op: Read }), Ended);
     assert_eq!(refused(&mut online, End { client: 0 }), Ended);
-    // The lost write may still happen, and does, and then did.
+    // The lost write may still take effect. It does so between the first two reads, so the third read is wrong.
     assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Possible);
     assert_eq!(feed(&mut online, 1, Read, Value(1)), OnlineStatus::Possible);
     assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Violated);
@@ -332,7 +332,7 @@ impl RegisteredModel for Pool {
         ]
     }
 
-    // It is in no file.
+    // The model has no format in files.
     type Recorded = Pool;
     const CALLS: &'static [&'static str] = &[];
     const SAMPLES: &'static [sim::check::models::FileSample] = &[];
@@ -350,7 +350,7 @@ impl RegisteredModel for Pool {
     }
 }
 
-/// A number that is added to, by key if an amount is named.
+/// A number whose operations add to it. Operations are partitioned by key if they name an amount.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Half(i64);
 

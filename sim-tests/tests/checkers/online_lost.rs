@@ -17,13 +17,13 @@ struct Load {
     clients: usize,
     swaps: usize,
     lost: usize,
-    /// A value that was written before is written again.
+    /// The number of writes that repeat an earlier value.
     repeated: usize,
     /// A read returns any value, or a swap the opposite.
     lies: usize,
     /// A call fails although it may have taken effect.
     failed: usize,
-    /// Numbers that are values before any is written.
+    /// The number of values that count as written from the beginning.
     values: usize,
 }
 
@@ -32,7 +32,8 @@ const JEPSEN: Load =
 
 type Call = (CasRegisterOp, Option<CasRegisterRet>);
 
-/// A stream of `count` events of clients of a register. Each call takes effect at a moment between its ends.
+/// Returns a stream of `count` events of clients of a register. Each call takes effect at a moment between its
+/// invocation and its return.
 fn stream(draw: &mut Draw, load: Load, count: usize) -> Events<CasRegister> {
     let mut state = CasRegister::new(0);
     let mut open: Vec<Option<Call>> = vec![None; load.clients];
@@ -94,7 +95,7 @@ fn stream(draw: &mut Draw, load: Load, count: usize) -> Events<CasRegister> {
     events
 }
 
-/// The same of a register without swaps.
+/// Returns these events as events of a register without swaps.
 fn plain(events: Events<CasRegister>) -> Events<Register> {
     let op = |op| match op {
         CasRegisterOp::Write(value) => RegisterOp::Write(value),
@@ -162,7 +163,7 @@ fn long_streams_are_decided_as_by_the_search() {
         for _ in 0..if long() { 1_000 } else { 8 } {
             let count = 100 + draw.below(200);
             let mut events = stream(&mut draw, load, count);
-            // One wrong result at most: nothing after it is checked.
+            // At most one result is wrong, because nothing after a wrong result is checked.
             let reads = |event: &&mut ClientEvent<_, _>| {
                 matches!(event, ClientEvent::Return { ret: CasRegisterRet::Value(_), .. })
             };
@@ -207,12 +208,13 @@ fn a_register_under_time_outs_stays_cheap() {
         lost += usize::from(ends);
         assert_eq!(online.feed(event), Ok(OnlineStatus::Possible), "event {}", online.events());
         assert_eq!(online.possibilities(), 1);
-        // Each lost call may be a write that is read some day, and was by a client that ended.
+        // Each lost call may be a write that is read later. Therefore the checker keeps lost calls, also of clients
+        // that have ended.
         most = most.max(online.kept() - online.kept().min(3 * lost));
     }
     println!("{lost} lost, at most {most} kept besides");
     assert!(lost > count / 50 && most < 2_000, "{lost}, {most}");
-    // A value that is long over.
+    // This value was overwritten long before.
     let old = RegisterRet::Value(0);
     let _ = online.feed(ClientEvent::Invoke { client: u32::MAX, op: RegisterOp::Read });
     let status = online.feed(ClientEvent::Return { client: u32::MAX, ret: old });
@@ -297,7 +299,7 @@ fn a_lost_write_can_be_read_once_however_late() {
 #[test]
 fn lost_calls_that_are_too_many_are_unknown_soon() {
     let mut online = Online::new(Queue::<u64>::new()).limit(1_000);
-    // A queue may have each item that was lost anywhere.
+    // Each lost item may be at any position of the queue.
     for number in 0.. {
         let op = QueueOp::Enqueue(number);
         let client = number as u32;
@@ -315,7 +317,7 @@ fn lost_calls_that_are_too_many_are_unknown_soon() {
     assert!(!online.finish().is_consistent());
 }
 
-/// A register that does not declare itself as one.
+/// A register that does not declare itself as a register, so only the search checks it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Searched(CasRegister);
 

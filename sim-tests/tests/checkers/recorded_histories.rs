@@ -1,9 +1,9 @@
-//! Histories that others recorded from real systems, with verdicts that others gave.
+//! Histories that other projects recorded from real systems, with the verdicts of these projects.
 //!
-//! They are not part of this repository. `UNPAUSE_HISTORIES` names a folder with a folder for each
-//! family and in it a `verdicts.tsv`: file, format, model, initial state, verdict and more columns,
-//! separated by tabs. The files are read with the readers that users have. The format is detected and
-//! must be the format in the table.
+//! The histories are not part of this repository. `UNPAUSE_HISTORIES` names a folder with a subfolder for each family.
+//! Each subfolder contains a file `verdicts.tsv` with these columns, separated by tabs: file, format, model, initial
+//! state, verdict, and more columns. The test reads the files with the same readers as users. The format is detected
+//! and must be the format in the table.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,8 +16,8 @@ use sim::check::{Budget, linearizable_counted};
 use sim_tests::judge;
 use unpause_histories::{Keys, Question, Recording, format_of, models, operations, read};
 
-/// Every family, the names of our models for its table, and true if all verdicts must be reached.
-/// If false, values are unique, but only a search can decide, and it may give up.
+/// Every family, with the verdicts that must be reached: all verdicts, or only some of them. In the second case values
+/// are unique, but some histories need a search, which may give up.
 const FAMILIES: &[(&str, Decided)] = &[
     ("etcd-register", Decided::All),
     ("knossos-cas-register", Decided::All),
@@ -118,8 +118,8 @@ fn transactions_of(model: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Checks a history of transactions at the level of the table; and that the other levels agree: a
-/// violation of one level is a violation of those above.
+/// Checks a history of transactions at the level of the table. Also checks that the other levels agree: a history that
+/// violates one level violates all higher levels.
 fn check_transactions(file: &Path, workload: &str, condition: &str, expected: bool) {
     let name = file.display();
     let verdict = |condition: &str| {
@@ -202,7 +202,7 @@ impl Visitor for One {
         if !matches!(verdict, Verdict::Unknown(_)) {
             judge::check(&initial, &history.operations, &verdict, self.expected);
         }
-        // The finding of the command must be the same.
+        // The finding of the command must equal the finding of the library.
         let question = Question {
             model: Some(self.model),
             initial: self.initial.clone(),

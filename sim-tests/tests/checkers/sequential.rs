@@ -18,8 +18,7 @@ fn program_order<O, R>(history: &[Operation<O, R>], i: usize, j: usize) -> bool 
     history[i].client == history[j].client && history[i].invoked < history[j].invoked
 }
 
-/// Returns `true` if there was a moment between `i` and `j`, directly after some return, at which
-/// no operation was open.
+/// Returns `true` if at some moment between `i` and `j`, directly after some return, no operation was open.
 fn rest_between<O, R>(history: &[Operation<O, R>], i: usize, j: usize) -> bool {
     let is_rest = |time: u64| history.iter().all(|c| c.invoked > time || c.end() <= time);
     let mut ends = history.iter().filter_map(|call| Some(call.returned.as_ref()?.1));
@@ -96,7 +95,7 @@ fn random_histories_get_the_verdicts_of_brute_force() {
             counts[1] += usize::from(sequential.is_violated());
             counts[2] += usize::from(quiescent.is_consistent());
             counts[3] += usize::from(quiescent.is_violated());
-            // Both are weaker than linearizability.
+            // Both conditions are weaker than linearizability.
             let linearizable = linearizable(&M::initial(), &history, &Budget::default()).unwrap();
             if linearizable.is_consistent() {
                 assert!(sequential.is_consistent() && quiescent.is_consistent());
@@ -120,7 +119,7 @@ fn a_stale_read_is_sequential_and_not_quiescent() {
 #[test]
 fn a_client_turned_around_is_quiescent_and_not_sequential() {
     use {RegisterOp::*, RegisterRet::*};
-    // One write is open all the time, so there is no rest between the two reads.
+    // One write is open all the time, so no quiescent moment separates the two reads.
     let history = [
         call(0, Write(1), 1, Done, 6),
         call(1, Read, 2, Value(1), 3),
@@ -135,7 +134,7 @@ fn a_client_turned_around_is_quiescent_and_not_sequential() {
 
 #[test]
 fn two_registers_can_each_be_sequential_and_together_not() {
-    // Herlihy and Wing's two queues, with registers: each client writes one and reads the other.
+    // The two queues of Herlihy and Wing's paper, with registers: each client writes one register and reads the other.
     use {MapOp::*, MapRet::*};
     let history = [
         call(0, Put(1, 7), 1, Value(None), 2),

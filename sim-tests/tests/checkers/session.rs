@@ -19,7 +19,8 @@ fn at(client: u32, turn: u64, op: SessionCall<u8, u8>, saw: u8) -> SessionOperat
     Operation { client, op, invoked: 2 * turn, returned: Some((ret, 2 * turn + 1)) }
 }
 
-/// Only the guarantees in `broken` fail, and each is found and named when only it is checked.
+/// Asserts that only the guarantees in `broken` fail. Each of them must also be found and named if only this guarantee
+/// is checked.
 #[track_caller]
 fn assert_broken(history: &History, versions: &[u8], broken: &[Guarantee]) {
     let known = if versions.is_empty() { vec![] } else { vec![(0, versions.to_vec())] };
@@ -56,7 +57,7 @@ fn a_read_that_goes_back_is_found() {
     assert_broken(&history(0), &[], &[MonotonicReads]);
     assert_broken(&history(1), &[1, 2], &[MonotonicReads]);
     assert_broken(&history(2), &[1, 2], &[]);
-    // 1 is older than 2 only if writes are monotonic, too.
+    // Version 1 is older than version 2 only if writes are monotonic, too.
     assert_broken(&history(1), &[], &[]);
     let both = session(&history(1), &[MonotonicReads, MonotonicWrites], &[]).unwrap();
     let Verdict::Violated(evidence) = both else { panic!("{both:?}") };
@@ -237,7 +238,7 @@ fn holds(
     known && history.iter().all(|a| history.iter().all(|b| good(a, b)))
 }
 
-/// A random history of two keys, with the order in which their versions were written.
+/// Returns a random history of two keys, with the order in which the versions of each key were written.
 fn random(draw: &mut Draw) -> (History, Vec<(u8, Vec<u8>)>) {
     let clients = 1 + draw.below(3);
     let mut history: History = Vec::new();

@@ -18,7 +18,7 @@ struct Store {
     topology: Topology,
 }
 
-/// One at a node.
+/// One operation of a client at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Op {
     key: usize,
@@ -178,7 +178,7 @@ fn what_holds_eventually_does_so_in_time() {
         panic!("{}", screen(&late))
     };
     assert!(message.contains("did not come to hold within 100ms"), "{message}");
-    // The value that it read last, and the task that would change it.
+    // The message names the value that the wait read last, and the task that would change it.
     assert!(message.contains("\nlast seen: load atomic = false at "), "{message}");
     assert!(message.contains("\nwaits: 0.0: "), "{message}");
     assert!(screen(&late).contains("last seen: load atomic = false"), "{}", screen(&late));
@@ -212,7 +212,7 @@ fn what_does_not_hold_in_time_names_the_messages_on_their_way() {
     passes(&Runner::new().hermetic().seeds(0..20).run(async || asks(false).await));
 }
 
-/// Nodes that must all be up, or two of them, when the system runs without faults.
+/// Spawns nodes, `needs` of which must be up when the system runs without faults.
 async fn spreads(needs: usize) {
     let nodes: Vec<_> = ["a", "b", "c"].map(node).into();
     let known = Arc::new(Atomic::new(0));
@@ -241,7 +241,7 @@ fn a_protocol_that_needs_all_nodes_does_not_live_with_the_core() {
     passes(&runner().run(async || spreads(2).await));
 }
 
-/// The core is connected, and the third node is cut off from it.
+/// The core must be connected, and the third node must be cut off from the core.
 async fn core_talks() {
     let nodes: Vec<_> = ["a", "b", "c"].map(node).into();
     sim::net::isolate(&nodes[0]);

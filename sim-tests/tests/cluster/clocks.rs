@@ -240,8 +240,8 @@ fn a_task_that_is_slow_for_good_gets_on() {
 /// The duration of a lease.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// A server gives a lease to one client after the other, for ten seconds of its clock. A client holds it for `margin` less, on its
-/// own clock. Messages take no time here.
+/// A server gives a lease to one client after the other, for ten seconds of its clock. On its own clock, a client holds
+/// the lease for `margin` less. Messages take no time here.
 async fn leases(margin: Duration) {
     let server = node("server");
     let holders = Arc::new(Atomic::new(0));
@@ -279,13 +279,14 @@ async fn leases(margin: Duration) {
     }
 }
 
-/// Enough for a clock with an error of 0.1 %, but not for a clock with an error of 10 %.
+/// This margin is enough for a clock with an error of 0.1 %, but not for a clock with an error of 10 %.
 const SMALL: Duration = Duration::from_millis(100);
 
-/// Enough for two clocks that are each a tenth off: 8 s at 0.9 of the rate are over before 10 s at 1.1 of it.
+/// This margin is enough for two clocks with an error of 10 % each. 8 s of a clock with the rate 0.9 end before 10 s of
+/// a clock with the rate 1.1.
 const LARGE: Duration = Duration::from_secs(2);
 
-/// The changes of clocks and paces in the run that is shown.
+/// Returns the changes of clocks and paces in the run that the report shows.
 fn changes(report: &sim::report::Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let name = |event: &sim::run::event::Event| {
@@ -312,7 +313,7 @@ fn a_lease_with_a_margin_for_the_drift_has_one_holder() {
     passes(&runner(10_000).run(async || leases(LARGE).await));
 }
 
-/// The same two nodes in searches, with one drawn clock.
+/// The same two nodes, for searches: a drawn value decides which of the two clocks is wrong.
 async fn small_leases(margin: Duration) {
     let [server, client] = ["server", "client"].map(node);
     let holds = Arc::new(Atomic::new(false));
@@ -373,7 +374,7 @@ fn all_faults() -> Nemesis {
         .faults(1..=6)
 }
 
-/// A node that looks at its wall clock every 5 ms, or a node that does nothing.
+/// A node that reads its wall clock every 5 ms, or a node that does nothing.
 async fn looks(something: bool, nemesis: Nemesis) {
     let nodes = ["a", "b"].map(node);
     let tasks: Vec<_> = nodes
@@ -411,7 +412,7 @@ fn faults_of_clocks_are_counted_by_what_they_met() {
     assert!(warns("`drift` met a timer") && warns("`slow` met a step"), "{:?}", silent.warnings);
 }
 
-/// The lease with its bug. Its clocks are true unless the nemesis changes them.
+/// This test runs the faulty lease. Its clocks are true unless the nemesis changes them.
 #[cfg_attr(feature = "sim", test)]
 fn a_nemesis_finds_the_lease_that_trusts_clocks() {
     let drifts = || Nemesis::new().drift(Victim::one()).lasting([20 * SECOND]).gaps([]);

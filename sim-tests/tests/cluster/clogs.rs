@@ -19,7 +19,7 @@ fn pair() -> [Node; 2] {
     ["a", "b"].map(node)
 }
 
-/// Messages on a link, and the times at which they arrive.
+/// Receives messages from a link, and returns the times at which they arrive.
 async fn arrivals(mut receiver: net::Receiver<u32>, count: usize) -> Vec<(u32, Duration)> {
     let (begin, mut all) = (Instant::now(), Vec::new());
     for _ in 0..count {
@@ -178,7 +178,8 @@ fn the_order_of_two_senders_over_a_link_with_a_rate_counts() {
     failure(&both(false));
 }
 
-/// A clog beside a message: the time that it takes is one or the other.
+/// A clog begins concurrently with a message. The message takes the normal time in some runs, and the longer time in
+/// others.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_tries_a_clog_before_and_after_each_send() {
     let sends = |is_stream: bool, made_first: bool, wanted: Duration| {
@@ -210,8 +211,8 @@ fn a_search_tries_a_clog_before_and_after_each_send() {
     }
 }
 
-/// A follower and its leaders of two terms: each appends a value. The second begins when the first was silent for 100
-/// ms. The follower with the bug takes appends of terms that are over.
+/// A follower, and the leaders of two terms; each leader appends a value. The second leader begins when the first
+/// leader was silent for 100 ms. The follower with the bug accepts appends of earlier terms.
 async fn appends(checks: bool, nemesis: Nemesis) {
     let nodes = ["old", "new", "follower"].map(node);
     let [old, new, follower] = &nodes;
@@ -269,12 +270,12 @@ fn a_late_append_of_an_old_term_is_found_by_a_clog() {
     let fixed = seeds().run(async || appends(true, clogs().must_meet()).await);
     passes(&fixed);
     assert!(fixed.faults[0].met > 0, "{:?}", fixed.faults);
-    // Without clogs nothing is late.
+    // Without clogs, no append is late.
     passes(&seeds().run(async || appends(false, clogs().faults(0..=0)).await));
     println!("{shown}");
 }
 
-/// The clogs of the run that is shown.
+/// Returns the clogs of the run that the report shows.
 fn begins(report: &Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let of_nemesis = run.events.iter().filter_map(|event| {
@@ -370,7 +371,7 @@ fn a_search_tries_a_clog_before_and_after_each_write_and_answer() {
             let clogger = spawn(async move { net::clog(&from, &to, Latency::exact(MS)) });
             let begin = Instant::now();
             if answers {
-                // Its kernel answers arriving data with a reset.
+                // The server's kernel answers arriving data with a reset.
                 drop(server);
                 let _ = client.read(&mut [0]).await;
                 client.write_all(b"x").await.unwrap();
@@ -397,7 +398,7 @@ fn a_search_tries_a_clog_before_and_after_each_write_and_answer() {
             }
             !report.passed()
         });
-        // The first reset is late by 1 ms, and found by the write after it, or by that after another 1 ms.
+        // The first reset is late by 1 ms. The next write finds it, or the write 1 ms after that.
         let found = [!answers, true, answers, false, false];
         assert_eq!(is_found, found, "{answers}");
     }

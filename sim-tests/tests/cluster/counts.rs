@@ -17,7 +17,7 @@ fn pair() -> [Node; 2] {
     ["a", "b"].map(node)
 }
 
-/// Checks that sampled runs of `body` show these results, and that the search finds each by itself.
+/// Checks that sampled runs of `body` show these results, and that the search itself finds each of them.
 #[track_caller]
 fn shows_all<T: Ord + Debug + Clone + Send + Sync>(body: impl AsyncFn() -> T + Sync, all: &[T]) {
     let seen = StdMutex::new(BTreeSet::new());

@@ -1,4 +1,5 @@
-//! Faults of disks that a nemesis causes: planted bugs with their fixed twins, searches, and the number of disks that are lost.
+//! Disk faults that a nemesis injects: planted bugs with their fixed twins, searches, and the number of disks that lose
+//! data.
 
 mod programs;
 
@@ -21,7 +22,7 @@ fn sampled(seeds: u64, body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().seeds(0..seeds).run(body)
 }
 
-/// The lines of the faults in the run that is shown, with the names of their victims.
+/// Returns the lines about faults in the run that the report shows, with the names of their victims.
 fn faults(report: &Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let of_nemesis = run.events.iter().filter_map(|event| {
@@ -48,7 +49,7 @@ enum Log {
 }
 
 impl Log {
-    /// Writes a record of its own file, and makes it durable.
+    /// Writes a record to a separate file, and makes it durable.
     async fn append(self, n: u8) -> io::Result<()> {
         let mut file = File::create(format!("/{n}")).await?;
         match self {
@@ -153,7 +154,7 @@ fn a_search_tries_the_faults_of_a_disk_at_each_call() {
         proves(&search().run(async || saves(log, one(DiskFault::Full)).await));
         let right = search().run(async || saves(Log::Right, one(fault)).await);
         passes(&right);
-        // A write that is short again and again is more than a search tries.
+        // Writes that are short repeatedly need more runs than a search executes.
         let is_proof = right.searched.as_ref().unwrap().is_proof();
         assert_eq!(is_proof, fault != DiskFault::Short, "{}", screen(&right));
     }
@@ -223,7 +224,8 @@ fn halves() -> Vec<u8> {
     [[7; 512], [8; 512]].concat()
 }
 
-/// The disks of the nodes of a run with these faults that lost something, in the worst of 30 runs, of all and of the first two.
+/// Returns the number of disks that lost something under these faults, in the worst of 30 runs: among all nodes, and
+/// among the first two nodes.
 fn lost(nemesis: impl Fn(&[Node]) -> Nemesis + Sync) -> (usize, usize) {
     let most = StdMutex::new((0, 0));
     passes(&sampled(30, async || {
@@ -280,7 +282,7 @@ fn no_more_disks_are_lost_than_tolerated() {
         )),
         (0, 0)
     );
-    // Named nodes are taken without one.
+    // If the nodes are named, the number of their disks is not bounded.
     assert_eq!(lost(|nodes| Nemesis::new().wipe(Victim::these(&nodes[..1]))), (1, 1));
 }
 
@@ -312,7 +314,7 @@ async fn keeps() -> io::Result<bool> {
     Ok(fs::read("/a").await? == [7; 1024])
 }
 
-/// Calls on a disk that has each fault, one after the other.
+/// Each disk fault is injected, and calls on the disk run one after the other.
 #[cfg_attr(feature = "sim", test)]
 fn each_fault_is_met_and_passes() {
     for fault in DiskFault::ALL {
@@ -381,7 +383,7 @@ fn a_fault_outlasts_a_death_and_quiesce_ends_it() {
     let found = search().run(async || body(false).await);
     assert!(!found.passed() && screen(&found).contains("disk of db (Full)"), "{}", screen(&found));
     proves(&search().run(async || body(true).await));
-    // Files that the test uses from outside have it, too.
+    // Disk faults also affect files that the test uses from outside the node.
     let visits = search().run(async || {
         let db = node("db");
         let begins = {

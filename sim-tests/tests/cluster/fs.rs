@@ -188,7 +188,7 @@ fn a_conversion_that_fails_loses_the_old_lock() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_conversion_lets_other_files_lock_first() {
-    // Each reader gives up its shared lock, so the two do not wait for each other.
+    // Each reader gives up its shared lock before it waits, so the two readers do not wait for each other.
     proves(&search().run(async || {
         fs::write("/a", "0").await.unwrap();
         let tasks = [(); 2].map(|()| {
@@ -222,7 +222,7 @@ fn a_conversion_lets_other_files_lock_first() {
     assert!(read.iter().eq(["0", "1"]), "{read:?}");
 }
 
-/// Both tasks lock one open file, and another file shares the lock.
+/// Both tasks lock the same open file, and another open file shares the lock.
 #[cfg_attr(feature = "sim", test)]
 fn conversions_of_one_open_file_are_searched_in_each_order() {
     let results = std::sync::Mutex::new(std::collections::BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Arguments of a compare-and-set that are guessed when the command runs.
+//! Arguments of a compare-and-set that are guessed when the command is executed.
 
 use sim::Ordering::SeqCst;
 use sim::check::Model;
@@ -99,7 +99,7 @@ impl Program for Register {
 fn update(expects: Expects, to: u64) -> Op {
     let from = match expects {
         Expects::Drawn(from) => from,
-        // Without a version until it is inserted.
+        // The expected version is unknown until the guess is inserted.
         Expects::Guessed(_) => u64::MAX,
     };
     Op { expects: Some(expects), op: VersionedRegisterOp::Update { from, to } }
@@ -144,7 +144,7 @@ fn guesses_find_a_lost_update_that_drawn_versions_miss() {
     assert!((0..seeds).all(|seed| register(false, true, seed).passed()));
 }
 
-/// Two updates without any object in common: only the guess of one may see the return of the other.
+/// Runs two updates that share no object. Only the guess of one update may depend on the return of the other.
 fn two_guesses(guess: Guess, seen: u64) -> Report {
     search().run(async || {
         let initial = Register { version: VersionedRegister::new(0), guesses: true };

@@ -15,10 +15,11 @@ use sim::{Atomic, Cell, History, Runner, net, node};
 
 use super::{failure, misuse, passes, proves, screen, search};
 
-/// A token goes round: who has it leads. The bug: a node gives it on before it has stopped to lead.
+/// A token is passed around, and its owner is the leader. The bug: a node passes the token on before it stops being the
+/// leader.
 async fn token(gives_first: bool) {
     let nodes = ["a", "b", "c"].map(node);
-    // Each flag is memory of its node.
+    // Each flag belongs to the memory of its node.
     let flags: Arc<Vec<Atomic<bool>>> =
         Arc::new(nodes.iter().map(|node| node.enter(|| Atomic::new(false))).collect());
     let leads = flags.clone();
@@ -74,7 +75,7 @@ fn two_leaders_are_found_at_the_step_that_makes_the_second_one() {
     let screen = screen(&found);
     assert!(screen.contains("invariant \"one leader\" does not hold"), "{screen}");
     assert!(screen.contains("broken by") && screen.contains("breaks the invariant"), "{screen}");
-    // The values that it saw are shown for the last step alone.
+    // The values that the invariant saw are shown only for the last step.
     assert_eq!(screen.matches("peek").count(), 3, "{screen}");
 
     passes(&Runner::new().hermetic().seeds(0..200).run(async || token(false).await));
@@ -86,7 +87,7 @@ fn two_leaders_are_found_at_the_step_that_makes_the_second_one() {
 /// A task: a list of operations on words, where `None` adds 1 and `Some` stores.
 type Task = Vec<(usize, Option<u64>)>;
 
-/// Numbers without a generator of a library: the same in every build.
+/// A generator of numbers that uses no library, so the numbers are the same in every build.
 struct Draw(u64);
 
 impl Draw {
@@ -216,7 +217,7 @@ async fn ends_beside(is_bad: bool) {
 fn a_search_tries_each_step_before_the_end_of_an_invariant() {
     assert_eq!(failure(&search().run(async || ends_beside(true).await)).kind(), "invariant");
     proves(&search().run(async || ends_beside(false).await));
-    // It is evaluated once more when it ends, within the step.
+    // The invariant is evaluated once more when it ends, within the same step.
     let last = Runner::new().hermetic().seeds(0..1).run(async || {
         let word = Arc::new(Atomic::new(0));
         let seen = word.clone();
@@ -282,10 +283,11 @@ fn a_condition_that_reads_a_count_of_messages_is_evaluated_after_each_step() {
     proves(&loses(1));
 }
 
-/// A write returns before its value is stored, and a read sees the old value. Fixed, the value is stored before.
+/// A write returns before its value is stored, and a read sees the old value. In the fixed variant, the value is stored
+/// before the write returns.
 async fn returns_early(fixed: bool) {
     let start = Instant::now();
-    // It reads the time, so it is evaluated after each step.
+    // This invariant reads the time, so it is evaluated after each step.
     let _soon = sim::invariant("soon", move || Instant::now() - start < Duration::from_secs(3));
     let (word, told) = (Arc::new(Atomic::new(0_u64)), Atomic::new(false));
     let history = History::new(Register::new(0_u64));

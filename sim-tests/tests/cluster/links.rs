@@ -85,7 +85,7 @@ fn a_cut_holds_values_until_it_is_healed() {
         cutter.await.unwrap();
     });
     proves(&report);
-    // Without the heal it waits for ever.
+    // Without the heal, the receiver waits forever.
     let found = Runner::new().hermetic().run(async || {
         let [a, b] = pair();
         let (sender, receiver) = net::link(&a, &b);
@@ -104,14 +104,15 @@ fn a_cut_counts_a_value_that_is_on_its_way() {
         a.spawn(send_all(sender, 1)).await.unwrap();
         net::cut(&a, &b);
         let is_held = receiver.try_recv().is_none();
-        // Its end is on the way, too; it waits behind it.
+        // The end of the stream is also in flight, behind the value.
         assert!(net::met() >= u64::from(is_held));
         sim::sometimes!(is_held, "the value is on its way");
     });
     assert!(report.passed(), "{}", screen(&report));
 }
 
-/// If the sender is killed, a prefix arrives, and then the end. If it is switched off, the end never arrives.
+/// If the sender is killed, the receiver gets a prefix and then the end of the stream. If the sender is switched off,
+/// the receiver never gets the end.
 async fn dies(power: bool) {
     let [a, b] = pair();
     let (sender, receiver) = net::link(&a, &b);
@@ -184,7 +185,8 @@ fn exact_latency_is_exact() {
 
 #[cfg_attr(feature = "sim", test)]
 fn the_classes_are_those_of_the_rules() {
-    // Datagrams from `count` senders to one inbox have one class for each order. The same holds for one link.
+    // If `count` senders send datagrams to one inbox, each order of arrival is a separate class. The same holds if all
+    // datagrams use one link.
     for count in 1..4_u64 {
         let orders: u64 = (1..=count).product();
         for links in [1, count] {
@@ -209,10 +211,10 @@ fn the_classes_are_those_of_the_rules() {
                     receiver.recv().await;
                 }
             });
-            // Each link has its inbox here, so messages of different links commute.
+            // Here, each link has its own inbox, so messages of different links commute.
             assert_eq!(found, if links == 1 { orders } else { 1 }, "{count} on {links}");
         }
-        // Segments of one stream have one.
+        // Segments of one stream have only one order, so there is one class.
         let found = runs(async || {
             let [a, b] = pair();
             let (sender, mut receiver) = net::link(&a, &b);
@@ -323,7 +325,7 @@ fn a_poll_by_hand_takes_effect_in_it() {
         let (sender, mut receiver) = net::link(&a, &b);
         assert_eq!(receiver.recv().now_or_never(), None);
         sender.send(1).now_or_never().unwrap().unwrap();
-        // A message that has arrived is there for the poll, and a message that has not arrived is not lost.
+        // If the message has arrived, the poll by hand receives it. If it has not arrived, it is not lost.
         let by_hand = receiver.recv().now_or_never();
         let value = match by_hand {
             Some(value) => value,

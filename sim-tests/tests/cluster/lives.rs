@@ -38,9 +38,9 @@ enum Process {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Disk {
-    /// It contains everything that was written.
+    /// The file contains everything that was written.
     Whole,
-    /// It may have lost unsynced data.
+    /// The file may have lost unsynced data.
     Torn,
     Empty,
 }
@@ -187,7 +187,7 @@ async fn ask((ping, mut ponged): Ends) -> String {
     format!("connect {connect}, datagram {datagram}, ping {first}, {pong}, {second}")
 }
 
-/// Makes the calls one after the other, and observes their effects.
+/// Executes the calls one after the other, and observes their effects.
 async fn observe(calls: &[Call]) -> String {
     let client = node("client");
     let (server, ends) = server(&client);
@@ -221,8 +221,8 @@ fn sequences(length_max: u32) -> impl Iterator<Item = Vec<Call>> {
 #[test]
 fn each_order_of_calls_leaves_what_the_rules_say() {
     let (mut programs, mut runs) = (0, 0);
-    // Only a few long sequences: neighbours differ in their first call, and no step has a divisor in common with
-    // the number of calls.
+    // Only a few long sequences are tried. Successive sequences differ in their first call, because the step width has
+    // no divisor in common with the number of calls.
     let (of_three, of_four) = if sim_tests::histories::long() { (1, 1) } else { (7, 61) };
     let exactly =
         |length: usize| sequences(length as u32).filter(move |calls| calls.len() == length);

@@ -1,4 +1,5 @@
-//! Messages: on screens in the words of the user, bytes as text, ends as such; their destructors.
+//! Messages on screens: values in the words of the user, bytes as text, ends of streams as ends. Also the destructors
+//! of messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -70,7 +70,8 @@ fn a_lookup_that_is_right_leaves_the_budget_of_its_task() {
         net::faults(Faults::none().lookups(1));
         let _nodes = nodes();
         let mut failed = 0;
-        // One of eight lookups may fail, but only once here. The name was never given to another node.
+        // Each lookup fails with a probability of one in eight, but at most one failure is allowed here. The name was
+        // never given to another node.
         for _ in 0..100 {
             failed += usize::from(look_up("a").await.is_err());
         }
@@ -96,7 +97,8 @@ fn a_search_moves_a_name_before_and_after_each_lookup() {
     proves(&looks(2));
 }
 
-/// A service that has moved: the new primary serves, and the old primary says so if it `checks`. A client uses names.
+/// A service that has moved to a new primary. If `checks` is set, the old primary answers that it is no longer the
+/// primary. A client connects by name.
 async fn asks(checks: bool) -> Option<u8> {
     net::faults(Faults::none().lookups(2));
     let [old, new] = nodes();

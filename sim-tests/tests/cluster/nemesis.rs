@@ -1,4 +1,4 @@
-//! Nemeses: planted bugs that they find with their fixed twins, the smallest faults, faults that meet nothing.
+//! Nemeses: planted bugs that they find, with fixed twins; minimal faults; and faults that have no effect.
 
 use std::sync::Arc;
 use std::sync::Mutex as StdMutex;
@@ -14,7 +14,8 @@ use super::{failure, passes, proves, screen, search};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A primary, and a backup with the same values. The one with the bug acknowledges a value before it sends it on.
+/// A primary, and a backup with the same values. The primary with the bug acknowledges a value before it sends the
+/// value to the backup.
 async fn replicates(early: bool, nemesis: Nemesis, values: u64) {
     let nodes = ["primary", "backup"].map(node);
     let [primary, backup] = &nodes;
@@ -58,7 +59,7 @@ fn kills() -> Nemesis {
     Nemesis::new().kill(Victim::one()).power_off(Victim::one()).pause(Victim::one())
 }
 
-/// The faults of the run that is shown, as the nodes into which they were injected.
+/// Returns the faults of the run that the report shows, each as the node into which it was injected.
 fn faults(report: &sim::report::Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let object = |event: &sim::run::event::Event| &run.objects[event.object.unwrap().index()];
@@ -103,9 +104,9 @@ fn a_search_tries_all_faults() {
     proves(&search().run(async || replicates(false, kill(), 1).await));
 }
 
-/// A primary with a lease: it renews the lease at a monitor, which has another node take over after 300 ms without a word.
-/// The one with the bug answers as primary although its lease is over.
-/// Returns true if both answered.
+/// A primary with a lease, which it renews at a monitor. If the monitor hears nothing for 300 ms, another node takes
+/// over. The primary with the bug answers although its lease has ended. Returns `true` if both nodes answered as
+/// primary.
 async fn leases(checks: bool, victim: impl Fn(Node) -> Victim) -> bool {
     let mut nodes: Vec<Node> = (0..6).map(|n| node(format!("n{n}"))).collect();
     let primary = nodes[sim::rand::below(6) as usize].clone();

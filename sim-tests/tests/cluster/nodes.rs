@@ -1,4 +1,4 @@
-//! Nodes, and what is left of them when they die.
+//! Nodes, and the remains of a node after its death.
 
 use std::sync::Arc;
 use std::sync::Mutex as StdMutex;
@@ -53,7 +53,7 @@ fn the_dead_take_no_step() {
         for _ in 0..3 {
             let count = count.clone();
             let counting = db.spawn(async move {
-                // Its own child is of the node, too.
+                // A child of the task belongs to the node, too.
                 let own = count.clone();
                 spawn(async move {
                     for _ in 0..50 {
@@ -86,7 +86,7 @@ struct Told(&'static str, Arc<StdMutex<Vec<&'static str>>>);
 impl Drop for Told {
     fn drop(&mut self) {
         self.1.lock().unwrap().push(self.0);
-        // Neither the task nor the message of the dead have an effect.
+        // A task and a message of a dead node must have no effect.
         let heard = self.1.clone();
         spawn(async move { heard.lock().unwrap().push("a task of the dead") }).detach();
         if self.0 == "older" {
@@ -162,7 +162,7 @@ fn the_handle_of_a_dead_task_says_so() {
             assert!(error.is_cancelled());
         }
         killer.await.unwrap();
-        // A node that is down has no tasks, and none that is restarted without a main function.
+        // A node that is down has no tasks. If it is restarted without a main function, it has no tasks either.
         assert!(db.spawn(async {}).await.unwrap_err().is_cancelled());
         db.restart();
         db.spawn(async {}).await.unwrap();

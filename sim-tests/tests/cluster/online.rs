@@ -1,4 +1,4 @@
-//! Checks during a run: each decides at the first event that shows a violation, with calls that are lost.
+//! Checks during a run. Each check must decide at the first event that shows a violation, although calls are lost.
 
 use std::sync::{Arc, Mutex};
 
@@ -71,7 +71,7 @@ impl OnlineChecker<Register> for Compared {
                         log.calls[call].returned = Some((ret.clone(), log.time));
                     }
                     ClientEvent::Failed { .. } => {
-                        // As if it had never been.
+                        // A failed call is removed, as if it had never begun.
                         log.calls.remove(call);
                         log.open.iter_mut().for_each(|(_, at)| *at -= usize::from(*at > call));
                     }
@@ -113,7 +113,8 @@ impl Words {
     }
 }
 
-/// One client: calls as futures, of which some are dropped, and calls of explicit events, some without an end.
+/// One client. It executes calls as futures, some of which are dropped, and calls by explicit events, some of which
+/// never end.
 async fn client(number: u64, words: Arc<Words>, history: History<Register>) {
     for nth in 1..=3 {
         let is_write = sim::rand::below(2) == 1;
@@ -170,7 +171,7 @@ fn each_event_is_decided_as_the_calls_up_to_it_and_at_the_right_one() {
         for client in clients.collect::<Vec<_>>() {
             client.await.unwrap();
         }
-        // One more return, so that all stamps are known and fed.
+        // One more return ensures that all stamps are known and all events are fed.
         let last = words.call(RegisterOp::Read, false);
         history.call(RegisterOp::Read, last).await;
 
@@ -276,7 +277,7 @@ impl Program for Store {
     }
 }
 
-/// Each node has a copy of each register, which an update at its home reaches later. The bug: a node answers reads from
+/// Each register has a home node, and every node has a copy that is updated later. The bug: a node answers reads from
 /// its own copy. Some clients do not wait for an answer.
 fn store(runner: Runner, is_local: bool, is_online: bool) -> Report {
     let topology = Topology::sticky(NODES, 2);
@@ -338,7 +339,7 @@ fn the_run_ends_at_the_stale_read_and_shows_its_chain() {
     let names_the_read =
         shown.contains("stale read: `Op { key: ") && shown.contains("the chain 0 → ");
     assert!(names_the_read, "{}", screen(&found));
-    // No event follows the return that decides.
+    // The run ends at the event that decides: no later event exists.
     let finding = found.finding.as_ref().unwrap();
     let calls = &finding.run.histories[0].operations;
     let ends = calls.iter().filter_map(|call| Some(call.returned.as_ref()?.1));

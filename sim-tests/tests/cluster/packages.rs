@@ -198,7 +198,7 @@ fn a_duration_is_shorter_or_longer_than_the_detection_of_a_failure() {
             b.spawn(
                 async move { while let Ok(Some(())) = timeout(777 * MS, receiver.recv()).await {} },
             );
-        // There is no time to draw: steps, and moments around timers.
+        // No time can be drawn here. The fault occurs at a step, or at a moment near a timer.
         let kill = Nemesis::new().kill(Victim::these([&a])).faults(1..=1).gaps([]).lasting([]);
         kill.run(std::slice::from_ref(&a)).await;
         sleep(50 * MS).await;

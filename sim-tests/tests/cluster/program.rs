@@ -1,4 +1,5 @@
-//! Faults as commands of a generated program: drawn, shrunk, pinned, replayed and written down with it.
+//! Faults as commands of a generated program. They are drawn, shrunk, pinned, replayed and written to the source file
+//! together with the program.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -62,7 +63,8 @@ impl Pair {
         Pair { nodes, memory, stored, early }
     }
 
-    /// Asks the primary until it answers. The one with the bug answers before the backup has the value.
+    /// Sends a request to the primary until it answers. The primary with the bug answers before the backup has the
+    /// value.
     async fn ask(&self, value: u64) -> u64 {
         loop {
             let (memory, stored, early) = (self.memory.clone(), self.stored.clone(), self.early);
@@ -125,7 +127,7 @@ fn is_fault(command: &CommandRecord) -> bool {
     matches!(command.layout.part, Part::Nemesis { .. })
 }
 
-/// The faults that are left, as text, and the number of commands beside them.
+/// Returns the faults that shrinking has kept, as text, and the number of other commands.
 fn left(report: &sim::report::Report) -> (Vec<String>, usize) {
     let program = &report.finding.as_ref().expect("it passed").run.programs[0];
     let (faults, commands): (Vec<_>, Vec<_>) =

@@ -47,7 +47,7 @@ fn linked() -> ([Node; 2], Sender<u32>, Receiver<u32>) {
     (nodes, sender, receiver)
 }
 
-/// Sends `count` values, one each second. Returns which of them were errors.
+/// Sends `count` values, one each second. Returns for each send `true` if it failed.
 async fn errors(sender: &Sender<u32>, count: u32) -> Vec<bool> {
     let mut errors = Vec::new();
     for n in 0..count {
@@ -95,7 +95,7 @@ fn the_answer_takes_the_time_of_the_way_back() {
             while sender.send(0).await.is_ok() {
                 sleep(Duration::from_millis(1)).await;
             }
-            // The send that fails comes before or after the arrival of the answer at that moment.
+            // The send that fails comes before or after the arrival of the answer, which arrives at the same moment.
             let time = begin.elapsed().as_millis();
             assert!(time == 75 || time == 76, "{gone:?}: {time} ms");
         }));
@@ -110,7 +110,7 @@ fn a_cut_of_the_way_back_holds_the_answer() {
             let _kept = gone.goes(&b, receiver);
             net::cut(&b, &node::find("a").unwrap());
             assert_eq!(errors(&sender, 2).await, [false; 2]);
-            // Its machine has sent the answer, and ends.
+            // The machine of the receiver has sent the answer, and is then switched off.
             b.power_off();
             net::heal();
             sleep(SECOND).await;

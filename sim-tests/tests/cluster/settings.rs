@@ -1,4 +1,5 @@
-//! Settings of a run beside other tasks: searches try them before and after each step of these.
+//! Settings of a run that a task changes beside other tasks. Searches try the change before and after each step of the
+//! other tasks.
 
 use sim::net::{self, Faults};
 use sim::task::yield_now;

@@ -10,8 +10,8 @@ use sim::{Atomic, Cell, LazyLock, Once, OnceLock, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, runs, screen, search};
 
-/// A node gives out numbers, counted in a static, and is restarted in between. The bug: it forgets those that it gave. The
-/// stand-in for its disk is the same in all lives.
+/// A node hands out numbers, which it counts in a static. It is restarted in between. The bug: after a restart, the
+/// node forgets the numbers that it has handed out. The static that represents its disk keeps its value over all lives.
 async fn numbers(is_stored: bool) {
     static NEXT: Atomic<u64> = Atomic::<u64>::const_new(1).named("next");
     static DISK: Atomic<u64> = Atomic::<u64>::const_new(1).shared();
@@ -121,7 +121,7 @@ async fn uses_tokio() {
     ROOM.add_permits(1);
     ROOM.close();
     assert!(ROOM.is_closed() && ROOM.acquire().await.is_err());
-    // A notification without a waiter is kept, but only one.
+    // At most one notification without a waiter is kept.
     READY.notify_one();
     READY.notified().await;
     assert!(!pin!(READY.notified()).enable());
@@ -162,8 +162,8 @@ fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
     assert!(!ROOM.is_closed() && ROOM.available_permits() == 2);
 }
 
-/// The nodes of a cluster do an action once, except a node that was restarted and has a new semaphore. The stand-in
-/// for the disk is the same in all lives.
+/// The nodes of a cluster must execute an action once. A restarted node with a new semaphore executes it again. The
+/// static that represents the disk keeps its value over all lives.
 async fn once(is_stored: bool) {
     static FIRST: Semaphore = Semaphore::const_new(1);
     static DISK: Atomic<bool> = Atomic::<bool>::const_new(false).shared();
@@ -183,7 +183,7 @@ async fn once(is_stored: bool) {
     sim::task::yield_now().await;
     let db = sim::node("db-2");
     db.spawn(async {
-        // A permit that is dropped with its task is given back in its own node.
+        // If a task is dropped with a permit, the permit returns to the semaphore of its own node.
         let _permit = FIRST.acquire().await;
         sim::task::yield_now().await;
     })
@@ -232,7 +232,8 @@ fn operations_of_different_nodes_on_a_static_do_not_conflict() {
 #[cfg_attr(feature = "sim", test)]
 fn what_the_test_has_made_is_shared() {
     static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0);
-    // Made before the run, in the body of the test, and a static that is shared on purpose.
+    // These objects are shared: the test body creates them before the run, or they are a static that is shared on
+    // purpose.
     let before = Arc::new((Atomic::new(0), Cell::new(0)));
     passes(&Runner::new().hermetic().run(async || {
         node::share_memory();

@@ -1,4 +1,5 @@
-//! The table of nodes: tasks that add nodes beside others that look them up. Searches try both orders, and no more.
+//! The table of nodes. Some tasks add nodes while other tasks look nodes up. Searches must try both orders of each
+//! pair, and no further runs.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,8 +13,8 @@ use sim::{JoinHandle, Node, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, runs, search};
 
-/// Checks that sampled runs of `body` show these results, that the search finds each by itself, and that a proof takes
-/// at most `most` runs.
+/// Checks that sampled runs of `body` show these results, that the search itself finds each of them, and that a proof
+/// takes at most `most` runs.
 #[track_caller]
 fn shows_all<T>(body: impl AsyncFn() -> T + Sync, all: &[T], most: u64)
 where
@@ -36,7 +37,7 @@ where
     assert!(made <= most, "{made} runs");
 }
 
-/// Adds a node of this name from a task of its own.
+/// Adds a node with this name in a separate task.
 fn late(name: &'static str) -> JoinHandle<Node> {
     spawn(async move { node(name) })
 }
@@ -61,7 +62,7 @@ fn a_search_finds_each_set_of_nodes_that_a_look_can_find() {
     failure(&report);
     let origin = report.finding.map(|finding| finding.from);
     assert!(matches!(origin, Some(Origin::Seed(_))), "{origin:?}");
-    // Each node exists or not: the order of their additions makes no difference.
+    // Each node exists or does not exist. The order in which nodes are added makes no difference.
     assert_eq!(runs(async || drop(found(3).await)), 8);
     assert_eq!(runs(async || drop(found(6).await)), 64);
 }
@@ -103,7 +104,7 @@ fn a_datagram_and_a_connection_to_the_name_of_a_new_node_reach_it_or_not() {
         adding.await.unwrap();
         sent
     };
-    // A datagram that arrives is a step, too.
+    // The arrival of a datagram is a step, too.
     shows_all(sends, &[false, true], 3);
     let connects = async || {
         let adding = late("late");
@@ -126,7 +127,7 @@ fn a_datagram_to_an_address_reaches_a_node_that_is_added_before_it() {
         adding.await.unwrap();
         sent
     };
-    // A datagram that arrives is a step, too.
+    // The arrival of a datagram is a step, too.
     shows_all(sends, &[false, true], 3);
 }
 
@@ -180,7 +181,7 @@ fn the_order_of_additions_counts_if_an_address_is_seen() {
     };
     let all = [(address(1), address(2)), (address(2), address(1))];
     shows_all(addresses, &all, 2);
-    // Without an address, no task knows which of them was the first.
+    // Without addresses, no task knows which node was added first.
     let names = async || {
         let [a, b, c] = ["a", "b", "c"].map(late);
         let (a, b, _c) = (a.await.unwrap(), b.await.unwrap(), c.await.unwrap());
@@ -191,7 +192,7 @@ fn the_order_of_additions_counts_if_an_address_is_seen() {
         b.kill();
     };
     assert_eq!(runs(names), 1);
-    // One task adds them in one order.
+    // One task adds both nodes, so their order is fixed.
     let one = async || {
         let first = node("first");
         let adding = spawn(async { ["a", "b"].map(node).map(|node| node.addr()) });

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{both, misuse, on_the_system, passes, proves, runs, search};
 
-/// Both ends of a connection: the client's first.
+/// Returns both ends of a connection, the end of the client first.
 pub(crate) async fn pair() -> (TcpStream, TcpStream) {
     let (listener, addr) = listener().await;
     // The connection exists before the listener accepts it.
@@ -183,7 +183,7 @@ fn halves_of_a_connection() {
         its_write.write_all(&three).await.unwrap();
         read.read_exact(&mut three).await.unwrap();
         assert_eq!(&three, b"one");
-        // The half that writes ends the stream when it is dropped, and not before.
+        // The stream ends when the writing half is dropped, and not before.
         let server = its_read.reunite(its_write).unwrap();
         let (its_read, its_write) = server.into_split();
         drop(its_write);

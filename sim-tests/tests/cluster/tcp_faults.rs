@@ -1,4 +1,4 @@
-//! Connections of nodes that die, over links that are cut, with drawn faults. Simulated runs only.
+//! Connections of nodes that die, over links that are cut, with drawn faults. These tests need simulated runs.
 #![cfg(feature = "sim")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use super::{failure, passes, proves, search};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A node that listens on port 7, its stream, and the stream of the client, which is outside.
+/// Returns a node that listens on port 7, its stream, and the stream of the client, which is outside of nodes.
 async fn connected(name: &str) -> (Node, TcpListener, TcpStream, TcpStream) {
     let server = node(name);
     let listener = server.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -70,7 +70,7 @@ fn a_killed_node_with_bytes_left_unread_resets() {
     passes(&report);
 }
 
-/// It makes no difference if the net was used before the first socket.
+/// The test must pass with and without a use of the network before the first socket.
 #[test]
 fn a_killed_node_resets_connections_that_it_has_not_accepted() {
     for is_used_before in [false, true] {
@@ -119,7 +119,7 @@ fn a_node_that_is_up_again_knows_nothing_of_its_connections() {
         client.write_all(b"hello").await.unwrap();
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-        // Its port must be bound again.
+        // The server must bind its port again.
         let error = TcpStream::connect("server:7").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         let _listener = server.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -173,7 +173,7 @@ fn an_end_that_gets_no_answer_gives_up() {
         });
         passes(&report);
     }
-    // A shorter cut is not noticed, and neither is a cut while no data is in flight.
+    // A shorter cut is not noticed. A cut is not noticed either if no data is in flight.
     let report = Runner::new().hermetic().run(async || {
         let [a, b] = ["a", "b"].map(node);
         let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -321,7 +321,7 @@ fn reads_and_writes_are_partial_by_choice() {
     assert_eq!(parts(Faults::none().partial(1)), BTreeSet::from(all));
 }
 
-/// Code that takes one read for one message. The fixed twin reads all of it.
+/// Code that assumes that one read returns a whole message. The fixed twin reads until the message is complete.
 async fn message(reads_all: bool) {
     net::faults(Faults::none().partial(2));
     let (_server, _listener, mut stream, mut client) = connected("server").await;

@@ -28,7 +28,7 @@ fn a_socket_is_bound_before_it_listens_or_connects() {
         socket.bind(local()).unwrap();
         let addr = socket.local_addr().unwrap();
         assert_ne!(addr.port(), 0);
-        // It does not listen yet.
+        // The socket does not listen yet.
         let error = TcpStream::connect(addr).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         let listener = socket.listen(16).unwrap();
@@ -58,7 +58,7 @@ fn each_connection_has_a_port_of_its_own() {
     passes(&Runner::new().hermetic().seeds(0..5).run(async || {
         let listener = TcpListener::bind("127.0.0.1:7").await.unwrap();
         let mut open = Vec::new();
-        // Some of 64 tasks try the same port first. The ends of the server stay open.
+        // Several of the 64 tasks try the same port first. The ends of the server stay open.
         for _ in 0..2 {
             let tasks: Vec<_> = (0..8).map(|_| sim::spawn(connect_in_eight_tasks())).collect();
             for _ in 0..64 {
@@ -188,7 +188,8 @@ fn a_listener_has_room_for_as_many_as_it_says() {
     passes(&report);
 }
 
-/// Both nodes and a connection, that the client may keep alive, and that the server's node holds.
+/// Returns both nodes and a connection between them. The node of the server holds the connection; the client may keep
+/// it alive.
 async fn kept(is_kept_alive: bool) -> ([Node; 2], TcpStream) {
     let [a, b] = ["a", "b"].map(node);
     let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
@@ -242,7 +243,7 @@ fn keep_alive_finds_out_that_the_other_machine_is_gone() {
             assert_eq!(ends(restarts, cuts, heals).await, expected);
         }));
     }
-    // Without it the error is not noticed.
+    // Without keepalive, the client does not notice the error.
     let waits = Runner::new().hermetic().seeds(0..1).run(async || {
         let ([_a, b], mut client) = kept(false).await;
         b.power_off();
@@ -309,7 +310,7 @@ fn a_call_that_waits_for_a_machine_that_is_off_ends() {
             }));
         }
     }
-    // A machine that is on again does not know the connection that ends.
+    // After a restart, the machine does not know the connection that the client ends.
     passes(&Runner::new().hermetic().seeds(0..5).run(async || {
         let ([_a, b], mut client) = kept(false).await;
         b.power_off();

@@ -1,4 +1,4 @@
-//! The table of `TcpStream`: each line of it is tried in runs, and on the sockets of the system where these can show it.
+//! The table of `TcpStream`. Each line is tried in runs, and also on the sockets of the system if they can show it.
 
 use std::io::ErrorKind;
 
@@ -14,9 +14,9 @@ use super::{on_the_system, passes};
 struct Line {
     /// The beginning of its first column.
     what: &'static str,
-    /// Nodes that die and links that are cut exist only in runs.
+    /// True if the line needs nodes that die or links that are cut. Both exist only in runs.
     is_of_runs: bool,
-    /// The results of calls, one after the other.
+    /// The results of successive calls.
     seen: &'static [&'static str],
 }
 
@@ -68,7 +68,7 @@ async fn within<T>(time: Duration, call: impl Future<Output = T>) -> String {
     }
 }
 
-/// Writes as much as there is room for.
+/// Writes until there is no more room.
 fn fill(stream: &TcpStream) -> (usize, ErrorKind) {
     let mut sent = 0;
     loop {

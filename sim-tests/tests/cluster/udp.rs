@@ -17,7 +17,7 @@ fn datagrams_arrive_with_the_address_of_their_sender() {
         client.send_to(b"question", server.local_addr().unwrap()).await.unwrap();
         let mut buffer = [0; 4];
         let (count, from) = server.recv_from(&mut buffer).await.unwrap();
-        // The rest of it is lost.
+        // The remaining bytes of the datagram are lost.
         assert_eq!((&buffer[..count], from), (&b"ques"[..], client.local_addr().unwrap()));
         server.connect(from).await.unwrap();
         assert_eq!(server.peer_addr().unwrap(), from);
@@ -114,7 +114,7 @@ fn the_next_call_that_sends_or_receives_reports_the_error() {
             };
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
             assert_eq!(client.recv(&mut [0; 4]).await.unwrap(), 4);
-            // It is reported once.
+            // The error is reported only once.
             assert!(client.take_error().unwrap().is_none());
             client.send(b"hello").await.unwrap();
             sleep(MOMENT).await;
@@ -195,7 +195,7 @@ fn datagrams_are_lost_by_cuts_faults_and_full_sockets() {
     assert!(!one(Faults::none(), 2) && one(Faults::none().duplicates(1), 2));
 }
 
-/// Two tasks, of which either may be the first to name a port.
+/// Two tasks each name a port, and either of them may be first.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_binds_before_and_after_each_datagram() {
     let binds = |wanted: bool| {

@@ -14,7 +14,7 @@ use super::{both, failure, misuse, passes, proves, search};
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 0, 0, 7);
 const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// Two sockets that are connected to each other.
+/// Returns two sockets that are connected to each other.
 async fn pair() -> (UdpSocket, UdpSocket) {
     let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -231,7 +231,7 @@ fn a_broadcast_arrives_at_all_hosts() {
             sleep(Duration::from_secs(1)).await;
             assert_eq!([&one, &two, &outside].map(received), [1, 1, 1]);
         }
-        // A port to which no socket was ever bound refuses nothing.
+        // A datagram to a port that never had a socket gets no refusal.
         let three = c.enter(|| UdpSocket::bind("0.0.0.0:1")).await.unwrap();
         three.set_broadcast(true).unwrap();
         three.connect("255.255.255.255:2").await.unwrap();

@@ -8,8 +8,8 @@ pub(crate) fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Builds the library as the tests of the workspace are built, so that nothing is built twice, and
-/// returns its folder. `test` is the test that calls this.
+/// Builds the library with the same settings as the tests of the workspace, so that nothing is built twice. Returns the
+/// folder of the library. `test` is the name of the calling test.
 pub(crate) fn build_the_library(test: &str) -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let profile = program.parent().and_then(Path::parent).unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn build_the_library(test: &str) -> PathBuf {
     if !sim::SIMULATED {
         cargo.arg("--no-default-features");
     }
-    // A setting and the compiler that this test was built with.
+    // This variable may contain a setting; the compiler is the compiler that built this test.
     if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
         cargo.args(["--config", &config]);
     }
@@ -47,7 +47,7 @@ pub(crate) fn compile(program: &Path, libraries: &Path, arguments: &[&str]) -> O
         let file = libraries.join(format!("lib{library}.rlib"));
         rustc.arg("--extern").arg(format!("{library}={}", file.display()));
     }
-    // Relative if it can be, as it is quoted.
+    // The path is relative if possible, because messages quote it.
     rustc.current_dir(package()).arg(program.strip_prefix(package()).unwrap_or(program));
     rustc.output().expect("rustc starts")
 }

@@ -32,7 +32,7 @@ const SENDER: u64 = 1;
 const READER: u64 = 2;
 
 impl Guarded {
-    /// The sender overwrites the slot: it keeps new readers off, and waits for the readers that are there.
+    /// The sender overwrites the slot. It keeps out new readers, and waits for the current readers.
     async fn write(&self) {
         let mut tail = self.tail.lock().await;
         self.readers.fetch_or(SENDER, SeqCst).await;
@@ -90,7 +90,7 @@ struct State {
 
 #[derive(Clone, Default)]
 struct Slot {
-    /// The position after the position of the message in it.
+    /// The position after the message in this slot.
     end: usize,
     message: Option<u8>,
     is_closed: bool,
@@ -177,7 +177,7 @@ impl State {
                 let is_end = close == Close::MarksRing && self.is_closed;
                 return is_end.then_some(Err(RecvError::Closed));
             }
-            // The mark of a close has a position, and no slot of its own.
+            // The mark of a close has a position, but takes no slot.
             let marks = usize::from(close == Close::MarksSlot && self.is_closed);
             let oldest = self.next - length - marks;
             let missed = oldest - receiver.0;
@@ -193,7 +193,7 @@ impl State {
     }
 }
 
-/// One message, in a ring with room for one.
+/// Sends one message through a ring that has room for one.
 async fn last_message(is_fixed: bool) {
     let ring = Ring::new(1, if is_fixed { Close::MarksSlot } else { Close::TakesSlot });
     let mut receiver = ring.subscribe().await;

@@ -1,4 +1,4 @@
-//! Bounded channels: tokio's channels, whose room is a semaphore, and the channel of async-std.
+//! Bounded channels: tokio's channels, which count their room with a semaphore, and the channel of async-std.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -192,7 +192,8 @@ impl Channel {
     async fn try_recv_closed(&self, counts_permits: bool) -> Result<u8, TryRecvError> {
         match self.pop().await {
             Some(message) => Ok(message),
-            // The permit of a message comes back when it is received, so no message comes after this.
+            // The permit of a message is returned when the message is received. So if all permits are available, no
+            // further message can arrive.
             None if !counts_permits || self.is_finished().await => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
         }

@@ -1,9 +1,10 @@
 //! Historical bugs of tokio, futures, async-std and others, in small models of the primitives as they were.
 //!
-//! Each model has the step that was wrong and the step of the fix, behind one switch, and a client that is as small
-//! as the bug allows. The default strategy must find the bug within a stated number of seeds, the exhaustive search
-//! must find it too, and must prove that the fixed twin passes. A call that is one critical section is one point; two
-//! accesses that the original had on one thread beside others are two points. `docs/known-bugs.md` has the table.
+//! Each model contains the wrong step and the step of the fix, behind one switch. It also contains a client that is as
+//! small as the bug allows. The default strategy must find the bug within a stated number of seeds, the exhaustive
+//! search must find it too, and must prove that the fixed twin passes. A call is one point if it is one critical
+//! section. Two accesses by one thread are two points if other threads could access the memory in between.
+//! `docs/known-bugs.md` has the table.
 //!
 //! `UNPAUSE_LONG=1` runs fixed twins under a hundred thousand seeds and prints the figures of the table.
 
@@ -48,7 +49,7 @@ struct Bug {
 #[derive(Clone, Copy)]
 enum Shows {
     Deadlock,
-    /// A panic whose message has these words.
+    /// The run panics with a message that contains these words.
     Panic(&'static str),
 }
 
@@ -62,7 +63,7 @@ impl Shows {
     }
 }
 
-/// All of them, in the order of the table.
+/// All families, in the order of the table.
 const FAMILIES: &[&[Bug]] = &[
     permits::BUGS,
     notify::BUGS,
@@ -171,7 +172,7 @@ fn all() -> impl Iterator<Item = &'static Bug> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The bug of this name. A family that is not in [`FAMILIES`] fails its tests here.
+/// Returns the bug with this name. If a family is missing in [`FAMILIES`], its tests fail here.
 fn named(name: &str) -> &'static Bug {
     all().find(|bug| bug.name == name).expect("its family is listed")
 }

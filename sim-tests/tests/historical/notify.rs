@@ -117,7 +117,7 @@ impl Notify {
             }
             return Some(first);
         }
-        // Without waiters the state may change without the lock.
+        // If there are no waiters, the state may change without the lock.
         let update = |bits| Some(with(bits, NOTIFIED));
         let _ = self.state.fetch_update(SeqCst, SeqCst, update).await;
         None
@@ -313,7 +313,7 @@ impl Event {
         first.wake().await;
     }
 
-    /// The drop of a listener that was notified but not polled since.
+    /// Drops a listener that was notified but not polled since then.
     async fn leave(&self, me: Arc<Sleeper>, tells_another: bool) {
         let mut listeners = self.listeners.lock().await;
         let place = listeners.iter().position(|(other, _)| Arc::ptr_eq(other, &me));

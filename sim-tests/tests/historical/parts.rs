@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sim::Ordering::SeqCst;
 use sim::{Atomic, Mutex, spin_until};
 
-/// A thread that can sleep, or a task with its waker: a token that `wake` leaves and `sleep` takes.
+/// A thread that can sleep, or a task with its waker. `wake` leaves a token, and `sleep` takes it.
 #[derive(Default)]
 pub(crate) struct Sleeper {
     token: Atomic<bool>,

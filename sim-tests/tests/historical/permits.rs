@@ -40,17 +40,17 @@ struct Waiter {
     granted: Arc<Sleeper>,
 }
 
-/// The drop of a waiter that was not granted.
+/// The effect of dropping a waiter that has no permit yet.
 #[derive(Clone, Copy)]
 enum Leave {
     StaysQueued,
     IsRemoved,
-    /// Is removed, and those behind it are granted if there are permits for them.
+    /// The waiter is removed, and later waiters get permits if there are enough.
     HandsOn,
 }
 
 impl Queue {
-    /// Takes the waiters that can be granted off the front.
+    /// Removes the waiters at the front that can get their permits.
     fn grant(&mut self) -> Vec<Waiter> {
         let mut granted = Vec::new();
         while self.waiters.front().is_some_and(|first| first.needs <= self.free) {
@@ -125,7 +125,7 @@ async fn abandoned_lock(is_fixed: bool) {
         first.acquire(1).await;
         first.release(1).await;
     });
-    // A `lock` under a time-out that is over at once.
+    // A `lock` with a time-out that passes at once.
     let impatient = spawn(async move {
         match second.ask(1).await {
             Ok(()) => second.release(1).await,
@@ -151,8 +151,8 @@ async fn first_gives_up(is_fixed: bool) {
     small.await.unwrap();
 }
 
-/// The issue is open: a fair lock cannot know that a future is not polled any more. The fix is the client's, which
-/// drops the future.
+/// The issue is open, because a fair lock cannot know that a future will not be polled again. The fix is in the client:
+/// it drops the future.
 async fn polled_once(is_fixed: bool) {
     let lock = Semaphore::new(1);
     lock.acquire(1).await;

@@ -17,7 +17,7 @@ crate::bugs! {
         Deadlock, 100, unordered;
 }
 
-/// A future that several tasks poll. Its waker is the waker of the previous poll.
+/// A future that several tasks poll. It keeps the waker of the latest poll.
 #[derive(Default)]
 struct Shared {
     future: Mutex<Inner>,
@@ -48,7 +48,7 @@ impl Shared {
         false
     }
 
-    /// The drop of a handle: another task polls in its place.
+    /// Drops a handle. Another task then polls the future.
     async fn leave(&self, me: &Arc<Sleeper>) {
         let mut waiters = self.waiters.lock().await;
         waiters.retain(|other| !Arc::ptr_eq(other, me));
@@ -104,7 +104,7 @@ struct Unordered {
 }
 
 impl Unordered {
-    /// Waits for a handle that may be ready.
+    /// Waits until a handle may be ready.
     async fn next(&self) -> usize {
         loop {
             let next = self.woken.lock().await.pop_front();
@@ -122,7 +122,7 @@ impl Unordered {
     }
 }
 
-/// The end of a task, as its handle sees it.
+/// The end of a task, from the view of its handle.
 #[derive(Default)]
 struct Handle {
     is_finished: bool,

@@ -17,13 +17,13 @@ crate::bugs! {
         Deadlock, 100, unparked_early;
 }
 
-/// A condition variable, and the thread that waits for it.
+/// A condition variable and its waiting thread.
 #[derive(Default)]
 struct Waits {
     parked: Sleeper,
     /// With its own wake-up.
     condvar: Condvar,
-    /// The number of threads that wait, in a condition variable that parks them.
+    /// The number of threads that wait for a condition variable; it parks them.
     waiting: Mutex<u32>,
     flag: Mutex<bool>,
 }

@@ -17,7 +17,7 @@ crate::bugs! {
         Panic("the wheel keeps the entry"), 100, leaked;
 }
 
-/// No deadline.
+/// The value for "no deadline".
 const NEVER: u64 = 0;
 
 struct Driver {

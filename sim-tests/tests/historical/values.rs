@@ -1,4 +1,4 @@
-//! Channels whose state is words: the lists of tokio's `mpsc`, and its `oneshot`.
+//! Channels whose state consists of atomic words: the list of tokio's `mpsc`, and tokio's `oneshot`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ crate::bugs! {
         Panic("the value is gone"), 100, taken_by_both;
 }
 
-/// The list of a channel: each sender claims a slot and writes it. The close mark takes a slot, too.
+/// The list of a channel: each sender claims a slot and writes it. The mark of a close takes a slot, too.
 struct List {
     tail: Atomic<u64>,
     /// True if the slot is written.
@@ -51,7 +51,7 @@ impl List {
         self.is_closed.store(true, SeqCst).await;
     }
 
-    /// The number of messages of a receiver that is at `head`.
+    /// Returns the number of messages for a receiver at position `head`.
     async fn len(&self, head: u64, looks_at_the_last: bool) -> u64 {
         let tail = self.tail.load(SeqCst).await;
         let len = tail - head;
@@ -62,7 +62,7 @@ impl List {
         if len == 0 {
             return 0;
         }
-        // The last slot has the mark of the close, or a message that is being sent, if it is not written.
+        // If the last slot is not written, it is the mark of the close or a message that is being sent.
         len - u64::from(!self.has_value(tail - 1).load(SeqCst).await)
     }
 

@@ -1,4 +1,4 @@
-//! Calls that may block, and the budget of tasks.
+//! Calls that may block, and tokio's cooperative budget of tasks.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn a_blocking_call_is_one_step_of_a_task() {
     });
     seen.are([vec![1, 2]]);
     if sim::SIMULATED {
-        // The steps share nothing that the search sees.
+        // The steps share nothing that the search sees, so one run is enough.
         assert_eq!(report.runs, 1);
     }
 }

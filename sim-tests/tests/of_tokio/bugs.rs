@@ -12,7 +12,7 @@ use sim::tokio::sync::{OnceCell, SetOnce, broadcast, mpsc, oneshot, watch};
 
 use crate::{fails, holds};
 
-/// Asserts that the first body panics with this text in some order, and that the second passes in all.
+/// Asserts that the first body panics with this text in some order, and that the second body passes in all orders.
 fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     match fails(bug) {
         Some((Failure::Panic { message, .. }, _)) => assert!(message.contains(text), "{message}"),
@@ -22,7 +22,7 @@ fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) 
     holds(fixed);
 }
 
-/// Asserts that the first body has an order in which it waits for ever, and that the second passes in all orders.
+/// Asserts that the first body waits forever in some order, and that the second body passes in all orders.
 fn waits(bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     if let Some((failure, screen)) = fails(bug) {
         assert!(matches!(failure, Failure::Deadlock { .. }), "{screen}");
@@ -68,7 +68,8 @@ async fn handled_once(updates: bool) {
     });
     let mut handled = vec![0];
     while receiver.changed().await.is_ok() {
-        // A version that comes between `changed` and this is not seen by `borrow`, so it is handled again.
+        // If a new version comes after `changed` and before this point, `borrow` does not mark it as seen. So it is
+        // handled again.
         yield_now().await;
         let setting = match updates {
             true => *receiver.borrow_and_update(),
@@ -99,7 +100,7 @@ async fn last_handled(marks_after: bool) {
     };
     yield_now().await;
     if marks_after {
-        // A value that arrived while the previous value was handled counts as seen, too.
+        // A value that arrived while the previous value was handled is marked as seen, too.
         receiver.mark_unchanged();
     }
     while receiver.changed().await.is_ok() {
@@ -115,7 +116,7 @@ fn a_version_marked_as_seen_later_is_missed() {
     panics(text, async || last_handled(true).await, async || last_handled(false).await);
 }
 
-/// A request that reserves room, and is cancelled before it has its message.
+/// A request reserves room, and is cancelled before it gets its message.
 async fn cancelled_request(keeps_permit: bool) {
     let (sender, mut receiver) = mpsc::channel(1);
     let kept = Arc::new(Mutex::new(None));
@@ -126,7 +127,7 @@ async fn cancelled_request(keeps_permit: bool) {
             let permit = sender.reserve_owned().await.unwrap();
             let permit = match keeps_permit {
                 true => {
-                    // Kept where a cancellation does not drop it.
+                    // The permit is kept in a place that a cancellation does not drop.
                     *kept.lock().unwrap() = Some(permit);
                     None
                 }
@@ -187,7 +188,7 @@ fn a_reply_is_dropped_without_an_answer() {
     panics(text, async || answered(true).await, async || answered(false).await);
 }
 
-/// Two tasks that send each other two messages over channels with room for one.
+/// Two tasks send each other two messages over channels with room for one message.
 async fn exchange(receives_meanwhile: bool) {
     let (to_a, at_a) = mpsc::channel(1);
     let (to_b, at_b) = mpsc::channel(1);
@@ -222,7 +223,7 @@ fn two_full_channels_wait_for_each_other() {
     waits(async || exchange(false).await, async || exchange(true).await);
 }
 
-/// A value that is set once, or never, beside a cell.
+/// Creates a cell, and beside it a value that is set once or never.
 async fn set_and_awaited(is_set: bool) {
     let (once, cell) = (SetOnce::new(), OnceCell::new());
     cell.get_or_init(async || 7).await;

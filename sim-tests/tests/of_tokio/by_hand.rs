@@ -161,7 +161,7 @@ fn a_future_is_polled_by_hand_and_awaited_in_turn() {
         let sending = spawn(async move { sender.send(1).await });
         assert_eq!(recv.await, Some(1));
         sending.await.unwrap().unwrap();
-        // Until the step of the await, the channel keeps the waker of the manual poll.
+        // The channel keeps the waker of the manual poll until the step of the await.
         mock.is_woken();
 
         let notify = Arc::new(Notify::new());
@@ -285,7 +285,7 @@ fn a_panic_in_a_poll_ends_the_polls_by_hand() {
 
 #[test]
 fn a_condition_that_reads_by_hand_is_evaluated_again() {
-    // No search: a condition without a point is polled again and again.
+    // This test is no search, because a condition without a point is polled without end.
     let report = sim::Runner::new().hermetic().seeds(0..50).run(async || {
         let word = Arc::new(Atomic::new(0));
         let setting = spawn({

@@ -1,5 +1,5 @@
-//! The law of dropped operations: a future can be dropped at any point. No permit, message, notification or lock is
-//! lost with it, and no later waiter waits for ever.
+//! A law about dropped operations: a future can be dropped at any point. The drop loses no permit, message,
+//! notification or lock, and no later waiter waits forever.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sim::{cancellable, spawn};
 
 use crate::{fails, holds};
 
-/// Two tasks that wait, the first of which may be dropped, and a task that gives.
+/// Runs two waiting tasks, the first of which may be dropped, and a task that gives.
 async fn with_one_dropped<A, B, C>(dropped: A, waits: B, gives: C) -> Option<A::Output>
 where
     A: Future<Output: Send + 'static> + Send + 'static,
@@ -54,7 +54,7 @@ fn permits_are_not_lost() {
     holds(async || {
         let permits = Arc::new(Semaphore::new(1));
         let (one, two) = (permits.clone(), permits.clone());
-        // A large request in front of a small one, and partly served.
+        // A large request is before a small request in the queue, and has got a part of its permits.
         let first = async move { drop(one.acquire_many(2).await.unwrap()) };
         let second = async move { drop(two.acquire().await.unwrap()) };
         with_one_dropped(first, second, async { permits.add_permits(1) }).await;
@@ -201,7 +201,7 @@ fn an_arrival_at_a_barrier_is_not_taken_back() {
     });
 }
 
-/// The same law, broken: a permit that is forgotten if its task is dropped between two points.
+/// A violation of the law: if its task is dropped between two points, a permit is lost.
 #[test]
 fn a_permit_that_is_put_back_by_hand_is_lost() {
     let body = async |by_hand: bool| {

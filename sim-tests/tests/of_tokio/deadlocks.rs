@@ -9,7 +9,7 @@ use sim::tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch
 
 use crate::fails;
 
-/// Asserts that the body waits for ever, and that the screen has these words.
+/// Asserts that the body waits forever, and that the screen contains these words.
 fn waits(body: impl AsyncFn() + Sync, words: &[&str]) {
     let Some((failure, screen)) = fails(body) else { return };
     assert!(matches!(failure, Failure::Deadlock { .. }), "{screen}");
@@ -54,7 +54,7 @@ const OUTSIDE: &str = "If a thread or a timer outside of the run should have wok
 fn later(send: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_secs(2));
-        // Each of these objects belongs to the run that made it.
+        // Each of these objects belongs to the run that created it.
         _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(send));
     });
 }
@@ -135,7 +135,8 @@ fn a_sender_that_waits_for_the_end_is_named() {
     );
 }
 
-/// A wait for a lock that a task began, and does not poll while it waits for the same lock elsewhere.
+/// A task begins to wait for a lock with one future, and does not poll this future while it waits for the same lock
+/// with another future.
 #[test]
 fn a_lock_given_to_a_future_that_nobody_polls_is_named() {
     waits(
@@ -208,7 +209,7 @@ fn a_task_without_permits_is_not_a_holder() {
 
 #[test]
 fn permits_that_were_split_have_a_holder_until_the_last_is_released() {
-    // All permits, and a part of them.
+    // The permits are split completely, or only a part of them.
     for n in [2, 1] {
         let body = async |forgets: bool| {
             let permits = Arc::new(Semaphore::new(2));
@@ -243,7 +244,7 @@ fn forgotten_permits_are_named() {
     );
 }
 
-/// Two tasks that lock in opposite order, in the one order that blocks them, while the body continues.
+/// Two tasks lock in opposite orders while the body continues. The tasks step in the one order that blocks them.
 async fn locks_in_opposite_order(goes_on: impl AsyncFn()) {
     let locks = Arc::new((sim::Mutex::new(()), sim::Mutex::new(())));
     for turned in [false, true] {

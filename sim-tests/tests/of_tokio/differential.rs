@@ -1,6 +1,6 @@
 //! The results of the search against the results of random runs, on generated programs over all channels.
 //!
-//! A result consists of the values that each task got, in order, and of the tasks that wait for ever. The generated
+//! A result consists of the values that each task got, in order, and of the tasks that wait forever. The generated
 //! programs are larger than the programs that the library compares with brute force.
 
 use std::collections::BTreeSet;
@@ -223,7 +223,7 @@ async fn body(program: &Arc<Vec<Vec<Act>>>, got: &Arc<Got>) {
         let (program, got) = (program.clone(), got.clone());
         tasks.push(sim::spawn(async move {
             for what in &program[number] {
-                // Before acts without a point, too.
+                // An act without a point needs a yield before it, too.
                 if !matches!(what, Send(_) | Recv | RecvMany | Take | Hear | Changed | Pause) {
                     yield_now().await;
                 }
@@ -288,7 +288,7 @@ impl Dice {
             .collect()
     }
 
-    /// An act for which the task has a channel end.
+    /// Returns an act whose channel end the task has.
     fn act(&mut self, family: &[Act], task: usize, last: usize) -> Act {
         loop {
             let act = family[self.below(family.len())];
@@ -313,9 +313,9 @@ const PROGRAMS: u64 = 24;
 const LONG: u64 = 200;
 /// Random runs of each program, by all strategies together.
 const RUNS: u64 = 2_000;
-/// The same for a program in which a task may wait for ever: a run that fails takes longer.
+/// The number of runs of a program in which a task may wait forever. It is smaller, because a failing run takes longer.
 const FAILING_RUNS: u64 = 280;
-/// Programs with more runs are left out: a search of them takes too long for a test.
+/// Programs with more runs are left out, because their search would take too long for a test.
 const SEARCHED_MAX: u64 = 2_000;
 
 #[cfg_attr(feature = "sim", test)]
@@ -372,6 +372,6 @@ fn the_search_has_all_results_of_random_runs() {
     println!("{compared} programs, {results} results, {common} in {random} random runs: {time:?}");
     assert!(compared * 10 > programs * 9, "{compared} of {programs}");
     assert!(results as u64 > 3 * programs, "{results}");
-    // Without the results of random runs, it would compare nothing.
+    // If the random runs had few results in common with the search, this test would compare nothing.
     assert!(common * 10 > results * 9, "{common} of {results}");
 }

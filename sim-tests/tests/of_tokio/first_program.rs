@@ -15,7 +15,7 @@ const PAGE: Page = Page {
     shown_as: "tests/pool.rs",
 };
 
-/// The pool with `notify_one`, whose permit stays if no task waits.
+/// The pool with `notify_one`, whose permit is kept if no task waits.
 #[derive(Default)]
 struct FixedPool {
     idle: Mutex<Vec<u32>>,

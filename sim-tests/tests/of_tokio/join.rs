@@ -83,7 +83,7 @@ fn an_error_drops_the_other_branches_half_way() {
     holds(async || booked(true).await);
 }
 
-/// A request and its answer, over channels with room for one, in one task.
+/// Sends a request and its answer in one task, over channels with room for one message.
 async fn exchanged() -> (u32, u32) {
     let (requests, mut asked) = mpsc::channel(1);
     let (answers, mut answered) = mpsc::channel(1);

@@ -10,7 +10,7 @@ use sim::tokio::task::{Id, JoinSet, LocalSet, id, spawn_local, try_id};
 
 use crate::{Results, fails, fails_with, holds};
 
-/// Two local tasks that add in two steps, without a lock or under one.
+/// Runs two local tasks that each add in two steps, without a lock or with a lock.
 async fn added(is_locked: bool) -> u32 {
     let local = LocalSet::new();
     let count = Rc::new(Cell::new(0));
@@ -32,7 +32,7 @@ async fn added(is_locked: bool) -> u32 {
 #[test]
 fn an_update_is_lost_between_two_points_of_a_local_task() {
     let fail = async || assert_eq!(added(false).await, 2, "an update was lost");
-    // A search does not see a `Cell` of std: random runs do.
+    // A search does not see a `Cell` of std, but random runs detect the lost update.
     if sim::SIMULATED {
         let report = sim::Runner::new().hermetic().seeds(0..100).run(fail);
         let finding = report.finding.expect("it passed");
@@ -221,7 +221,7 @@ fn a_panic_of_a_local_task_is_one_of_the_run() {
         Some((Failure::Panic { message, .. }, _)) => assert_eq!(message, "a local bug"),
         Some((failure, screen)) => panic!("{failure:?}\n{screen}"),
         None => {
-            // On threads, too, the task is a part of the task that polls it.
+            // On real threads, the local task is also a part of the task that polls it.
             let report = sim::Runner::new().hermetic().seeds(0..5).run(body);
             assert!(!report.passed());
         }

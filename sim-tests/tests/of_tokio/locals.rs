@@ -56,7 +56,7 @@ fn a_spawned_task_does_not_inherit_the_value() {
     });
 }
 
-/// The ends of a task with a value and a future that sees it, in order.
+/// Returns the order in which a task-local value and a future that reads it are dropped.
 async fn ends(is_aborted: bool) -> Vec<&'static str> {
     let log = Arc::new(Mutex::new(Vec::new()));
     struct Sees(Arc<Mutex<Vec<&'static str>>>);

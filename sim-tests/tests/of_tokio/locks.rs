@@ -170,7 +170,8 @@ fn a_part_that_is_not_there_keeps_readers_out() {
 
 #[test]
 fn a_large_request_comes_before_a_later_small_one() {
-    // A holds one of two permits. B requests both permits, then C requests one: C waits behind B, and A for C.
+    // A holds one of two permits. B requests both permits, and then C requests one. C waits behind B, and A waits for
+    // C.
     let body = async |order: [u32; 2]| {
         let (permits, done) = (Arc::new(Semaphore::new(2)), Arc::new(Notify::new()));
         let held = permits.acquire().await.unwrap();
@@ -289,7 +290,7 @@ fn a_notification_of_all_reaches_a_future_that_exists_before_a_look_at_plain_mem
                 shared.1.notify_waiters();
             }
         });
-        // An operation before the creation, which the teller does not conflict with.
+        // This operation comes before the future is created. It does not conflict with the notifying task.
         *shared.2.lock().await += 1;
         let told = shared.1.notified();
         let is_set = shared.0.load(SeqCst);
@@ -300,7 +301,7 @@ fn a_notification_of_all_reaches_a_future_that_exists_before_a_look_at_plain_mem
         teller.await.unwrap();
     });
     looks.are([false, true]);
-    // Also in a loop, with notifications that come before the flag is set.
+    // The same holds in a loop with notifications that come before the flag is set.
     holds(async || {
         let shared = Arc::new((AtomicBool::new(false), Notify::new()));
         let teller = spawn({
@@ -363,7 +364,7 @@ fn a_listener_that_is_enabled_is_told_before_its_first_poll() {
 
 #[test]
 fn a_barrier_counts_a_task_that_stops_waiting() {
-    // Of three tasks that arrive, one leaves: the other two continue, and the fourth waits for ever.
+    // One of three tasks stops waiting. The other two then continue, and the fourth task waits forever.
     let body = async |stays: bool| {
         let barrier = Arc::new(Barrier::new(3));
         let others = [0, 1].map(|_| {
@@ -471,7 +472,7 @@ fn a_failed_acquisition_gives_back_what_it_had_got() {
         sim::task::yield_now().await;
         sim::task::yield_now().await;
         if semaphore.available_permits() == 0 {
-            // It has the permit, and waits for another permit.
+            // The request has one permit, and waits for another.
             semaphore.close();
             let looking = sim::spawn({
                 let semaphore = semaphore.clone();
@@ -484,7 +485,7 @@ fn a_failed_acquisition_gives_back_what_it_had_got() {
         }
         assert!(acquiring.await.unwrap());
     };
-    // Only runs of the search: the runs sampled for its check would see both, too.
+    // Only runs of the search count here: the runs sampled to check the search would show both values, too.
     let visit = |_| seen.extend(looked.lock().unwrap().take());
     let report = Runner::new().hermetic().strategy("exhaustive").each_run(body, visit);
     assert!(report.searched.unwrap().is_proof());

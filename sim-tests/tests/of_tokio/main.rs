@@ -44,7 +44,7 @@ fn all(body: impl AsyncFn() + Sync) -> Report {
     }
 }
 
-/// Asserts that `body` passes in each of its orders, and that the search proves it.
+/// Asserts that `body` passes in all orders, and that the search proves this.
 #[track_caller]
 fn holds(body: impl AsyncFn() + Sync) -> Report {
     let report = all(body);
@@ -71,7 +71,7 @@ fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     Some((failure.clone(), screen))
 }
 
-/// Asserts that `body` fails in some order, and that its screen has these parts.
+/// Asserts that `body` fails in some order, and that the screen contains these parts.
 #[track_caller]
 fn fails_with(parts: &[&str], body: impl AsyncFn() + Sync) {
     let Some((_, screen)) = fails(body) else { return };
@@ -94,7 +94,8 @@ impl<R: Ord + Debug> Results<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(result);
     }
 
-    /// Asserts that there were these, and no others; in the real build, no others.
+    /// Asserts that all these results occurred, and no others. In the real build, only asserts that no other results
+    /// occurred.
     #[track_caller]
     fn are(&self, all: impl IntoIterator<Item = R>) {
         let (got, all) = (self.0.lock().unwrap(), all.into_iter().collect::<BTreeSet<R>>());

@@ -116,7 +116,7 @@ fn a_closed_channel_lets_in_what_room_was_reserved_for() {
         yield_now().await;
         receiver.close();
         assert!(matches!(sender.try_send(2), Err(TrySendError::Closed(2))));
-        // It waits for both permits, and not for the sender, which still exists.
+        // The receiver waits for both permits, but not for the sender, which still exists.
         let got = receiver.recv().await;
         assert!(got.is_none() || receiver.recv().await.is_none());
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
@@ -377,7 +377,8 @@ fn more_room_than_there_can_be_is_refused() {
     });
 }
 
-/// Sends to a full channel for a time, while the receiver waits as long before it makes room. Returns `true` if it was in time.
+/// Sends to a full channel with a time limit. The receiver makes room after the same time. Returns `true` if the
+/// message was sent in time.
 async fn sends_for_a_time() -> bool {
     let (sender, mut receiver) = mpsc::channel(1);
     let soon = Duration::from_millis(1);

@@ -104,7 +104,7 @@ macro_rules! calls {
                 seen
             }
 
-            /// Takes files of std, and gives them back. Returns what they say.
+            /// Converts files of std, and converts them back. Returns the results of calls on these files.
             pub(super) async fn files_of_std(dir: &Path) -> Vec<String> {
                 let mut seen = Vec::new();
                 let mut file = File::from_std(std::fs::File::create(dir.join("file")).unwrap());
@@ -124,7 +124,7 @@ macro_rules! calls {
                 seen
             }
 
-            /// The calls of sockets that have types of their own. Compiled only.
+            /// Calls of sockets whose types are their own. The function is only compiled.
             #[allow(dead_code)]
             pub(super) async fn generic(addr: SocketAddr) -> std::io::Result<()> {
                 let listener = TcpListener::bind(addr).await?;

@@ -1,4 +1,4 @@
-//! tokio's names mean the same in both builds, in runs and outside of them.
+//! tokio's names must mean the same in both builds, inside and outside of runs.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -13,7 +13,7 @@ use sim::tokio::sync::{
     SetOnce, TryAcquireError, mpsc, oneshot,
 };
 
-/// Calls the body outside of runs and, where there are some, in one.
+/// Calls the body outside of runs. If the build has simulated runs, also calls it in one run.
 #[track_caller]
 fn everywhere<B: AsyncFn() + Sync>(body: B) {
     sim::block_on(body());
@@ -290,7 +290,7 @@ fn a_channel_for_one_value() {
     });
 }
 
-/// As in tokio, the value need not be `Send`.
+/// Like in tokio, the value need not be `Send`.
 #[test]
 fn a_channel_for_one_value_of_one_thread() {
     everywhere(async || {

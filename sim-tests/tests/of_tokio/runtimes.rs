@@ -6,7 +6,7 @@ use sim::run::Failure;
 
 use crate::fails;
 
-/// Asserts that the body panics without a runtime, and that the screen has the advice of this part of tokio alone.
+/// Asserts that the body panics without a runtime, and that the screen shows only the advice for this part of tokio.
 fn advises(path: &str, body: impl AsyncFn() + Sync) {
     let part = RUNTIME_PARTS.iter().find(|part| part.path == path);
     let part = part.unwrap_or_else(|| panic!("the table has no {path}"));
@@ -24,7 +24,7 @@ fn advises(path: &str, body: impl AsyncFn() + Sync) {
 
 #[test]
 fn each_part_of_tokio_has_its_own_advice() {
-    // Each arm is a row of the table: a new row does not go without one.
+    // Each arm tests one row of the table, so a new row needs a new arm.
     for part in RUNTIME_PARTS {
         let path = part.path;
         match path {
@@ -92,7 +92,7 @@ fn tasks_and_timers_of_smol_are_told_as_coming_from_outside() {
         assert!(matches!(failure, Failure::Deadlock { .. } | Failure::Misuse { .. }), "{screen}");
         assert!(screen.contains("sim::spawn"), "{screen}");
     };
-    // They come when the run is over.
+    // These actions come after the end of the run.
     let late = std::time::Duration::from_secs(1);
     let timer = move || async move { _ = smol::Timer::after(late).await };
     says(&|| Box::pin(timer()));

@@ -37,7 +37,8 @@ fn each_of_two_ready_branches_wins() {
     let report = holds(async || winners.add(two_ready(false).await));
     winners.are(["a", "b"]);
     if sim::SIMULATED {
-        // One decision: the decision of the first poll, in which they only announce, is fixed.
+        // There is one decision. The decision of the first poll is fixed, because the branches only announce their
+        // operations there.
         assert_eq!(report.runs, 2);
     }
 }
@@ -75,7 +76,7 @@ fn branches_of_foreign_futures_win_each() {
             select! { _ = a => "a", _ = b => "b" }
         });
         yield_now().await;
-        // On threads the first may end the `select!`, and the receivers with it.
+        // On real threads, the first message may end the `select!`, and the receivers with it.
         let _ = (to_a.send(()), to_b.send(()));
         winners.add(selecting.await.unwrap());
     });
@@ -172,7 +173,8 @@ fn a_branch_that_is_not_cancel_safe_loses_its_message() {
 fn the_grammar_is_tokios() {
     let body = async || -> Result<u32, String> {
         let mut log = Vec::new();
-        // A block needs no comma, a refutable pattern disables, a condition too.
+        // The test covers three forms: a block without a comma, a refutable pattern that disables a branch, and a
+        // condition.
         let mut numbers = vec![Some(3), None, Some(1)];
         for _ in 0..3 {
             let number = async { numbers.pop().unwrap() };
@@ -338,7 +340,7 @@ fn decisions_are_drawn_only_if_they_matter() {
         assert_eq!(run.outcome, Outcome::Passed);
         run.draws.iter().filter(|draw| !draw.given).count()
     };
-    // A time-out that never comes: two branches, of which only one is ever enabled.
+    // The time-out never passes, so only one of the two branches is ever enabled.
     let timed = drawn(&|| {
         Box::pin(async {
             let (sender, mut receiver) = mpsc::channel(1);
@@ -376,7 +378,7 @@ fn decisions_are_drawn_only_if_they_matter() {
     assert_eq!(nested, 2);
 }
 
-/// A task that selects and joins, beside a task that sends and a task that notifies.
+/// Runs a task that selects and joins, beside a task that sends and a task that notifies.
 async fn mixed(nested: bool) -> Vec<u32> {
     let (sender, mut receiver) = mpsc::channel(2);
     let told = std::sync::Arc::new(Notify::new());

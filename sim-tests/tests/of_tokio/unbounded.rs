@@ -137,7 +137,7 @@ fn a_search_tries_a_drop_of_a_sender_before_the_end_of_an_invariant_that_counts_
             let (sender, _receiver) = mpsc::unbounded_channel::<()>();
             let (other, weak) = (sender.clone(), sender.downgrade());
             let two = sim::invariant("two senders", move || weak.strong_count() == 2);
-            // Only the channel orders the end of the invariant and the drop of the sender.
+            // Only the channel orders the end of the invariant before or after the drop of the sender.
             let (first, second) = match ends_in_task {
                 true => ((Some(two), None), (None, Some(other))),
                 false => ((None, Some(other)), (Some(two), None)),
@@ -147,7 +147,7 @@ fn a_search_tries_a_drop_of_a_sender_before_the_end_of_an_invariant_that_counts_
             drop(second);
             task.await.unwrap();
         });
-        // The search meets it itself, and not the runs that check the search.
+        // The search itself finds this failure; the runs that check the search do not.
         let finding = report.finding.as_ref().expect("it passed");
         assert!(matches!(finding.run.outcome, Outcome::Failed(Failure::Invariant { .. })));
         assert!(report.searched.as_ref().unwrap().audit.is_none());

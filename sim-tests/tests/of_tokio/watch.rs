@@ -71,7 +71,7 @@ fn a_value_that_is_waited_for_is_seen_unless_it_is_replaced() {
         });
         let got = receiver.wait_for(|n| n % 2 == 1).await.map(|n| *n).unwrap();
         sending.await.unwrap();
-        // No value is accepted, and then there is no sender.
+        // The closure accepts no value, and then no sender exists.
         assert!(receiver.wait_for(|_| false).await.is_err());
         results.add(got);
     });
@@ -95,7 +95,7 @@ fn a_sender_waits_until_all_receivers_are_gone() {
         sender.closed().await;
         assert!(sender.is_closed() && sender.send(2).is_err());
         assert_eq!((sender.receiver_count(), sender.sender_count()), (0, 1));
-        // Without receivers, only the other calls replace the value.
+        // Without receivers, `send` does not replace the value, but the other calls do.
         assert_eq!(sender.send_replace(3), i32::from(sent));
         for task in dropping {
             task.await.unwrap();
@@ -164,7 +164,7 @@ fn a_value_changed_in_place_is_seen_though_nobody_is_told() {
     });
 }
 
-/// The failure of a call that tokio would never return from.
+/// Returns the failure of a call that would never return in tokio.
 fn misuse(body: impl AsyncFn() + Sync) -> Option<String> {
     match fails(body)? {
         (Failure::Misuse { message, place }, _) => Some(format!("{message} {place}")),
@@ -232,7 +232,7 @@ fn to_borrow_in_a_closure_that_changes_the_value_is_reported() {
     }
 }
 
-/// Once the search did not see the change, and tried only one order.
+/// An earlier version of the search did not see the change, and tried only one order.
 #[test]
 fn a_change_of_a_closure_that_panics_is_tried_before_and_after_a_read() {
     let results = Results::new();

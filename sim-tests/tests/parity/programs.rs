@@ -72,8 +72,8 @@ fn shape() -> Shape {
     chunks
 }
 
-/// The function that runs a command needs only to be `Sync`: the future borrows from it, and stays
-/// on its thread.
+/// The function that runs a command needs only to be `Sync`, because the future borrows from the function and stays on
+/// its thread.
 async fn program() {
     let sum = Mutex::new(0);
     let run = async |op| {
@@ -104,7 +104,7 @@ async fn program() {
 
 #[test]
 fn programs_are_run_in_both_builds() {
-    // The second program finds the state that the first program left, and so fails.
+    // The second program finds the state that the first program left, so it fails.
     let runner = Runner::new().hermetic().seeds(0..5).statistics(true).out("target/parity");
     let report: Report = runner.run(program);
     assert!(!report.passed());

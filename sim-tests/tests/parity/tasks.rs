@@ -29,7 +29,7 @@ fn tasks() {
     });
     let one: u8 = sim::task::block_on(async { 1 });
     assert_eq!(one, 1);
-    // Set by no test: the spawner would stay for the others.
+    // No test sets a spawner, because it would remain set for other tests.
     type Task = futures::future::BoxFuture<'static, ()>;
     type Set = Result<(), sim::task::SpawnerSet>;
     let _: fn(fn(Task)) -> Set = sim::task::set_spawner;

@@ -41,7 +41,7 @@ fn sleeps() {
         sleep.as_mut().reset(begin + SHORT);
         let _: () = sleep.as_mut().await;
         assert!(sleep.is_elapsed() && begin.elapsed() >= SHORT);
-        // As tokio's, it may be awaited again.
+        // Like in tokio, it may be awaited again.
         sleep.as_mut().await;
         sleep_until(begin).await;
         let _: () = advance(SHORT).await;

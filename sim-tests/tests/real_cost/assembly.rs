@@ -1,7 +1,7 @@
-//! Functions in a compiler's assembly, and a comparison of two of them.
+//! Reads functions from a compiler's assembly, and compares two of them.
 //!
-//! Reads the output of LLVM for ELF, Mach-O and COFF, as far as needed: the start and end of
-//! functions, and the lines that are instructions. Knows no instruction.
+//! Reads the output of LLVM for ELF, Mach-O and COFF, as far as needed: the start and end of functions, and the lines
+//! that are instructions. The reader does not interpret instructions.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Assembly {
     /// The instructions of each function, and its labels, numbered from its start.
     functions: BTreeMap<String, Vec<String>>,
-    /// Other names of functions: the compiler merges two equal functions.
+    /// Other names of functions, because the compiler merges equal functions.
     aliases: BTreeMap<String, String>,
 }
 
@@ -152,7 +152,7 @@ fn is_mark(label: &str) -> bool {
     ["tmp", "func_"].iter().any(|mark| label.trim_start_matches(['.', 'L']).starts_with(mark))
 }
 
-/// Returns `true` if a mangled symbol belongs to a function with this name, and not to a closure in it.
+/// Returns `true` if a mangled symbol belongs to a function with this name, but not to a closure in this function.
 fn is_symbol_of(symbol: &str, name: &str) -> bool {
     let Some(at) = symbol.rfind(&format!("{}{name}", name.len())) else { return false };
     let after = &symbol[at + name.len().to_string().len() + name.len()..];
@@ -164,7 +164,7 @@ fn is_symbol_of(symbol: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Two functions, `f` with this body and `g` with that.
+    /// Compares two functions: `f` with this body, and `g` with that body.
     fn compare(f: &str, g: &str) -> Result<(), String> {
         let text = format!(
             "\t.type\t_ZN1c1f17h0123456789abcdefE,@function\n\

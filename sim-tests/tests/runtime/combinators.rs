@@ -285,7 +285,7 @@ fn a_future_of_another_run_has_no_turn_in_this_one() {
         return;
     }
     let kept = std::sync::Mutex::new(None);
-    // A hook that sees each run once.
+    // Each run is a separate call, so the test sees each run once.
     let runner = Runner::new().hermetic().strategy("random");
     let run = runner.run_seed(0, async || {
         let mut add = VALUE.fetch_add(1, SeqCst).boxed();
@@ -296,7 +296,7 @@ fn a_future_of_another_run_has_no_turn_in_this_one() {
     let run = runner.run_seed(0, async || {
         let add = kept.lock().unwrap().take();
         let mut add = add.expect("the first run left it");
-        // Announced in the first step, as that one was there.
+        // The load is announced in the first step, because the addition was announced in that step, too.
         let mut load = VALUE.load(SeqCst).boxed();
         let mut polls = 0;
         let loaded = std::future::poll_fn(|cx| {
@@ -332,7 +332,7 @@ fn a_cell_polled_after_it_was_ready_panics_and_announces_nothing() {
         (&mut set).await;
         assert!(AssertUnwindSafe(set).catch_unwind().await.is_err());
         assert_eq!(cell.get().await, 2);
-        // With an announced operation, it would step for ever.
+        // If the operation were still announced, the task would step forever.
         std::future::pending::<()>().await;
     });
     let Outcome::Failed(failure) = &found.run.outcome else { panic!("{found:?}") };

@@ -105,7 +105,7 @@ fn a_panic_in_the_destructor_of_an_aborted_task_fails_the_run() {
     assert!(matches!(found, Failure::Panic { task: TaskId(1), .. }), "{found:?}");
 }
 
-/// The panic belongs to the task of the result, and not to the task that drops the handle.
+/// The panic belongs to the task of the result, not to the task that drops the handle.
 #[cfg_attr(feature = "sim", test)]
 fn a_panic_in_the_destructor_of_an_unread_result_fails_the_run() {
     let found = fails("unread_panics", async || {
@@ -159,7 +159,7 @@ impl Drop for Hydra {
 fn destructors_that_spawn_without_end_do_no_harm_to_the_next_run() {
     let failure = failure(&runner("hydra").run_seed(0, async || drop(Hydra)));
     assert!(matches!(failure, Failure::Misuse { .. }), "{failure:?}");
-    // The same worker runs many seeds: remains of one run must not show up in the next.
+    // The same worker runs many seeds. Remains of one run must not appear in the next run.
     let found = fails("hydra_again", async || {
         if sim::rand::below(2) == 0 {
             drop(Hydra);

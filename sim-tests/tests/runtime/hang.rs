@@ -1,4 +1,4 @@
-//! A task that never comes back ends its process, with a trace that leads to the same step.
+//! A task that does not return from its step ends the process. The trace must lead to the same step.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,13 +9,13 @@ use sim::Ordering::SeqCst;
 use sim::run::trace::format;
 use sim::{Atomic, Runner, SIMULATED};
 
-/// Runs one of the programs below in a process of its own, which must hang.
+/// Runs one of the programs below in a separate process, which must hang.
 fn child(program: &str, replay: Option<&str>) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "hang::child_hangs", "--nocapture"])
         .env("UNPAUSE_CHILD", program)
-        // There a failure is a page, too.
+        // On CI, a failure is also written as a page.
         .env_remove("CI")
         .env("SIM_HANG", "1s")
         .env("SIM_SEDE", "1")
@@ -43,7 +43,7 @@ fn check(program: &str, last: &str) {
     assert_eq!(output.status.code(), Some(101), "{screen}");
     assert!(screen.contains("0.0 stuck") && screen.contains(last), "{screen}");
     assert!(screen.contains("unknown environment variable SIM_SEDE"), "{screen}");
-    // One folder for the test, and one trace in it, with its report beside it.
+    // There is one folder for the test. It contains one trace, and the report beside it.
     let only = |folder: PathBuf| {
         let paths = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
         let found: Vec<_> =
@@ -72,7 +72,8 @@ fn a_real_lock_held_across_a_point_is_caught() {
     check("lock", "load");
 }
 
-/// The failure of a replay whose explanation hangs has the warnings and the number of steps of the replay.
+/// The explanation of a replay may hang. The reported failure must then have the warnings and the number of steps of
+/// the replay.
 #[test]
 fn a_replay_whose_explanation_hangs_keeps_its_warnings() {
     if !SIMULATED {

@@ -1,4 +1,4 @@
-//! Mutexes: guards that travel, waiters that go away.
+//! Mutexes: guards that move to other tasks, and waiters that stop waiting.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -67,7 +67,8 @@ fn torn() -> sim::run::trace::Trace {
     sim::run::trace::Trace { steps: vec![step], ..Default::default() }
 }
 
-/// The place of the library would not help. `tidy` sees to it that every function has the attribute.
+/// The location must be the location of the caller, because a location in the library would not help. `tidy` checks
+/// that every function has the attribute.
 #[cfg_attr(feature = "sim", test)]
 fn a_panic_of_misuse_has_the_place_of_its_caller() {
     for (name, misuse) in MISUSES {
@@ -80,7 +81,8 @@ fn a_panic_of_misuse_has_the_place_of_its_caller() {
 #[test]
 fn a_waker_kept_beyond_its_run_wakes_nobody() {
     static KEPT: StdMutex<Vec<Waker>> = StdMutex::new(Vec::new());
-    // The waker of a run that is still on, of another worker, would be woken from another thread.
+    // Only one worker is used. With several, the waker of a current run on another worker might be woken from this
+    // thread.
     let one_worker = runner("kept_waker").jobs(1).seeds(0..SEEDS);
     let report = one_worker.run(async || {
         for waker in KEPT.lock().unwrap().drain(..) {

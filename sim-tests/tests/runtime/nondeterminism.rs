@@ -1,5 +1,5 @@
-//! Nondeterminism outside the decisions of a run is found and named; similar behaviour that is
-//! deterministic is not reported.
+//! Nondeterminism outside the decisions of a run must be found and named. Similar behaviour that is deterministic must
+//! not be reported.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ fn an_answer_that_outlives_the_run_is_told_beside_the_history() {
     if !SIMULATED {
         return;
     }
-    // It takes no point, so nothing but the answer differs; and it is wrong in each run.
+    // The operation has no point, so only the answer differs between runs. The answer is wrong in each run.
     let warnings = |kept: bool| {
         let report = runner("answers").run(async || {
             let own = AtomicU64::new(0);
@@ -87,7 +87,7 @@ fn a_failure_that_comes_and_goes_is_found() {
     if !SIMULATED {
         return;
     }
-    // Without rehearsals, because their failures are ignored.
+    // The runner uses no rehearsals, because failures of rehearsals are ignored.
     let report = runner("comes_and_goes").strategy("random").run(async || {
         sim::task::yield_now().await;
         assert_ne!(RUNS.fetch_add(1, Ordering::SeqCst), 7);

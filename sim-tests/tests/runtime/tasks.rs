@@ -150,7 +150,7 @@ fn results_nobody_asked_for_are_dropped_within_the_run() {
     }
     let dropped = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counter = dropped.clone();
-    // Without rehearsals, which would be counted.
+    // The runner uses no rehearsals, because the counter would include them.
     let runner = runner("results").strategy("random").seeds(0..sim_tests::seeds::SEEDS);
     let report = runner.run(async || {
         let (a, b) = (Counted(counter.clone()), Counted(counter.clone()));

@@ -84,7 +84,7 @@ macro_rules! agrees {
                     first: $type,
                     operations in proptest::collection::vec(any::<Operation<$type>>(), 1..20),
                 ) {
-                    // Equal operands are rare among random ones, and the telling case.
+                    // Equal operands are rare among random operands, but they are the interesting case.
                     let mut operations = operations;
                     for at in 1..operations.len() {
                         if operations[at].0 % 2 == 0 {
@@ -216,7 +216,7 @@ fn what_a_step_does_is_recorded_in_its_order() {
         let (lock, atomic) = (Mutex::new(()), Atomic::new(0u8));
         let guard = lock.lock().await;
         atomic.store(1, Ordering::SeqCst).await;
-        // Both the store and the next announcement are in the same step.
+        // The store and the next announcement are in the same step.
         drop(guard);
         let task = sim::spawn(async {});
         atomic.fetch_add(1, Ordering::SeqCst).await;

@@ -1,6 +1,7 @@
-//! The command line in a process of its own, and a failure on real threads.
+//! Runs the command line in a separate process, and produces a failure on real threads.
 
-/// `cargo unpause` with the arguments that the environment has, one a line. Its answer is in the files of a folder.
+/// Runs `cargo unpause` with the arguments from the environment, one per line. The answer is written to files in a
+/// folder.
 #[test]
 fn the_command() {
     let Ok(arguments) = std::env::var("UNPAUSE_ARGUMENTS") else { return };

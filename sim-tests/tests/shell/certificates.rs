@@ -49,7 +49,7 @@ fn a_proof_is_verified_and_a_changed_certificate_is_refused() {
     let (code, said) = verify(&file, "\n--json");
     assert!(code == "0" && said.contains("\"verified\":true"), "{said}");
 
-    // Without one of its runs.
+    // The certificate is refused without any of its runs.
     for nth in 1..=6 {
         let changed = with(&file, "shorter", |lines| {
             drop(lines.remove(nth));
@@ -153,7 +153,7 @@ fn certificates_of_all_shares_are_one_proof_and_a_missing_share_is_named() {
     let (code, said) = of_all(&shorter);
     assert!(code == "1" && said.contains("because  a run is missing: as run "), "{code}: {said}");
 
-    // Files that are not the shares of one search.
+    // These files are not the shares of one search.
     let whole = folder("certificate beside shares").join("proves.certificate");
     searched("proves", &whole).passes();
     let other = with(&two, "other test", |lines| {

@@ -1,4 +1,4 @@
-//! Running one test of the fixture in a process of its own, as Cargo runs it.
+//! Runs one test of the fixture in a separate process, in the same way as Cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn child(name: &str) -> Child {
     captured(name).arg("--nocapture")
 }
 
-/// The same with its output captured by the harness and shown on stdout if it fails.
+/// Like [`child`], but the harness captures the output, and shows it on stdout if the test fails.
 pub(crate) fn captured(name: &str) -> Child {
     let name = format!("fixture::{name}");
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -53,7 +53,8 @@ pub(crate) fn clean(command: &mut Command) {
     command.env("UNPAUSE_FIXTURE", "1").env("SIM_STRATEGY", "random");
 }
 
-/// For a command that builds this workspace: with the compiler that built this program, if it was unusual.
+/// For a command that builds this workspace: selects the compiler that built this program, if it is not the usual
+/// compiler.
 pub(crate) fn with_its_compiler(command: &mut Command) {
     if let Some(wrapper) = std::env::var_os("UNPAUSE_WRAPPER") {
         command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
@@ -91,12 +92,12 @@ impl Child {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The command, for a caller that talks with it.
+    /// Returns the command, for a caller that communicates with the process.
     pub(crate) fn into_command(self) -> Command {
         self.command
     }
 
-    /// Starts it and does not wait. Its output is lost.
+    /// Starts the process and does not wait for its end. The output is discarded.
     pub(crate) fn start(mut self) -> std::process::Child {
         let silent = self.command.stdout(Stdio::null()).stderr(Stdio::null());
         silent.spawn().unwrap()
@@ -104,13 +105,13 @@ impl Child {
 
     pub(crate) fn run(mut self) -> Ended {
         let ended = Ended::of(self.command.output().unwrap());
-        // A name that is not there is a test that passes for no reason.
+        // If no test has this name, the process would pass without running any test.
         let ran = ended.stdout.contains("running 1 test") || ended.stdout.is_empty();
         assert!(ran, "{} {:?}: {ended}", self.name, self.variables);
         ended
     }
 
-    /// Runs it with the tests that its further arguments name, and checks that `count` tests pass.
+    /// Runs the tests that the further arguments name, and checks that `count` tests pass.
     pub(crate) fn run_several(mut self, count: u32) -> Ended {
         let ended = Ended::of(self.command.output().unwrap());
         assert!(
@@ -121,7 +122,7 @@ impl Child {
         ended
     }
 
-    /// Runs it, and sees it pass.
+    /// Runs the test, and asserts that it passes.
     pub(crate) fn passes(self) -> Ended {
         let about = format!("{} {:?}", self.name, self.variables);
         let ended = self.run();
@@ -129,7 +130,7 @@ impl Child {
         ended
     }
 
-    /// Runs it, and sees it fail as a test fails: on its own, and without a panic message.
+    /// Runs the test, and asserts that it fails without a panic message, as a failed test does.
     pub(crate) fn fails(self) -> Ended {
         let about = format!("{} {:?}", self.name, self.variables);
         let ended = self.run();
@@ -151,7 +152,7 @@ impl Ended {
         }
     }
 
-    /// Sees these texts on stderr.
+    /// Asserts that stderr contains these texts.
     #[track_caller]
     pub(crate) fn says(&self, parts: &[&str]) {
         for part in parts {
@@ -164,7 +165,8 @@ impl Ended {
         assert!(!self.has(part), "{part:?} is said: {self}");
     }
 
-    /// Returns `true` if this is on stderr, as it is or wrapped: the end of a line depends on the paths in it.
+    /// Returns `true` if stderr contains this text, possibly wrapped. The positions of line breaks depend on the length
+    /// of paths in the text.
     fn has(&self, part: &str) -> bool {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.stderr.contains(part) || words(&self.stderr).contains(&words(part))
@@ -222,7 +224,7 @@ fn each_folder_belongs_to_one_test() {
     assert!(names.len() > 30 && shared.is_empty(), "{} names, {shared:?}", names.len());
 }
 
-/// The reports in JSON below a folder, by path relative to it.
+/// Returns the names of the JSON reports below a folder, as relative paths.
 pub(crate) fn names_of_reports(folder: &Path) -> Vec<String> {
     all_files(folder).into_iter().filter(|file| file.ends_with(".json")).collect()
 }

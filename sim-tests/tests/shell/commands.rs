@@ -254,7 +254,7 @@ fn replay_runs_the_command_of_the_report_with_the_trace() {
     let expected =
         format!("running: SIM_REPLAY={trace} cargo {example} --features extra -- 7 --fast\n");
     assert_eq!((code, errors), (0, expected));
-    // A report from elsewhere runs nothing else.
+    // A report from another source must not run any other command.
     fs::write(package.join(REPORT), report.replace(" cargo test ", " sh -c ")).unwrap();
     refused(&package, &["replay", REPORT], &["is not run, because it does not call cargo"]);
     fs::remove_file(package.join(REPORT)).unwrap();
@@ -262,7 +262,7 @@ fn replay_runs_the_command_of_the_report_with_the_trace() {
     let (code, _, errors) = command(&package, &["replay", TRACE, "--dry-run"]);
     let expected = format!("running: SIM_REPLAY={trace} cargo {arguments}\n");
     assert_eq!((code, errors), (0, expected));
-    // The trace of an example, as it is kept: without its report.
+    // This is the trace of an example as users keep it: without its report.
     let lines = fs::read_to_string(package.join(TRACE)).unwrap();
     let is_left = |line: &&str| !["checksum ", "cargo "].iter().any(|word| line.starts_with(word));
     let lines = lines.lines().filter(is_left);
@@ -276,7 +276,7 @@ fn replay_runs_the_command_of_the_report_with_the_trace() {
     refused(&package, &["replay", "kept.simtrace"], &["names no test that cargo runs", &by_hand]);
 }
 
-/// A kept trace of plain threads, in a member of a workspace whose root is a package, too.
+/// The test uses a kept trace of plain threads. The package is a member of a workspace whose root is a package, too.
 #[cfg_attr(feature = "sim", test)]
 fn a_place_in_the_package_is_not_looked_up_in_the_root_alone() {
     let (member, _) = package("root/demo");
@@ -329,7 +329,7 @@ fn drop_removes_failures_that_the_sources_have_left_behind() {
     fs::write(package.join("Cargo.toml"), manifest.replace("demo", "renamed")).unwrap();
     let output = succeeds(&package, &["drop", "--stale", "--dry-run"]);
     assert!(output.contains("there is no package demo any more"), "{output}");
-    // The first name removes the other file, too.
+    // The first argument also removes the second file.
     succeeds(&package, &["drop", TRACE, REPORT]);
     assert_eq!(names_of_reports(&package.join("target/sim")), [""; 0]);
     assert_eq!(files(&package.join("target/sim")), [""; 0]);

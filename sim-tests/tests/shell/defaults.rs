@@ -58,7 +58,7 @@ fn an_argument_of_a_test_counts_more_than_the_file() {
     let package = package("arguments", "seeds = 2\nmax_steps = 1\n");
     let ended = failing(&package).fails();
     ended.says(&["seeds 0 to 39"]);
-    // It has no limit of steps, so the limit of the file counts, and the trace has it.
+    // The test sets no step limit, so the limit of the file applies, and the trace contains it.
     ended.says(&["FAILED  demo::in_a_package  seed 0: step limit reached"]);
     let again = failing(&package).env("SIM_REPLAY", ended.after("trace:")).fails();
     again.says(&["step limit reached"]);

@@ -1,4 +1,4 @@
-//! Ends that a test harness cannot report: a process that hangs, and a process that aborts.
+//! Ends of a process that a test harness cannot report: a hang and an abort.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +7,8 @@ use crate::child::{captured, child, folder, root};
 
 #[cfg_attr(feature = "sim", test)]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
-    // This also holds if the harness captures the output: the process ends before the output would be shown.
+    // The message also appears if the harness captures the output, although the process ends before the harness would
+    // show it.
     let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
     ended.says(&[
         "FAILED  shell::fixture::holds_a_real_lock  seed ",
@@ -94,7 +95,7 @@ fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
     failed(&[("SIM_SEED", seed)]);
     let before = format!("0..{seed}");
     captured("panics_twice").env("SIM_SEEDS", before).passes();
-    // Without a watchdog the process aborts, and prints the reason.
+    // Without a watchdog, the process aborts after it has printed the reason.
     let aborted = captured("panics_twice").env("SIM_HANG", "0s").run();
     assert_eq!(aborted.code, None, "{aborted}");
     aborted.says(&[": abort, panic in a destructor during cleanup\n", "\n  SIM_SEED="]);
@@ -115,7 +116,8 @@ fn a_run_that_blocks_its_thread_is_noted() {
     assert_eq!(fixed.stderr, "");
 }
 
-/// The workers of two runs both count from one, so the position in a run says nothing about another run.
+/// The workers of two runners both count their runs from one. So the position of a panic in a run does not identify the
+/// run.
 #[cfg_attr(feature = "sim", test)]
 fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
     assert_eq!(captured("threads::catches_a_panic_in_each_run").passes().stderr, "");
@@ -130,7 +132,7 @@ fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
 fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_next_start() {
     let runs = || captured("aborts").env("SIM_JOBS", "1");
     let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;
-    // A test that ends removes the marks of an earlier process that was killed.
+    // At its end, a test removes the marks of an earlier process that was killed.
     fixed();
     assert_eq!(fixed(), "");
     let first = runs().run();
@@ -154,7 +156,7 @@ fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_ne
     let (seed, command) = line.split_once(' ').unwrap();
     let filter = "cargo test -p sim-tests --test shell fixture::aborts -- --exact";
     assert_eq!(command, format!("SIM_STRATEGY=random {filter}"));
-    // Again and again, with this seed, with each number of workers, and no seed before fails.
+    // The failure repeats with this seed and with each number of workers, and no lower seed fails.
     fails(&[("SIM_SEED", seed)]);
     let third = fails(&[("SIM_JOBS", "2")]);
     assert!(third.contains(&format!("  seed {seed}: ")), "{third}");
@@ -163,7 +165,7 @@ fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_ne
     assert_eq!(runs().run().code, None);
     fixed();
     assert_eq!(fixed(), "");
-    // A failure that is reported is no such end.
+    // A reported failure does not count as such an end.
     runs().env("UNPAUSE_VARIANT", "exits").run();
     assert_eq!(fixed(), "");
 }

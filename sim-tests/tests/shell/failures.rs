@@ -25,7 +25,7 @@ done
 cd "$UNPAUSE_CARGO_FOLDER" && exec "$UNPAUSE_CARGO_PROGRAM" "$filter" "$@" --nocapture
 "#;
 
-/// Runs a printed command in a folder, with the real Cargo or with the stand-in above.
+/// Runs a printed command in a folder, with the real Cargo or with the replacement above.
 pub(crate) fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     let mut sh = Command::new("sh");
     child::clean(&mut sh);
@@ -95,12 +95,13 @@ fn in_github_actions_a_failure_is_shown_beside_the_source_line() {
     let found = annotation(&ended).expect("a line");
     assert!(found.starts_with(&shown), "{shown} is not in {ended}");
     assert!(found.contains("an update was lost: 1 of 2%0Areplay: SIM_REPLAY="), "{ended}");
-    // A deadlock has many places; the test has one. The repository may be inside another repository, or above it.
+    // A deadlock has several locations, so the annotation shows the location of the test. The repository may be inside
+    // another repository, or above it.
     let ended = in_actions("deadlocks", &root().join("sim-tests")).fails();
     let shown =
         format!("::error file=tests/shell/fixture.rs,line={},", line("async fn deadlocks()"));
     assert!(annotation(&ended).is_some_and(|found| found.starts_with(&shown)), "{shown} {ended}");
-    // A test that must fail passes, and no other place would show the line.
+    // A test that must fail passes, so it has no annotation.
     assert_eq!(annotation(&in_actions("must_fail", &root()).arg("--nocapture").passes()), None);
     assert_eq!(annotation(&child("lost_update").fails()), None);
     assert_eq!(annotation(&child("lost_update").env("GITHUB_ACTIONS", "false").fails()), None);
@@ -135,7 +136,7 @@ fn the_printed_command_fails_in_the_same_way() {
         let again = shell(&command, &root(), Some(&cargo));
         assert_eq!(again.code, Some(101), "{command} {again}");
         same(&first, &again);
-        // The printed command also does this.
+        // The printed command has the same result.
         let third = shell(&again.after("replay:"), &root(), Some(&cargo));
         assert_eq!(third.stderr, again.stderr);
         // The file, independent of its length.
@@ -144,11 +145,11 @@ fn the_printed_command_fails_in_the_same_way() {
     }
 }
 
-/// The same failure by the same steps.
+/// Asserts that both failures are the same and have the same steps.
 fn same(first: &Ended, again: &Ended) {
     assert_eq!(again.schedule(), first.schedule());
     let headline = |ended: &Ended| {
-        // A replay has no seed, and a file in its place can make two lines of one.
+        // The first line of a replay contains a file instead of a seed, and the longer line may be wrapped.
         let text: Vec<&str> = ended.stderr.split_whitespace().collect();
         let from = text.iter().position(|word| word.ends_with(':')).unwrap();
         text[from + 1..from + 4].join(" ")
@@ -156,8 +157,8 @@ fn same(first: &Ended, again: &Ended) {
     assert_eq!(headline(again), headline(first));
 }
 
-/// The one test that runs Cargo itself. It selects the features of the workspace, with which this
-/// program was built. With the features of its package, it would be built again.
+/// Only this test runs Cargo itself. It selects the features of the workspace, because this program was built with
+/// them. With the features of the package, Cargo would build the program again.
 #[cfg_attr(feature = "sim", test)]
 fn the_printed_command_works_with_the_real_cargo() {
     let first = child("deadlocks").fails();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::child::{Ended, child, clean, files, folder};
 
-/// A folder that is in no target folder of Cargo.
+/// Creates a folder that is outside of Cargo's target folders.
 fn outside(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("sim-shell-{}", std::process::id())).join(name);
     fs::create_dir_all(&folder).unwrap();

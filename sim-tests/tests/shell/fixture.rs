@@ -63,7 +63,7 @@ async fn lost_update() {
     }
 }
 
-/// Its name begins like another test's name.
+/// The name of this test begins with the name of another test.
 #[sim::test(seeds = 20)]
 async fn lost_update_of_another_test() {
     if !off() {
@@ -71,7 +71,7 @@ async fn lost_update_of_another_test() {
     }
 }
 
-/// Fails for one value in fifty, and prints the values that it was run with.
+/// Fails for one value in fifty, and prints the drawn values.
 #[sim::test(seeds = 30)]
 async fn draws() {
     if off() {
@@ -91,7 +91,7 @@ async fn never_ends() {
     while !ready.load(SeqCst).await {}
 }
 
-/// Its trace has more decisions than fit on a line.
+/// The trace of this test has more decisions than fit on a line.
 #[sim::test]
 async fn fails_after_long() {
     if off() {
@@ -118,7 +118,7 @@ async fn returns_an_error() -> Result<(), std::num::ParseIntError> {
     Ok(())
 }
 
-/// Its own output is part of the captured output.
+/// The output of the test body is a part of the captured output.
 #[sim::test]
 #[should_panic(expected = "an update was lost: 1 of 2")]
 async fn should_panic_with_its_own_words() {
@@ -169,7 +169,7 @@ async fn does_nothing() {
     let _ = off();
 }
 
-/// A lock of std is held across a point, and the other task waits for it with its whole thread.
+/// A task holds a lock of std across a point. The other task waits for this lock and blocks the whole thread.
 #[sim::test]
 #[allow(clippy::await_holding_lock)]
 async fn holds_a_real_lock() {
@@ -186,7 +186,7 @@ async fn holds_a_real_lock() {
     task.await.unwrap();
 }
 
-/// Panics under some seeds, and then its destructor panics too.
+/// Panics under some seeds. A destructor then panics, too.
 #[sim::test(seeds = 500)]
 async fn panics_twice() {
     struct Bomb;
@@ -210,7 +210,7 @@ async fn aborts() {
     ends_its_process();
 }
 
-/// The same, for another test of its marks.
+/// Ends its process in the same way, for another test about marks.
 #[sim::test(seeds = 500)]
 async fn aborts_too() {
     ends_its_process();
@@ -297,7 +297,7 @@ fn in_a_package() {
     sim::__private::test(site, attributes, counts);
 }
 
-/// Prints the operations that it hears of.
+/// Prints the operations that `tracing` reports.
 struct Subscriber;
 
 impl tracing::Subscriber for Subscriber {
@@ -330,7 +330,7 @@ async fn takes_its_time() {
     }
 }
 
-/// One step that is long, and slow also after the process stood still: many naps.
+/// Takes one long step that consists of many short sleeps, so it remains slow after the process was stopped for a time.
 #[sim::test(seeds = 1)]
 async fn takes_a_while() {
     if let Some(mark) = std::env::var_os("UNPAUSE_MARK") {
@@ -411,8 +411,8 @@ async fn counted() {
     }
 }
 
-/// Claims about all runs: conditions that are rare, frequent or counted in some runs alone, and commands.
-/// In both builds.
+/// Claims about all runs: conditions that are rare, frequent, or counted only in some runs, and commands. The test is
+/// for both builds.
 #[sim::test(seeds = 200)]
 async fn adds_up() {
     if std::env::var_os("UNPAUSE_FIXTURE").is_some() {
@@ -453,8 +453,8 @@ async fn generated_with_time() {
     .await;
 }
 
-/// A read is stale if it begins after the write and ends before the written value is copied. Such a late
-/// start is rare, and the read has many steps.
+/// A read is stale if it begins after the write and ends before the written value is copied. The read rarely starts so
+/// late, and it needs many steps.
 #[sim::test(seeds = 30, strategy = "random", closure)]
 async fn reads_a_copy() {
     use sim::check::models::{Register, RegisterOp, RegisterRet};

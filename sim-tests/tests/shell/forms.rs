@@ -10,7 +10,7 @@ fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
     ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
 }
 
-/// Set by a variable, or read from the terminal, which `script` creates.
+/// The width is set by a variable, or read from the terminal that `script` creates.
 #[cfg(target_os = "linux")]
 #[cfg_attr(feature = "sim", test)]
 fn a_screen_is_as_wide_as_the_terminal() {
@@ -21,7 +21,7 @@ fn a_screen_is_as_wide_as_the_terminal() {
             .map(str::to_owned)
             .next();
         let mut line = line.unwrap_or_else(|| panic!("no schedule:\n{text}"));
-        // Without its colours.
+        // The colours are removed from the line.
         while let Some(start) = line.find('\u{1b}') {
             let end = start + line[start..].find('m').unwrap();
             line.replace_range(start..=end, "");
@@ -125,7 +125,7 @@ fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
     child("awaits_nothing").env("UNPAUSE_VARIANT", "").passes();
 }
 
-/// The same under nextest, which runs each test in a separate process and selects it by its name.
+/// Runs the tests under nextest, which starts a process for each test and selects the test by its name.
 #[cfg_attr(feature = "sim", test)]
 fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
     let there = Command::new("cargo").args(["nextest", "--version"]).output();
@@ -136,13 +136,13 @@ fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
     let mut command = Command::new("cargo");
     child::clean(&mut command);
     child::with_its_compiler(&mut command);
-    // A surrounding nextest must not affect this one.
+    // Variables of a surrounding nextest must not affect this process.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("NEXTEST") {
             command.env_remove(name);
         }
     }
-    // With the features of the workspace, with which this program was built.
+    // The features of the workspace are selected, because this program was built with them.
     command.args(["nextest", "run", "--workspace", "--test", "shell", "--no-fail-fast"]);
     command.args(["--offline", "--no-capture", "fixture::deadlocks", "fixture::does_nothing"]);
     let ended = Ended::of(command.current_dir(root()).env("PWD", root()).output().unwrap());

@@ -33,9 +33,9 @@ fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
     ended.says(&[&format!("replay of {file}: main panicked")]);
     // A name with a blank is one word for the shell.
     assert!(ended.after("replay:").starts_with(&format!("SIM_REPLAY='{file}' ")), "{ended}");
-    // There was no search, so no file was written.
+    // A kept trace was replayed and no seed was run, so no file was written.
     assert_eq!(files(&package.join("out")), [""; 0]);
-    // The same on a machine that runs tests of its own.
+    // The result is the same on CI.
     assert_eq!(run(&package, "").env("CI", "true").fails().stderr, ended.stderr);
 }
 
@@ -50,7 +50,7 @@ fn a_stale_kept_trace_is_followed_and_warned_of() {
     let (package, _) = package("kept-stale");
     let fixed = || crate::child::captured("in_a_package").env("UNPAUSE_PACKAGE", &package);
     let ended = fixed().env("UNPAUSE_VARIANT", "fixed").in_folder(&package, &package).passes();
-    // One line, although the harness captures the output.
+    // One line is shown, although the harness captures the output.
     let lines: Vec<&str> = ended.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{ended}");
     for part in [
@@ -73,7 +73,7 @@ fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
         "is stale from step",
         "to a failure. To record it anew: cp out/demo.in_a_package/6.simtrace 'sim-regressions/demo.in_a_package/lost update.simtrace'",
     ]);
-    // The failure is written like any other, and not among the kept traces.
+    // The failure is written to the usual folder, and not among the kept traces.
     assert_eq!(files(&package.join("out")), ["demo.in_a_package/6.simtrace"]);
     let kept = ["demo.in_a_package/README.md", "demo.in_a_package/lost update.simtrace"];
     assert_eq!(files(&package.join("sim-regressions")), kept);
@@ -109,7 +109,7 @@ fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
     fs::write(kept, "not a folder").unwrap();
     let ended = run(&package, "forgiving").fails();
     ended.says(&["the trace cannot be read", "sim-regressions/demo.in_a_package"]);
-    // The same file, further up.
+    // Now the file with this name is one level higher.
     fs::remove_dir_all(package.join("sim-regressions")).unwrap();
     fs::write(package.join("sim-regressions"), "not a folder").unwrap();
     run(&package, "forgiving").fails().says(&["the trace cannot be read"]);
@@ -127,7 +127,7 @@ fn what_is_not_replayed_although_it_is_kept_is_told() {
     // The ending may be in capitals.
     fs::rename(&file, kept.join("1.SIMTRACE")).unwrap();
     run(&package, "").fails().says(&["replay of sim-regressions/demo.in_a_package/1.SIMTRACE"]);
-    // A program that is elsewhere than its package has nothing to replay.
+    // If the package of a program no longer exists, there is nothing to replay.
     let gone = package.join("gone");
     let child = child("in_a_package").env("UNPAUSE_PACKAGE", &gone).env("UNPAUSE_VARIANT", "fixed");
     child.passes().says(&["gone is not there: traces that were kept in its sim-regressions"]);

@@ -61,7 +61,7 @@ async fn publishes() {
     writer.await.unwrap();
 }
 
-/// Its slices take longer than a step may.
+/// The slices of this search take longer than the time limit of a step.
 #[sim::test(seeds = 10_000, hang = "60ms")]
 #[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
 async fn takes_long_runs() {
@@ -104,12 +104,12 @@ async fn waits_with_time_limits() {
             sim::task::yield_now().await;
             sim::task::yield_now().await;
         };
-        // Both outcomes are right.
+        // Both outcomes are correct.
         let _ = sim::time::timeout(sim::time::Duration::from_secs(1), answer).await;
     }
 }
 
-/// Notes the branch that is polled first, in memory that no run sees. No order fails.
+/// Records which branch is polled first, in memory that no run sees. No order of the branches fails.
 #[sim::test(strategy = "exhaustive")]
 async fn notes_its_first_branch() {
     if off() {
@@ -133,7 +133,7 @@ async fn notes_its_first_branch() {
     }
     let is_second = *first.lock().unwrap() == 2;
     if is_second {
-        // This step belongs to another class.
+        // This step makes the run belong to another class.
         Atomic::new(0u8).store(1, SeqCst).await;
     }
 }

@@ -27,7 +27,7 @@ fn a_program_and_its_schedule_replay_in_another_process() {
     ended.says(&["── program ── Counter, 3 commands", "history is not linearizable"]);
     let again = child("generated").env("SIM_REPLAY", &trace).fails();
     assert_eq!(run(&again), run(&ended));
-    // The decisions alone, on one line, are the same program.
+    // The decisions alone, on one line, replay the same program.
     let command = ended.after("replay:");
     let inline = command.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap();
     assert!(inline.starts_with("sim2:"), "{inline}");

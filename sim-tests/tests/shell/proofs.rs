@@ -1,8 +1,8 @@
-//! Tests that must have a proof: some get it, and some fail because they do not.
+//! Tests that must have a proof. Some of them get a proof, and the others fail because they do not.
 
 use crate::child::{captured, child};
 
-/// A line that is printed although the harness captures the output of a passing test.
+/// This line is printed although the harness captures the output of a passing test.
 const SHORT: &str = "NOT A PROOF  shell::fixture::attempts: ";
 
 #[test]
@@ -25,7 +25,7 @@ fn a_test_that_must_prove_fails_unless_it_does() {
         "allow more with seeds = N",
         "The test requires a proof (must_prove)",
     ]);
-    // There is nothing to replay.
+    // There is no run to replay.
     ended.says_not("replay:");
     proves().env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "0").passes();
     // A replay is not a search, under any strategy.
@@ -59,14 +59,14 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
         let must = attempts(strategy).env("SIM_SEEDS", "2").env("SIM_MUST_PROVE", "1").run();
         assert_eq!(must.code, Some(101), "{must}");
     }
-    // These reached their intended bound.
+    // These strategies reached their intended bound.
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:0", "random"] {
         let told = attempts(strategy).passes().stderr;
         let one = told.starts_with("passed  shell::fixture::attempts: explored all ");
         assert!(told.is_empty() == (strategy == "random") && (told.is_empty() || one), "{told}");
         assert!(told.lines().count() <= 1, "{told}");
     }
-    // But a bound is not a proof for a test that must prove.
+    // A bound is not a proof, so a test that must prove fails.
     let bounded = child("attempts").env("SIM_STRATEGY", "preemptions:0").env("SIM_MUST_PROVE", "1");
     bounded
         .fails()

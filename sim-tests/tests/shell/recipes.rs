@@ -18,7 +18,7 @@ fn recipe(after: &str, before: &str) -> String {
     rest.split_once(before).unwrap_or_else(|| panic!("no {before:?}")).0.to_owned()
 }
 
-/// Seeds of a test, or a search of one.
+/// The seeds of a test, or a search of a test.
 struct Work {
     test: &'static str,
     is_search: bool,
@@ -52,7 +52,7 @@ impl Work {
         folder(&format!("{name} {}", if self.is_search { "search" } else { "seeds" }))
     }
 
-    /// Enables the line for searches in a recipe, if this is a search.
+    /// Enables the line for searches in a recipe if this work is a search.
     fn in_recipe(&self, recipe: String) -> String {
         let is_off = |line: &str| line.contains("SIM_STRATEGY") && line.trim().starts_with("# ");
         assert_eq!(recipe.lines().filter(|line| is_off(line)).count(), 1, "{recipe}");
@@ -137,7 +137,7 @@ fn commands_of_nextest_add_up() {
         let mut command = Command::new("sh");
         clean(&mut command);
         with_its_compiler(&mut command);
-        // A surrounding nextest must not affect this one.
+        // Variables of a surrounding nextest must not affect this process.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("NEXTEST") {
                 command.env_remove(name);

@@ -1,5 +1,4 @@
-//! Replays that go wrong: of a program that has changed, of a file that is not a trace, of a
-//! fixed bug.
+//! Failing replays: of a changed program, of a file that is not a trace, and of a fixed bug.
 
 use std::fs;
 
@@ -180,7 +179,7 @@ fn calls_in_another_order_replay_in_another_process() {
     let again = child("reads_a_copy").env("SIM_REPLAY", &inline).fails();
     assert_eq!(schedule(&again), schedule(&ended));
 
-    // The seed alone finds it, too.
+    // The seed alone reproduces the failure, too.
     let written = files(&out);
     let trace = written.iter().find(|file| file.ends_with(".simtrace")).unwrap();
     let seed = trace.rsplit('/').next().unwrap().trim_end_matches(".simtrace").to_owned();
@@ -206,7 +205,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
             &format!("warning: the trace has {more} than this run took before it failed"),
         ]);
     }
-    // So does a file: here the failure occurs in the first step, before the other steps of its trace.
+    // The failure occurs in the first step here, before the other steps of the trace file.
     let (text, file) = trace("longer");
     assert!(text.contains("end 10\n"), "{text}");
     let ended =
@@ -216,7 +215,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
 
 #[cfg_attr(feature = "sim", test)]
 fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
-    // Apart from the traces of other tests of the same program.
+    // This folder contains no traces of other tests of the same program.
     let out = folder("whole-trace");
     let test = || child("fails_after_long").env("SIM_OUT", &out);
     let shrunk = test().fails();
@@ -224,7 +223,7 @@ fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
     let whole = test().env("SIM_SHRINK", "0").env("SIM_PROVE", "100").fails();
     whole.says_not("shrunk  ");
     whole.says_not("proof  ");
-    // It is replayed and written down as any is.
+    // The trace of the unshrunk run is replayed and written like any other trace.
     let again = test().env("SIM_REPLAY", whole.after("trace:")).fails();
     assert_eq!(again.schedule(), whole.schedule());
 }

@@ -14,7 +14,7 @@ pub(crate) fn read(path: &Path) -> Document {
     Document::read(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// Sees that a report has the screen that was printed.
+/// Asserts that a report contains the printed screen.
 #[track_caller]
 fn has_the_screen(document: &Document, ended: &Ended) {
     let screen = document.screen.text(false);
@@ -33,7 +33,7 @@ fn each_failure_leaves_a_report_beside_its_trace() {
     ] {
         let out = folder(&format!("report-{test}"));
         let ended = child(test).env("SIM_OUT", &out).run();
-        // Some seeds depend on the strategy; the trace names it.
+        // The failing seed may depend on the strategy, but the output names the trace.
         let trace = root().join(ended.after("trace:"));
         let document = read(&trace.with_extension("json"));
         let read = format::parse(&fs::read(&trace).unwrap()).unwrap();
@@ -90,7 +90,7 @@ fn a_report_is_written_where_the_setting_says() {
     let expected = ["lost_update", "lost_update_of_another_test"];
     let expected = expected.map(|test| format!("test-shell.fixture.{test}.json"));
     assert_eq!(names_of_reports(&into), expected);
-    // The trace has a report beside it, too.
+    // A report is also written beside the trace.
     let beside = "out/test-shell.fixture.lost_update/6.json";
     assert!(names_of_reports(&out).iter().any(|name| name == beside));
     let text = |path: &str| fs::read_to_string(out.join(path)).unwrap();
@@ -98,7 +98,7 @@ fn a_report_is_written_where_the_setting_says() {
     let one = out.join("one/report.json");
     let ended = run("lost_update", &one.display().to_string());
     has_the_screen(&read(&one), &ended);
-    // A replay leaves nothing, unless that is requested.
+    // A replay writes no file, unless a report is requested.
     let trace = ended.after("trace:");
     let replay = child("lost_update").env("SIM_REPLAY", &trace);
     let ended = replay.env("SIM_JSON", &one).fails();

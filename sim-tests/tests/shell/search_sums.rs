@@ -63,7 +63,8 @@ impl Round {
                 }
             }
         }
-        // As if it had been killed while it wrote. A process that was killed early has no file.
+        // The file is cut at a random position, as if the process had been killed while it wrote. A process that was
+        // killed early has no file.
         let folder = results.join(format!("sim-tests/test-shell.fixture.many_runs.{}", self.test));
         let file = folder.join(format!("{number}-of-{}.jsonl", self.of));
         if let (Ok(file), 0) = (OpenOptions::new().write(true).open(file), numbers.below(2)) {
@@ -115,7 +116,7 @@ fn merged(results: &Path) -> (u8, Json) {
     (code, verdict.unwrap_or_else(|| panic!("{code}: {said}")))
 }
 
-/// The lines about the search or its failure on the screen. The harness has lines of its own on the other output.
+/// Returns the lines on the screen about the search or its failure. The lines of the harness are on the other output.
 fn verdict(ended: &Ended) -> Vec<&str> {
     let is_verdict =
         |line: &&str| ["explored", "abandoned", "FAILED"].iter().any(|word| line.contains(word));
@@ -186,7 +187,7 @@ fn a_required_proof_is_judged_for_all_parts_together() {
         let child = child("many_runs::takes_many_runs").env("SIM_STRATEGY", strategy);
         child.env("SIM_RESULTS", results).env("SIM_MUST_PROVE", "1")
     };
-    // A process that ends before the search is a failure only of its own.
+    // If a process ends before the search is complete, only this process fails; the merge shows no failure.
     let results = folder("required proof");
     let unfinished = search(&results, "exhaustive").env("SIM_SEEDS", "40").fails();
     unfinished.says(&["the search proved nothing", "the search is not through"]);
@@ -196,7 +197,7 @@ fn a_required_proof_is_judged_for_all_parts_together() {
     let (code, said) = merge(&[], &results);
     assert!(code == 0 && said.contains("  proved   all 1,106 interleavings"), "{code}: {said}");
 
-    // A share passes without a proof, and all shares together fail without one.
+    // A share passes without a proof, but all shares together fail if they have no proof.
     let bounded = folder("required proof within a bound");
     let proved = folder("required proof of shares");
     for (share, is_last) in [("1/2", false), ("2/2", true)] {

@@ -29,7 +29,7 @@ fn verdict(ended: &Ended) -> Vec<String> {
     said.lines().filter(is_verdict).map(str::to_owned).collect()
 }
 
-/// The files of a test that is searched.
+/// Returns the files of a test that is searched.
 fn files_of(results: &Path, name: &str) -> Vec<PathBuf> {
     files(results, &format!("test-shell.fixture.many_runs.{name}"))
 }
@@ -121,7 +121,7 @@ fn processes_with_one_folder_share_the_rounds_of_one_search() {
     }
     let (code, said) = merge(&[], &results);
     assert!(code == 0 && said.contains("  proved   all 1,106 interleavings"), "{code}: {said}");
-    // Without the lines of the others, each process would execute all slices.
+    // If the processes did not read each other's lines, each process would execute all slices.
     let (made, different) = slices(&results, "takes_long_runs");
     assert!(made < 2 * different, "{made} lines of {different} slices");
 }
@@ -145,7 +145,7 @@ fn the_printed_command_continues_the_search() {
         for part in ["search continued' ", "SIM_STRATEGY=exhaustive ", "SIM_STEPS=5000 "] {
             assert!(command.contains(part), "{part}: {command}");
         }
-        // The limit is higher than the number of runs so far.
+        // The printed limit must be higher than the number of runs so far.
         assert!(!command.contains("SIM_SEEDS=40 "), "{command}");
         let continued = shell(command, &root(), Some(&cargo));
         assert_eq!(continued.code, Some(0), "{command} {continued}");
@@ -153,7 +153,7 @@ fn the_printed_command_continues_the_search() {
     }
     assert!(commands > 0);
 
-    // A share that has not begun has the settings of the others.
+    // A share that has not begun is started with the settings of the other shares.
     let shares = folder("share continued");
     let first = search("takes_many_runs", &shares).env("SIM_STEPS", "5000");
     first.env("SIM_SHARD", "1/2").passes();
@@ -238,7 +238,7 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("proved   all 1,106 interleavings pass in 3 shares"), "{said}");
 
-    // A slice that is not there is not explored.
+    // A slice without a line counts as not explored.
     let file = &files_of(&results, "takes_many_runs")[1];
     let text = fs::read_to_string(file).unwrap();
     let without: Vec<&str> =
@@ -249,7 +249,7 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("share 2 of 3: round 1, 15 of 16 slices"), "{said}");
 
-    // Each slice has only one possible content.
+    // Two different lines of one slice are an error, because a slice has only one possible content.
     let line = text.lines().rfind(|line| line.contains("\"slice\":[0,1,3]")).unwrap();
     let other = line.replace("\"runs\":[", "\"runs\":[1");
     fs::write(file, format!("{text}{other}\n")).unwrap();
@@ -387,7 +387,7 @@ fn a_search_that_begins_again_after_its_audit_goes_on_from_there() {
     assert!(said.contains(&format!("proved   all {runs} interleavings pass")), "{said}");
     assert!(!said.contains("assumes"), "{said}");
 
-    // Without the runs after the audit, the search is not through.
+    // If the runs after the audit are missing, the search is not complete.
     let file = &files_of(&results, "shares_unseen")[0];
     let text = fs::read_to_string(file).unwrap();
     let (before, _) = text.split_once("\"begins_again\":true}\n").unwrap();
@@ -422,7 +422,7 @@ fn what_is_about_all_runs_is_judged_for_all_shares_together() {
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("failed   too seldom"), "{said}");
-    // A share cannot complete the required proof, and its message says only that.
+    // A single share cannot complete the required proof, and its message says only this.
     let share = child("proves").env("SIM_STRATEGY", "exhaustive").env("SIM_SHARD", "1/2");
     share.passes().says(&["explored share 1 of 2", "NOT A PROOF"]);
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::child::child;
 
-/// A folder of its own, empty.
+/// Creates an empty folder for one test.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shards").join(name);
-    // It may not be there.
+    // The folder may not exist.
     let _ = fs::remove_dir_all(&folder);
     folder
 }
@@ -82,7 +82,7 @@ fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
     };
     let (code, together) = merge(&[], &shards);
     assert_eq!((code, of(&together)), (1, of(&alone)), "{together}");
-    // One bug is one group, for every shard and value.
+    // One bug must form one group, for every shard and value.
     assert_eq!(together.matches("failed ").count(), 1, "{together}");
     assert!(together.contains("panic  sim-tests/tests/shell/fixture.rs:"), "{together}");
     assert!(together.contains("SIM_REPLAY="), "{together}");
@@ -159,7 +159,7 @@ fn a_file_that_was_only_begun_is_a_part_that_is_missing() {
         assert_eq!(code, 3, "{begun:?}: {said}");
         assert!(said.contains("2-of-2.jsonl: nothing was written to it yet"), "{said}");
     }
-    // Alone, too.
+    // The file is also refused if it is the only file.
     fs::remove_dir_all(folder.join("sim-tests")).unwrap();
     assert_eq!(merge(&[], &folder).0, 3);
 }

@@ -33,7 +33,7 @@ fn a_condition_that_never_held_fails_again_when_the_run_is_gone_on_with() {
         never(&folder).fails().says(&["\"the impossible\" never held"]);
         assert_eq!(merge(&[], &folder).0, 1);
     }
-    // Also if the last second was lost.
+    // The result is the same if the last line was lost.
     let file = &files(&folder, NEVER)[0];
     let text = fs::read_to_string(file).unwrap();
     fs::write(file, text.lines().next().unwrap()).unwrap();
@@ -62,7 +62,7 @@ fn a_test_that_must_fail_is_judged_by_whoever_has_the_whole() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("as it must (must_fail)") && !said.contains("not run"), "{said}");
 
-    // A failure that is not the expected failure.
+    // A failure that is not the expected failure must be reported.
     let other = folder("must fail in another way");
     child("musts::must_lose").env("SIM_RESULTS", &other).env("UNPAUSE_VARIANT", "at once").fails();
     let (code, said) = merge(&[], &other);
@@ -185,7 +185,7 @@ fn overlapping_numbers_of_shards_are_never_counted_twice() {
     let (code, said) = merge(&["--json"], &folder);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("\"runs\":240"), "{said}");
-    // Without the whole search, a complete set of shards counts, or else disjoint shards.
+    // Without the whole search, a complete set of shards counts; otherwise, disjoint shards count.
     let remove = |shard: &str| {
         fs::remove_file(folder.join(format!("sim-tests/test-shell.fixture.adds_up/{shard}.jsonl")))
             .unwrap();
@@ -235,7 +235,7 @@ fn statistics_of_a_part_are_marked_on_real_threads() {
         "statistics are of 39 of 40 runs",
         "Name another folder",
     ]);
-    // For all runs, they are as before.
+    // If all runs are counted, the statistics have no mark.
     fs::remove_dir_all(&folder).unwrap();
     run("40", "1", "0s").says(&["── programs ── 1 run, "]);
     let ended = run("40", "1", "60s");
@@ -271,7 +271,7 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
     run("2/2", "1")
         .says(&["coverage and statistics are not shown: some of the seeds were run before"]);
 
-    // The last line has whether coverage is complete. Without the line nothing is known of it.
+    // The last line states whether coverage is complete. Without this line, the merge cannot know that.
     for shard in ["1-of-2", "2-of-2"] {
         let file = second.with_file_name(format!("{shard}.jsonl"));
         let text =
@@ -286,11 +286,11 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
 
 // ---- random splits
 
-/// Numbers that are the same in every run.
+/// A generator of numbers that are the same in every run.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    /// One from `0..bound` (SplitMix64).
+    /// Returns a number from `0..bound` (SplitMix64).
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -339,7 +339,7 @@ impl Round<'_> {
             }
             _ => drop(child().run()),
         }
-        // As if it had been killed while it wrote.
+        // The file is cut at a random position, as if the process had been killed while it wrote.
         let file = shard.replace('/', "-of-");
         let file = folder.join(format!("sim-tests/test-shell.fixture.{}/{file}.jsonl", self.test));
         let length = fs::metadata(&file).unwrap().len();
@@ -385,13 +385,13 @@ fn round(number: u64) {
     let (code, together) = merge(&["--json"], &parts);
     let about =
         format!("round {number}, {of} shards of {test} {variant:?} {} {strategy}", round.seeds);
-    // One run alone judges as its merge does.
+    // An execution of all seeds must give the same verdict as the merge of its shards.
     assert_eq!(one.code, Some(if wanted == 0 { 0 } else { 101 }), "{about}: {one}\n{single}");
     assert_eq!(code, wanted, "{about}: {together}\n{single}");
     let (text, single_text) = (merge(&[], &parts).1, merge(&[], &whole).1);
     assert_eq!(failure(&text), failure(&single_text), "{about}");
     if failure(&text).is_none_or(|(_, seed)| seed.is_empty()) {
-        // A run that is sampled besides may have failed, and has no seed: its trace is elsewhere.
+        // A run that was sampled in addition may have failed. It has no seed, and its trace is in another folder.
         let single = single.replace("/unsplit ", "/split ");
         assert_eq!(together.lines().next(), single.lines().next(), "{about}");
     }

@@ -20,7 +20,7 @@ fn nap() {
     std::thread::sleep(std::time::Duration::from_millis(60));
 }
 
-/// A separate program that executes one run after another. Each run catches one panic, in the same step.
+/// A separate program that executes one run after another. Each run catches one panic, always in the same step.
 #[test]
 fn catches_a_panic_in_each_run() {
     if off() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::child::{captured, child, folder};
 
-/// The values that the fixture drew, one for each run; a seed that ran twice counts once.
+/// Returns the values that the fixture drew, one for each run. A seed that ran twice counts once.
 fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
     let draws = child("draws").env("UNPAUSE_VARIANT", "all");
     let draws = variables.iter().fold(draws, |child, (name, value)| child.env(name, value));
@@ -92,7 +92,7 @@ fn seeds_from_the_environment_override_the_attribute() {
     assert_eq!(&low | &high, all);
     let one = drawn(&[("SIM_SEED", "17")]);
     assert!(one.len() == 1 && one.is_subset(&high), "{one:?}");
-    // A number that is greater by 1 than the maximum is not a number of seeds.
+    // The maximum seed plus 1 does not fit into a number of seeds.
     assert_eq!(drawn(&[("SIM_SEED", "18446744073709551615")]).len(), 1);
 }
 
@@ -104,7 +104,7 @@ fn shards_run_every_seed_once() {
     // The shards have as many seeds as the whole, and no seed is missing, so no seed occurs twice.
     assert_eq!(shards.iter().map(BTreeSet::len).collect::<Vec<_>>(), [8, 8, 7, 7]);
     assert_eq!(shards.into_iter().flatten().collect::<BTreeSet<_>>(), all);
-    // A shard without a seed of its own runs a seed of another shard.
+    // If a shard has no seed, it runs a seed of another shard.
     let borrowed = drawn(&[("SIM_SHARD", "3/3"), ("SIM_SEEDS", "2")]);
     assert_eq!(borrowed, drawn(&[("SIM_SEED", "0")]));
 }
@@ -116,7 +116,7 @@ fn a_test_that_takes_long_says_on_a_terminal_how_far_it_is() {
     let begin = "::does_nothing: ";
     let (_, line) = screen.split_once(begin).unwrap_or_else(|| panic!("{screen:?}"));
     assert!(line.contains(" of 100,000,000 seeds, ") && line.contains(" s left\r"), "{line:?}");
-    // It is cleared before the harness reports the result.
+    // The line is cleared before the harness reports the result.
     let (_, end) = screen.rsplit_once("\x1b[2K").unwrap();
     assert!(end.contains("test fixture::does_nothing ... "), "{screen:?}");
     long().passes().says_not("\x1b[2K");
@@ -224,7 +224,7 @@ fn a_harness_that_takes_the_output_shows_the_same() {
 
 #[test]
 fn a_history_that_nobody_checks_is_noted() {
-    // On real threads there is a note about the strategy, too.
+    // On real threads, a note about the strategy appears, too.
     let notes = |variant: &str| {
         let test = captured("told::records_a_history").env("UNPAUSE_VARIANT", variant);
         let lines = test.passes().stderr;
@@ -264,12 +264,12 @@ fn what_was_requested_is_shown_although_the_harness_captures() {
     // A line does not begin within a line of the harness.
     let quiet = captured("does_nothing").arg("-q").env("SIM_COVERAGE", "1").passes().stderr;
     assert_eq!(quiet, format!("\n{coverage}"));
-    // Without a harness that captures nothing is shown twice.
+    // If no harness captures the output, no line is shown twice.
     let shown = child("attempts").env("SIM_STRATEGY", "exhaustive").passes().stderr;
     assert_eq!(shown.matches("explored all").count(), 1, "{shown}");
 }
 
-/// Each setting is tried in one process by the tests of the library. This is the way through processes.
+/// The tests of the library try each setting within one process. This test uses separate processes.
 #[cfg_attr(feature = "sim", test)]
 fn a_failure_that_a_variable_finds_replays_without_it() {
     let (out, results) = (folder("settings-out"), folder("settings-results"));
@@ -293,7 +293,7 @@ fn a_failure_that_a_variable_finds_replays_without_it() {
     other.says(&[
         "SIM_CANCEL=x has no effect on this replay: the trace was written with cancel = t*",
     ]);
-    // The seeds that passed have not passed with it.
+    // The recorded seeds passed without this setting, so results with it are refused.
     let refused = test().env("SIM_RESULTS", &results).env("SIM_CANCEL", "t*").fails();
     refused.says(&["it is of another run (cancel: unset there, t* here)"]);
     test().env("SIM_RESULTS", &results).passes().says(&["300 seeds were not run"]);

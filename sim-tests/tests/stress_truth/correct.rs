@@ -1,5 +1,5 @@
-//! Correct objects, whose histories must raise no alarm, however calls end: returned, aborted, in a panic, or
-//! still under way when the history is checked.
+//! Correct objects. Their histories must raise no alarm, even if calls have returned, were aborted, panicked, or are
+//! still open when the history is checked.
 //!
 //! A few hundred runs each; with `UNPAUSE_LONG=1` a million in total, or the number in `UNPAUSE_RUNS`.
 

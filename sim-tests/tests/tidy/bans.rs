@@ -1,7 +1,8 @@
 //! Bans: the library does not touch the world outside a run, nor its own feature.
 //!
-//! Data (L0) and siblings (L1) are functions of their arguments: no clock, environment, file,
-//! thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` may do so.
+//! Modules in the layers of data (L0) and siblings (L1) are functions of their arguments. They use no clock,
+//! environment, file, thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` may use
+//! these.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -40,7 +41,7 @@ const PATHS: &[(&str, &str)] = &[
     ("getrandom", "`Strategy::draw`, or a generator made from the seed"),
 ];
 
-/// Files that may name a banned path all the same: the file, the path, and the reason.
+/// Files that may nevertheless name a banned path: the file, the path, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "unpause-check/src/parallel.rs",
     "std::thread::scope",
@@ -50,8 +51,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 /// Macros that print. `tracing` is a view that the user switches on and is not among them.
 const MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
-/// Collections whose order differs between two processes: good for lookups, and so allowed
-/// below a line that promises this use.
+/// Collections whose order differs between two processes. They suit lookups, so they are allowed below a line that
+/// promises this use.
 const HASHED: &[&str] = &[
     "std::collections::HashMap",
     "std::collections::HashSet",
@@ -67,7 +68,7 @@ pub(crate) fn check(library: &Library<'_>) -> Vec<Offence> {
     offences(library.modules.iter().filter(|module| is_below_the_seam(&module.path)))
 }
 
-/// The same in a crate that has no other layers.
+/// Checks a crate that has no other layers.
 pub(crate) fn check_all(library: &Library<'_>) -> Vec<Offence> {
     offences(library.modules.iter())
 }
@@ -121,11 +122,11 @@ fn is_promised(text: &str, line: usize) -> bool {
     block.into_iter().any(|l| PROMISES.iter().any(|promise| l.starts_with(promise)))
 }
 
-/// The files that may depend on the build. All others are written once, over the seam.
+/// The files that may depend on the build. All other files are written once, over the seam.
 const FEATURE_FILES: [&str; 4] =
     ["src/lib.rs", "src/real/mod.rs", "src/seam/mod.rs", "src/engine/mod.rs"];
 
-/// `feature = "sim"` and `sim_real` in a source of the library that is not for them.
+/// Returns uses of `feature = "sim"` and `sim_real` in sources of the library that must not depend on the build.
 pub(crate) fn feature_outside_its_files(file: &File) -> Vec<Offence> {
     let held = ROOTS.iter().any(|root| file.path.starts_with(root)) && file.is_rust();
     let may_ask = ["feature", "sim_real"].iter().any(|word| file.text.contains(word));

@@ -1,9 +1,9 @@
-//! Panics of misuse name the caller's line: a public function that panics has `#[track_caller]`, and so has each function
-//! that panics for it.
+//! A panic of misuse names the line of the caller. A public function that panics has `#[track_caller]`, and also each
+//! function that panics on its behalf.
 //!
 //! A function panics if its documentation has a section `# Panics`, or if its body calls `panic!`, `assert!`,
 //! `assert_eq!` or `assert_ne!`. The attribute does nothing in a closure, so a closure of such a function must not
-//! panic. Futures are left out: they panic in a poll, whose caller is the executor.
+//! panic. Futures are left out, because they panic in a poll and the caller of a poll is the executor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::methods::each_method;
 use crate::source::{ROOTS, Sources};
 use crate::tree::{File, Offence};
 
-/// Functions whose panics have no caller to name, with the reason.
+/// Functions whose panics have no caller that could be named, with the reason.
 const EXEMPT: [(&str, &str, &str); 5] = [
     ("src/sync/once.rs", "call_once", "the state is known when the future is polled"),
     ("src/fs/map.rs", "poll", "of a future, whose failure has the place of the access"),
@@ -30,7 +30,7 @@ const EXEMPT: [(&str, &str, &str); 5] = [
 /// The panics that a caller causes.
 const PANICS: [&str; 4] = ["panic", "assert", "assert_eq", "assert_ne"];
 
-/// The number of calls between a function that says that it panics, and the panic.
+/// The maximum number of calls between a function whose documentation mentions the panic, and the panic itself.
 const DEPTH: usize = 3;
 
 /// Returns the functions of the library that panic at a line of the library.
@@ -140,7 +140,7 @@ struct Function {
     /// True if users of the library can call it.
     public: bool,
     tracks: bool,
-    /// True if its documentation says that it panics.
+    /// True if the function's documentation says that it panics.
     says_so: bool,
     body: Body,
 }

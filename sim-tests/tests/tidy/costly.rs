@@ -24,7 +24,7 @@ const COSTLY: [(&str, &str); 6] = [
     (".sort_unstable_by_key(", "`unpause_ordered::sort_by_key`, or `sort_by_number`"),
 ];
 
-/// Files that may, and why.
+/// Files that may use such code, with the reason.
 const EXCEPTIONS: [(&str, &str); 3] = [
     (
         "unpause-check/src/models/",

@@ -9,7 +9,7 @@ const LISTS: [(&str, bool); 3] = [
     ("unpause-native/src/linux/statics.rs", false),
 ];
 
-/// Lists that lack a crate of this workspace which the library or the runtime needs.
+/// Returns lists that lack a workspace crate although the library or the runtime needs it.
 pub(crate) fn incomplete(files: &[File]) -> Vec<Offence> {
     let at = |path: &str| files.iter().find(|file| file.path == path);
     let mut packages: Vec<&str> = ["Cargo.toml", "unpause-native/Cargo.toml"]

@@ -21,7 +21,8 @@ pub(crate) fn too_long(file: &File) -> Vec<Offence> {
 /// The maximum width of a comment, in columns.
 const COLUMNS_MAX: usize = 120;
 
-/// A comment in the sources of a crate that is wider than [`COLUMNS_MAX`]. A row of a table has one line.
+/// Returns comments in the sources of a crate that are wider than [`COLUMNS_MAX`]. Rows of tables are exempt, because a
+/// row has one line.
 pub(crate) fn too_wide(file: &File) -> Vec<Offence> {
     if !file.is_rust() || !file.path.starts_with("src/") && !file.path.contains("/src/") {
         return Vec::new();
@@ -63,8 +64,8 @@ pub(crate) fn compiled_for_nothing(file: &File) -> Vec<Offence> {
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// Top-level modules of the library and its crate of data that the architecture page does not have in backticks, as
-/// `` `ids.rs` `` or `` `rt/` ``: a file that becomes a folder stays where it is on the map.
+/// Returns top-level modules of the library and of its data crate that the architecture page does not name in
+/// backticks, for example as `` `ids.rs` `` or `` `rt/` ``. A file that becomes a folder keeps its place on the page.
 pub(crate) fn modules_off_the_map(files: &[File]) -> Vec<Offence> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else {
         let message = "missing: the bird's eye, the code map, the invariants".to_owned();

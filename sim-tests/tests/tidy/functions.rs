@@ -1,4 +1,4 @@
-//! The length of functions: a function that is longer than a screen does several things.
+//! The length of functions. A function that is longer than a screen does several things.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItemFn, ItemFn, ItemMod, TraitItemFn};
@@ -9,7 +9,7 @@ use crate::tree::Offence;
 /// The maximum length of a function, in lines.
 const LINES_MAX: usize = 100;
 
-/// Longer functions: the file, the function, and the reason. Each is one table, with an arm for each variant.
+/// Longer functions: the file, the function, and the reason. Each of them is one table with an arm for each variant.
 const TABLES: &[(&str, &str, &str)] = &[
     ("unpause-run/src/run/trace/format/error.rs", "fmt", "the text of each error"),
     ("unpause-run/src/report/failure.rs", "facts", "the facts of each failure"),
@@ -19,7 +19,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("unpause-run/src/report/json/run.rs", "write", "the members of an object"),
 ];
 
-/// Functions of the engine, outside of tests, that are too long.
+/// Returns functions of the engine, outside of tests, that are too long.
 pub(crate) fn check(sources: &Sources<'_>) -> Vec<Offence> {
     let mut offences = Vec::new();
     for (file, syntax) in sources.below(&ROOTS) {

@@ -1,9 +1,8 @@
-//! The import table: which top-level module of the library may name which.
+//! The import table: the modules that each top-level module of the library may name.
 //!
-//! Arrows point down, from wiring to data; siblings do not know each other, so each can be
-//! understood, tested and replaced alone. `lib.rs` names everything, to re-export it. A new
-//! module gets a row in [`TABLE`]; an arrow that the layers do not draw gets one in
-//! [`EXCEPTIONS`] with its reason.
+//! Arrows point from wiring down to data. Siblings do not know each other, so each sibling can be understood, tested
+//! and replaced alone. `lib.rs` names everything, to re-export it. A new module gets a row in [`TABLE`]. An arrow that
+//! the layers do not allow gets a row in [`EXCEPTIONS`] with its reason.
 
 use crate::source::{Kind, Library, Name};
 use crate::tree::Offence;
@@ -14,7 +13,7 @@ enum Layer {
     Data,
     /// L1, each does one thing with the data: names data.
     Sibling,
-    /// L1 too, the executor of real threads: names data, and may use threads and clocks.
+    /// Also L1, the executor of real threads: names data, and may use threads and clocks.
     Threads,
     /// L2, the contract between primitives and a run: names data, `rt` and `real`.
     Seam,
@@ -91,7 +90,7 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
     keys.filter(|key| !key.starts_with('#')).map(|key| key.replace('-', "_")).collect()
 }
 
-/// Arrows that the table forbids, and modules that it does not have.
+/// Returns arrows that the table forbids, and modules that are missing in the table.
 pub(crate) fn check(library: &Library<'_>, dependencies: &[String]) -> Vec<Offence> {
     check_with(library, dependencies, EXCEPTIONS)
 }

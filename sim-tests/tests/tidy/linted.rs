@@ -1,4 +1,5 @@
-//! Libraries without tests of their own: the gate lints a library in its tests, so `.ci/lint` has to name the others.
+//! Libraries without tests. The gate lints a library together with its tests, so `.ci/lint` must name libraries without
+//! tests.
 
 use crate::tree::{File, Offence};
 

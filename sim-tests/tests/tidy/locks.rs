@@ -1,4 +1,5 @@
-//! Lock files of workspaces beside this one: a crate of this workspace that is in one of them brings its own crates.
+//! Lock files of other workspaces in this repository. If such a file contains a crate of this workspace, it must also
+//! contain the crate's dependencies.
 //!
 //! Cargo would add a missing crate silently, unless it is called with `--locked`.
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::tree::{File, Offence};
 
-/// Lock files that lack a crate which a crate of this workspace needs.
+/// Returns lock files that lack a crate although a crate of this workspace needs it.
 pub(crate) fn incomplete(files: &[File]) -> Vec<Offence> {
     let manifest = |package: &str| {
         let path = match package {

@@ -3,11 +3,11 @@
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ImplItem, ImplItemFn, ItemImpl, Stmt};
 
-/// Calls `see` with each method of a block. The body of a method of `two_kinds!` has the arms as statements, as the macro
-/// expands them; an arm that is a future is left out.
+/// Calls `see` with each method of a block. If a method of `two_kinds!` has several arms, its body contains the arms as
+/// statements, in the order of the macro's expansion. An arm that is a future is left out.
 ///
 /// # Panics
-/// If a call of `two_kinds!` contains anything but methods. Its own build gives a better message.
+/// If a call of `two_kinds!` contains anything except methods. The build gives a better message in that case.
 pub(crate) fn each_method(block: &ItemImpl, mut see: impl FnMut(&ImplItemFn)) {
     for item in &block.items {
         match item {

@@ -1,8 +1,8 @@
-//! The names of files: a name must say to which room its file belongs, or be in few rooms.
+//! The names of files. A name must show to which room its file belongs, or occur in only a few rooms.
 //!
-//! An editor, a stack trace and a search for files show the name without its folders. So a name is in at most
-//! [`ROOMS_MAX`] rooms, and once in each room. Otherwise the file carries the word of its room: `node_clock.rs` and
-//! `clock_setting.rs`, not two files called `clock.rs`.
+//! An editor, a stack trace and a file search show the name without its folders. So a name occurs in at most
+//! [`ROOMS_MAX`] rooms, and at most once in each room. Otherwise, the name contains the word of its room:
+//! `node_clock.rs` and `clock_setting.rs`, not two files called `clock.rs`.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::tree::{File, Offence};
 /// The maximum number of rooms with a file of one name.
 const ROOMS_MAX: usize = 2;
 
-/// File names with a meaning of their own.
+/// File names that have a special meaning.
 const COMMON: &[&str] = &["lib.rs", "mod.rs", "tests.rs"];
 
-/// Folders with files that have, on purpose, the name of the file that they complete.
+/// Folders whose files have, on purpose, the same name as the file that they complete.
 const PAIRED: &[(&str, &str)] = &[
     ("src/seam/", "the contract of a primitive, and its two sides"),
     ("unpause-run/src/run/op/", "the operations of a primitive"),
@@ -26,7 +26,7 @@ const PAIRED: &[(&str, &str)] = &[
     ("src/tokio/sync/watch/", "a half of the channel with the name of the folder"),
 ];
 
-/// Names that are in more rooms, or more often in a room. This list must only become shorter.
+/// Names that occur in more rooms, or more often in one room. This list must only become shorter.
 const KNOWN: &[&str] = &[
     "chances.rs",
     "decisions.rs",
@@ -37,7 +37,7 @@ const KNOWN: &[&str] = &[
     "properties.rs",
 ];
 
-/// Names of files in too many rooms.
+/// Returns names of files that occur in too many rooms.
 pub(crate) fn check(files: &[File]) -> Vec<Offence> {
     check_with(files, KNOWN)
 }

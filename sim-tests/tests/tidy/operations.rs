@@ -1,9 +1,10 @@
-//! The public functions of the modules whose state belongs to a run: each is an operation that searches see, or is declared
-//! otherwise with a reason, in `operations.txt`.
+//! The public functions of the modules whose state belongs to a run. Each function is an operation that searches see,
+//! or `operations.txt` gives the reason why it is not.
 //!
-//! A function that reads or changes state of a run and records no operation makes false proofs: a search does not try it
-//! before and after what other tasks do. So no public function may be forgotten. Functions that macros write are in the list by
-//! the name of the macro. Trait implementations are not in it: they call these functions, or are about plain values.
+//! If a function reads or changes run state without recording an operation, proofs may be false. A search does not try
+//! such a function before and after the steps of other tasks. Therefore the list must contain every public function.
+//! Functions that macros generate are in the list under the name of the macro. Trait implementations are not in the
+//! list: they call these functions, or concern plain values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,18 +22,18 @@ pub(crate) const MODULES: [&str; 7] = ["fs", "nemesis", "net", "node", "task", "
 /// The file with the list.
 pub(crate) const LIST: &str = "sim-tests/tests/tidy/operations.txt";
 
-/// The files whose acts are compared in pairs: see `sim-tests/tests/cluster/pairs/mod.rs`.
+/// The folder of the acts that are compared in pairs: see `sim-tests/tests/cluster/pairs/mod.rs`.
 pub(crate) const PAIRS: &str = "sim-tests/tests/cluster/pairs/";
 
 /// The heads under which the list has functions: the text before the first colon, and `true` if a reason must follow.
 const HEADS: [(&str, bool); 7] = [
     // Records an operation, and is compared with others in pairs.
     ("operation", false),
-    // The same, compared in the files named below it.
+    // An operation that is compared in the files that are named below it.
     (ELSEWHERE, true),
-    // The same, and no test calls it beside others.
+    // An operation that no test calls beside others.
     ("operation, not compared", true),
-    // Records that all steps of other tasks depend on it.
+    // Records that all steps of other tasks depend on the function.
     ("setting", true),
     // Reads a constant state, or a plain value.
     ("constant", true),
@@ -186,7 +187,7 @@ fn is_hidden(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The names of the acts that are compared in pairs: in `act!("net::cut", …)`.
+/// Returns the names of the acts that are compared in pairs, for example in `act!("net::cut", …)`.
 fn compared(files: &[File]) -> BTreeSet<String> {
     let pairs = files.iter().filter(|file| file.path.starts_with(PAIRS));
     let marked = pairs.flat_map(|file| file.text.split("act(\"").skip(1));
@@ -194,7 +195,7 @@ fn compared(files: &[File]) -> BTreeSet<String> {
     names.flat_map(|names| names.split(" + ").map(str::to_owned)).collect()
 }
 
-/// Lines that name files: missing files, and functions that none of the files of their head calls.
+/// Checks the lines that name files. Returns missing files, and functions that none of the named files calls.
 fn elsewhere(list: &File, files: &[File]) -> Vec<Offence> {
     let (mut offences, mut named): (_, Vec<&File>) = (Vec::new(), Vec::new());
     for (number, line) in list.text.lines().enumerate() {
@@ -241,7 +242,7 @@ fn calls(text: &str, name: &str) -> bool {
     })
 }
 
-/// The functions that are missing in the list, entries of the list without a function, and operations that no pair has.
+/// Returns functions that are missing in the list, entries without a function, and operations that no pair compares.
 pub(crate) fn check(files: &[File], sources: &Sources<'_>) -> Vec<Offence> {
     let list = files.iter().find(|file| file.path == LIST).expect("the list is there");
     let (listed, mut offences) = read(list);

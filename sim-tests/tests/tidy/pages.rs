@@ -1,11 +1,12 @@
-//! Pages: links between them that lead somewhere, sentences that are short, cells of tables that fit on a line, a README
-//! that is read at once.
+//! Pages: links between pages lead to existing targets, sentences are short, table cells fit on a line, and README is
+//! short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::{File, Offence};
 
-/// The pages whose sentences are held short, with the percentage that may have more than [`WORDS`] words.
+/// The pages with limited sentence lengths, each with the percentage of sentences that may have more than [`WORDS`]
+/// words.
 const SHORT: &[(&str, usize)] = &[
     ("README.md", 3),
     ("ARCHITECTURE.md", 5),
@@ -66,7 +67,7 @@ pub(crate) fn broken_links(files: &[File]) -> Vec<Offence> {
     offences
 }
 
-/// A page of [`SHORT`] with too many long sentences.
+/// Returns a page of [`SHORT`] if it has too many long sentences.
 pub(crate) fn long_sentences(file: &File) -> Vec<Offence> {
     let Some((_, percent)) = SHORT.iter().find(|(path, _)| *path == file.path) else {
         return Vec::new();
@@ -82,7 +83,7 @@ pub(crate) fn long_sentences(file: &File) -> Vec<Offence> {
     vec![Offence::new(file, 0, message)]
 }
 
-/// A README that is too long.
+/// Returns README if it is too long.
 pub(crate) fn long_first_page(file: &File) -> Vec<Offence> {
     if file.path != FIRST.0 || file.text.lines().count() <= FIRST.1 {
         return Vec::new();
@@ -91,7 +92,7 @@ pub(crate) fn long_first_page(file: &File) -> Vec<Offence> {
     vec![Offence::new(file, 0, message)]
 }
 
-/// Cells of the tables of the architecture page that are too long.
+/// Returns table cells of the architecture page that are too long.
 pub(crate) fn long_cells(file: &File) -> Vec<Offence> {
     if file.path != MAP {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! The core of `rt` names no part of a run: see `src/rt/part.rs`.
 //!
-//! The core is all of `src/rt/` but `parts/`. Its `mod.rs` has the list of the parts and re-exports names of them, so it is left
-//! out. A core file may neither import from a part, nor use a name of a part that `mod.rs` re-exports, nor call a function that
-//! a part adds to a type of the core.
+//! The core consists of all files of `src/rt/` except the files of `parts/`. Its `mod.rs` is left out, because it
+//! contains the list of the parts and re-exports their names. A core file must not import from a part, and must not use
+//! a name of a part that `mod.rs` re-exports. It must not call a function that a part adds to a type of the core.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn calls_of_parts(sources: &Sources<'_>) -> Vec<Offence> {
     let (core, parts): (Vec<_>, Vec<_>) = of_rt.partition(|(file, _)| is_core(file));
     let parts = parts.into_iter().filter(|(file, _)| file.path != LIST);
     let mut added: BTreeSet<String> = parts.flat_map(|(_, syntax)| methods(syntax)).collect();
-    // The name alone does not distinguish a function of a part from a function of the core, or of data.
+    // A name that the core or the data also defines does not identify a function of a part, so such names are ignored.
     let data = sources.below(&ROOTS[1..]).flat_map(|(_, syntax)| all_methods(syntax));
     let own = core.iter().flat_map(|(_, syntax)| all_methods(syntax));
     for name in own.chain(data) {

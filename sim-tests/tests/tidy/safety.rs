@@ -1,4 +1,5 @@
-//! No unsafe code, but in the crate for unmodified code: not a word of it, and a compiler that would refuse it.
+//! There is no unsafe code outside of the crates for unmodified code. The sources do not contain the word `unsafe`, and
+//! the lints make the compiler refuse it.
 //!
 //! The lint comes with `[lints]` of the manifest and holds for every target. The attribute at a
 //! root repeats this for the reader of that file, and for a copied example.
@@ -7,15 +8,15 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::tree::{File, Offence};
 
-/// The crates for unmodified code, the only ones with unsafe code: the runtime, and the crates with the names of other
-/// tools, whose signatures are unsafe. Their lints demand the reason at each block.
+/// The only crates with unsafe code, all for unmodified code: the runtime, and the crates with the names of other
+/// tools, whose signatures are unsafe. Their lints require a reason at each block.
 const UNSAFE: &[&str] = &["unpause-native/", "unpause-loom/", "unpause-model/", "unpause-shuttle/"];
 
 /// Tests of what safe code cannot do: errors in the use of memory, changes of the environment, an allocator.
 const PLANTED: &[&str] =
     &["native-tests/tests/memory", "native-tests/leftovers/tests", "native-tests/loom/tests"];
 
-/// The manifests of these tests, whose other files have no unsafe code.
+/// The manifests of tests that contain no unsafe code in their other files.
 const OF_PLANTED: &[&str] = &[
     "native-tests/Cargo.toml",
     "native-tests/leftovers/Cargo.toml",
@@ -27,10 +28,10 @@ fn is_exempt(path: &str) -> bool {
     UNSAFE.iter().any(is_one) || PLANTED.iter().any(is_one)
 }
 
-/// `unsafe` as code: blocks, functions, impls, attributes, inside macros too.
+/// Returns uses of `unsafe` as code: blocks, functions, impls and attributes, also inside macros.
 ///
-/// Works on tokens. Left out are tokens that a test quotes, because the input of a macro may be
-/// anything, and the sources in `ui/`, because the compiler must reject them.
+/// Works on tokens. Tokens that a test quotes are left out, because the input of a macro may be anything. The sources
+/// in `ui/` are left out, too, because the compiler must reject them.
 pub(crate) fn unsafe_words(file: &File) -> Vec<Offence> {
     if !file.is_rust() || file.path.contains("/tests/ui/") || is_exempt(&file.path) {
         return Vec::new();
@@ -97,7 +98,7 @@ fn forbids(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "#![forbid(unsafe_code)]")
 }
 
-/// A manifest whose package does not get our lints.
+/// Returns a manifest whose package does not use the lints of the workspace.
 ///
 /// A package with its own workspace forbids unsafe code itself.
 pub(crate) fn manifest_without_lints(file: &File) -> Vec<Offence> {

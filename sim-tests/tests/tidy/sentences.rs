@@ -1,8 +1,8 @@
 //! Sentences of comments: ways of writing that make a reader stop are counted for each crate, and held.
 //!
-//! A sentence is clear at the first reading if it has one relative clause, if a noun stands where a
-//! pronoun would have to be resolved, and if it uses the standard word. The numbers here may only
-//! fall. Code in comments, headings, tables and code blocks have no sentences.
+//! A sentence is clear at the first reading if it has at most one relative clause, names its noun instead of a pronoun,
+//! and uses the standard word. The numbers in this file may only decrease. Code in comments, headings, tables and code
+//! blocks do not count as sentences.
 
 use crate::tree::{File, Offence};
 
@@ -13,7 +13,7 @@ struct Pattern {
     is_in: fn(&Sentence) -> bool,
 }
 
-/// The ways that are counted. [`Held::patterns`] has the numbers in this order.
+/// The patterns that are counted. [`Held::patterns`] has the numbers in this order.
 const PATTERNS: [Pattern; 8] = [
     Pattern {
         name: "\"As [`x`]\" at the start",
@@ -165,12 +165,12 @@ impl Sentence {
         Sentence { line, text: text.to_owned(), words: words.map(str::to_lowercase).collect() }
     }
 
-    /// The word at this position, or an empty one.
+    /// Returns the word at this position, or an empty word.
     fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", |word| word)
     }
 
-    /// Returns `true` if these words come one after the other; `|` separates alternatives.
+    /// Returns `true` if these words follow each other; `|` separates alternatives.
     fn has(&self, wanted: &[&str]) -> bool {
         let is = |word: &String, wanted: &&str| wanted.split('|').any(|one| one == word);
         self.words
@@ -222,7 +222,7 @@ fn sentences(file: &File) -> Vec<Sentence> {
     all
 }
 
-/// The marker of a line that is a comment, and its text.
+/// Returns the comment marker of a line and the text after it, if the line is a comment.
 fn comment(line: &str) -> Option<(&str, &str)> {
     let marker = ["//!", "///", "//"].into_iter().find(|marker| line.starts_with(marker))?;
     Some((marker, line[marker.len()..].trim()))

@@ -1,10 +1,9 @@
 //! The library's own sources, parsed: which paths a file names, and where.
 //!
-//! Paths come from the syntax tree (`use` trees with their groups, renames and globs; types;
-//! expressions) and from the tokens of macro calls and attributes, which the tree does not
-//! resolve. Names brought in by `use` are followed within a file, so `use std::time;` and then
-//! `time::Instant` is `std::time::Instant`. Scopes are not followed: a local name equal to an
-//! imported one counts as the imported one. Code under `#[cfg(test)]` and comments are left out.
+//! Paths come from the syntax tree (`use` trees with their groups, renames and globs; types; expressions) and from the
+//! tokens of macro calls and attributes, which the tree does not resolve. Names brought in by `use` are followed within
+//! a file, so `use std::time;` and then `time::Instant` is `std::time::Instant`. Scopes are not followed: a local name
+//! that equals an imported name counts as the imported name. Code under `#[cfg(test)]` and comments are left out.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ impl<'a> Sources<'a> {
     /// Parses the Rust files below [`ROOTS`] and [`CHECKERS`].
     ///
     /// # Panics
-    /// If one is not Rust; its own build reports that better.
+    /// If a file is not Rust; the build reports this case better.
     pub(crate) fn parse(files: &'a [File]) -> Sources<'a> {
         let is_ours = |file: &&File| {
             let mut roots = ROOTS.iter().chain([&CHECKERS]);
@@ -51,7 +50,7 @@ pub(crate) struct Library<'a> {
     pub(crate) modules: Vec<Module<'a>>,
 }
 
-/// One file of the library.
+/// One file of the library, with its module path.
 pub(crate) struct Module<'a> {
     pub(crate) file: &'a File,
     /// The module it is, from the root: `["shrink", "linear"]`, empty for `lib.rs`.
@@ -63,10 +62,10 @@ pub(crate) struct Module<'a> {
 /// A path that a file names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
-    /// From `crate`, from `std` (which `core` and `alloc` count as), from another crate, or
-    /// from something local to the file.
+    /// The full path: from `crate`, from `std` (also for `core` and `alloc`), from another crate, or from something
+    /// local to the file.
     pub(crate) segments: Vec<String>,
-    /// The number of leading segments that come from a `use` elsewhere in the file.
+    /// The number of leading segments that were added because of a `use` elsewhere in the file.
     pub(crate) imported: usize,
     /// The line of the last segment.
     pub(crate) line: usize,
@@ -75,16 +74,16 @@ pub(crate) struct Name {
     pub(crate) kind: Kind,
 }
 
-/// The form in which a path is named.
+/// The way in which a path is named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// In a type, an expression, a pattern.
     Plain,
     /// Named by a `use`, which gives it the name `alias` in this file.
     Import { alias: String },
-    /// By a `use` that ends in `*`; the segments are the part before it.
+    /// The path is named by a `use` that ends in `*`. The segments are the part before the `*`.
     Glob,
-    /// As a macro that is called.
+    /// The path is a macro that is called.
     Macro,
 }
 
@@ -136,7 +135,7 @@ fn module_path(file: &str) -> Vec<String> {
     path
 }
 
-/// The modules in files of their own with `#[cfg(test)]`.
+/// Returns the modules with `#[cfg(test)]` that have their own files.
 fn test_modules(path: &[String], items: &[Item]) -> Vec<Vec<String>> {
     let declared = items.iter().filter_map(|item| match item {
         Item::Mod(module) if module.content.is_none() && is_test(&module.attrs) => {
@@ -244,8 +243,8 @@ impl Collector {
         self.add(segments, line, line, kind);
     }
 
-    /// The `a::b` and `a::{b, c}` among loose tokens. Each ident of an expression is a path of one
-    /// segment, and so is a field: they have no meaning unless a `use` brought them in.
+    /// Adds the paths `a::b` and `a::{b, c}` in loose tokens. Each identifier of an expression is a path of one
+    /// segment, and each field, too. Such a path has no meaning unless a `use` imports it.
     fn add_tokens(&mut self, prefix: &[String], tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -357,7 +356,8 @@ pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// `test` or `all(…, test, …)`. Not `any(test, …)` and not `not(test)`: users build those too.
+/// Returns `true` for `test` or `all(…, test, …)`. Returns `false` for `any(test, …)` and `not(test)`, because users
+/// build that code, too.
 fn requires_test(predicate: &TokenStream) -> bool {
     let tokens: Vec<TokenTree> = predicate.clone().into_iter().collect();
     match &tokens[..] {
@@ -385,7 +385,7 @@ fn attributes(item: &Item) -> &[Attribute] {
         Item::Trait(i) => &i.attrs,
         Item::Type(i) => &i.attrs,
         Item::Use(i) => &i.attrs,
-        // The rest is rare; looking into it although a test alone has it can only be too strict.
+        // Other items are rare. Checking them although only tests contain them can only make the check too strict.
         _ => &[],
     }
 }

@@ -1,8 +1,8 @@
 //! The files of the repository, and their offences.
 //!
-//! The list is read from the file system and not from git, so that the checks also work on an
-//! unpacked archive. Left out are paths that `.gitignore` names, and hidden folders other than our
-//! own, because they belong to tools.
+//! The list is read from the file system and not from git, so that the checks also work on an unpacked archive. Paths
+//! that `.gitignore` names are left out. Hidden folders other than our own are left out, too, because they belong to
+//! tools.
 
 use std::fmt;
 use std::fs;
@@ -34,7 +34,7 @@ impl File {
 pub(crate) struct Offence {
     /// The file.
     pub(crate) path: String,
-    /// The line, from 1; 0 speaks of the whole file.
+    /// The line, from 1; 0 if the message concerns the whole file.
     pub(crate) line: usize,
     /// The rule and the remedy.
     pub(crate) message: String,
@@ -71,10 +71,10 @@ impl Tree {
         &TREE
     }
 
-    /// The files below `root`. A file that is not UTF-8 is data, such as a picture, and has no text.
+    /// Reads the files below `root`. A file that is not UTF-8 has no text, because it is data such as a picture.
     ///
     /// # Panics
-    /// If a folder or a file cannot be read: a check that skips it would pass for no reason.
+    /// If a folder or a file cannot be read. A check that skipped it would pass for no reason.
     pub(crate) fn read(root: &Path) -> Tree {
         let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
         let mut files = Vec::new();

@@ -54,7 +54,7 @@ pub(crate) fn check(file: &File) -> Vec<Offence> {
     offences
 }
 
-/// Returns `true` if `line` has `folder` as the beginning of a path, not in the middle of one.
+/// Returns `true` if `line` contains `folder` at the beginning of a path, not in the middle of a path.
 fn begins_a_path(line: &str, folder: &str) -> bool {
     let is_inner = |c: char| c.is_alphanumeric() || "._-*{}$)>/".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(is_inner))

@@ -1,8 +1,8 @@
 //! Generated programs with every kind of act: the exhaustive search has exactly the results that an independent
 //! search over states has.
 //!
-//! The library is `sim_tests::acts`. Mixtures with `FuturesUnordered`, whose queue the interpreter does not
-//! model, are compared with a search that reduces nothing.
+//! The library is `sim_tests::acts`. The interpreter does not model the queue of `FuturesUnordered`. Mixtures with it
+//! are compared with a search that reduces nothing.
 //!
 //! `UNPAUSE_LONG=1` compares 100,000 programs of each mixture; `UNPAUSE_ACTS=locks:1234` compares one program,
 //! and `UNPAUSE_ACTS=locks:1000-2000` a range. A failure names the numbers of its programs.
@@ -22,7 +22,7 @@ use sim_tests::histories::long;
 /// The numbers of programs of each mixture: in the gate, and on request.
 const USUAL: u64 = 40;
 const LONG: u64 = 100_000;
-/// Programs that are shrunk for the message, of each kind of difference.
+/// The number of programs, for each kind of difference, that are shrunk for the message.
 const SHOWN: usize = 8;
 
 /// A test for each mixture.
@@ -116,7 +116,7 @@ fn seeds(mixture: &Mixture) -> Option<Range<u64>> {
     (name == mixture.name).then_some(range)
 }
 
-/// The smallest programs that still differ, with the numbers of all programs that differ.
+/// Returns the smallest programs that still differ, with the numbers of all programs that differ.
 fn shown(mixture: &Mixture, different: &BTreeMap<Kind, Vec<u64>>) -> String {
     let mut text = String::new();
     for (kind, seeds) in different {
@@ -181,7 +181,7 @@ fn a_result_that_cannot_be_is_told() {
 /// An act that does something else in the place of an act of one kind.
 type Fault = fn(&Act) -> Option<Act>;
 
-/// For each kind of acts, a mixture, and a fault that is planted in the program of the search.
+/// For each kind of act, a mixture and a fault that is planted in the program for the search.
 const FAULTS: &[(&str, &str, Fault)] = &[
     ("Load", "memory", |act| matches!(act, Load(_)).then_some(Draw(1))),
     ("Store", "memory", |act| matches!(act, Store(..)).then_some(Yield)),

@@ -1,5 +1,5 @@
-//! Programs that broke a search or a rule that a search might use, each by name: the exhaustive search has
-//! exactly the results that an independent search over states has, and as many as were counted by hand.
+//! Programs that broke a search, or a rule that a search might use, each with a name. The exhaustive search must have
+//! exactly the same results as an independent search over states, and as many results as were counted by hand.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use sim_tests::acts::interpret::{self, JOIN_IS_A_POINT};
 use sim_tests::acts::program::{Act, Act::*, Effect, Program};
 use sim_tests::falsely_proven;
 
-/// Checks that all accounts have the same results, and this number of them.
+/// Checks that the search and the interpreter have the same results, and that their number is `results`.
 #[track_caller]
 fn has(results: usize, tasks: &[&[Act]]) {
     compared(Judge::Interpreter, Some(results), tasks);
@@ -30,7 +30,7 @@ fn compared(judge: Judge, results: Option<usize>, tasks: &[&[Act]]) {
     }
 }
 
-/// The same for tasks that the body spawns at once and then awaits, in this order.
+/// Like [`has`], for tasks that the body spawns at once and then awaits in this order.
 #[track_caller]
 fn side_by_side(results: usize, tasks: &[&[Act]]) {
     let spawns = (1..=tasks.len()).map(|task| Spawn(task, vec![]));
@@ -40,7 +40,7 @@ fn side_by_side(results: usize, tasks: &[&[Act]]) {
 
 // ---- three false proofs of an earlier search
 
-/// A body whose assertion fails in some interleaving: the search must find that.
+/// Asserts that the search finds the assertion failure that this body has in some interleaving.
 #[track_caller]
 fn is_found_out<F: Future<Output = ()>>(body: impl Fn() -> F + Sync) {
     let out = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acts-named");
@@ -108,7 +108,7 @@ fn a2_a_moved_handle_races_with_what_is_ready() {
 fn a2_a_handle_is_among_woken_branches_after_another_is_joined() {
     let woken = Woken(vec![Join(1), Add(0)], vec![Yield, Add(0)]);
     let body = [Spawn(1, vec![]), Spawn(2, vec![]), Join(2), woken];
-    // The order in which branches are polled depends on the combinator, so no number is expected.
+    // The order in which branches are polled depends on the combinator, so the test expects no particular number.
     compared(Judge::Preemptions, None, &[&body, &[], &[]]);
 }
 
@@ -124,7 +124,7 @@ fn a3_a_look_at_a_task_among_joins() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_task_that_nobody_awaits_panics_on_what_it_loads() {
-    // It always loads the 1 that the body has stored: only the moment varies.
+    // The task always loads the 1 that the body has stored, but the moment of the load varies.
     let body = [Spawn(1, vec![]), Add(0), Spawn(2, vec![]), Join(1)];
     has(7, &[&body, &[Load(0), Add(1)], &[Load(0), SkipIf(0, 1), Panic]]);
 }
@@ -153,9 +153,9 @@ fn a_task_that_nobody_awaits_panics_at_its_end() {
 fn an_attempt_fails_in_a_run_that_ends_as_a_deadlock() {
     let spawns = [Spawn(1, vec![]), Spawn(2, vec![]), Spawn(3, vec![])];
     let body = [&spawns[..], &[Lock(1), Join(3)]].concat();
-    // Lock 1 goes to the body first, or to the attempt, which waits for itself, or to the first task: that is
-    // stuck at lock 0, or frees both for an attempt that succeeds, or for the body, before or after a second
-    // task whose attempt failed.
+    // There are six results. Lock 1 goes to the body first; or to the attempt, which then waits for itself; or to the
+    // first task. The first task is then stuck at lock 0, or frees both locks. In the latter case, the attempt succeeds
+    // next, or the body gets the lock, before or after a second task whose attempt failed.
     has(6, &[&body, &[Lock(1), Lock(0)], &[TryLock(1), Lock(1)], &[Lock(0), Lock(0)]]);
 }
 

@@ -32,8 +32,8 @@ fn through(report: &Report) -> Option<u32> {
     bound.expect("it left runs out").through
 }
 
-/// Fails if one load sees a word before another task changes its value, and one while. This needs a
-/// switch between the loads and a switch between the stores. Fixed, no task sees the value between.
+/// Fails if one load comes before the first store, and the other load comes between the two stores. This needs a switch
+/// between the loads and a switch between the stores. In the fixed variant, no task sees the value in between.
 async fn two_switches(fixed: bool) {
     let word = Arc::new(Atomic::new(0u8));
     let other = word.clone();
@@ -52,7 +52,7 @@ async fn two_switches(fixed: bool) {
     writer.await.unwrap();
 }
 
-/// Tasks that each do `steps` steps on a word of their own.
+/// Runs tasks that each execute `steps` steps on their own word.
 async fn busy(tasks: usize, steps: usize) {
     let tasks = Vec::from_iter((0..tasks).map(|_| {
         sim::spawn(async move {
@@ -98,9 +98,9 @@ fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
 #[cfg_attr(feature = "sim", test)]
 fn the_screen_says_which_bound_was_reached() {
     let report = search("preemptions:1").run(async || busy(2, 3).await);
-    // Without a preemption: the first task, then the body or the second; or the second, then the
-    // first. With one preemption, there are three places: in the first task; in the second task
-    // before the first; in the second task after the first.
+    // Without a preemption there are three runs: the first task, then the body or the second task; or the second task,
+    // then the first. A preemption may occur in three places: in the first task; in the second task before the first;
+    // in the second task after the first.
     let (runs, steps) = (report.runs, report.steps);
     let searched = report.searched.clone().unwrap();
     assert_eq!((runs, searched.repeated), (3 + 3 + 2 * 3 + 3, 3));
@@ -130,8 +130,8 @@ fn runs_of_all_costs_count_for_conditions_and_steps() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_search_that_left_nothing_out_is_a_proof() {
-    // Two tasks of three steps each: 20 orders, and if the first task ends first, the body may
-    // await it before any remaining step of the second.
+    // Two tasks with three steps each have 20 orders. If the first task ends first, the body may await it before any
+    // remaining step of the second task.
     for name in ["preemptions", "preemptions:8", "delays", "delays:8"] {
         let report = search(name).run(async || busy(2, 2).await);
         let searched = report.searched.clone().unwrap();
@@ -141,7 +141,7 @@ fn a_search_that_left_nothing_out_is_a_proof() {
     }
 }
 
-/// Keeps the first number that is noted, in memory that no run sees, and then waits for ever.
+/// Records the first number in memory that no run sees, and then waits forever.
 async fn notes(first: &Cell<u8>, number: u8) {
     if first.get() == 0 {
         first.set(number);
@@ -171,13 +171,14 @@ fn orders_of_branches_without_operations_are_explored() {
         assert!(shown.contains("draw 1 below 3"), "{name}: {shown}");
         let report = search(name).run(async || branches_that_note(true).await);
         assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{name}");
-        // One for each branch that is polled first.
+        // There is one run for each branch that may be polled first.
         assert_eq!(report.runs, 3, "{name}");
     }
 }
 
-/// A task opens a window and closes it, and another must not look in between; before and after that, tasks compete for a
-/// word in millions of orders. An exhaustive search covers the first and the last steps before those between them.
+/// A task opens a window and closes it, and another task must not look in between. Before and after that, tasks compete
+/// for a word in millions of orders. An exhaustive search reverses the first and the last steps long before the steps
+/// in the middle.
 async fn window_in_a_crowd(fixed: bool) {
     let (window, word) = (Arc::new(Atomic::new(0u8)), Arc::new(Atomic::new(0u8)));
     let compete = |word: Arc<Atomic<u8>>| async move {
@@ -216,7 +217,7 @@ fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
     assert_eq!(fallback.bound.as_ref().unwrap().through, Some(0));
     assert!(screen(&report).contains("; none with no preemption fails"), "{}", screen(&report));
 
-    // Its trace gives the same failure, and so does its number, under all other settings.
+    // The trace gives the same failure under all other settings, and the number of the run does, too.
     let trace = found.trace_file.as_ref().unwrap();
     let again = search().replay(trace).run(|| window_in_a_crowd(false));
     assert_eq!(again.finding.unwrap().run.outcome, found.run.outcome);
@@ -240,7 +241,7 @@ fn what_the_search_and_its_fallback_did_is_said() {
     );
     assert_eq!(fallback.searched.bound.as_ref().unwrap().through, Some(0));
     let said = screen(&report);
-    // Without an estimate, no part and no number of runs is stated.
+    // Without an estimate, the search states neither a part nor a total number of runs.
     assert_eq!(searched.part.is_some(), searched.estimate.is_some(), "{searched:?}");
     let done = match searched.part {
         Some(part) => {
@@ -306,7 +307,7 @@ fn a_search_that_was_stopped_says_how_far_it_came() {
 
 #[cfg_attr(feature = "sim", test)]
 fn an_exhaustive_search_that_was_stopped_points_to_them() {
-    // It stops by the clock, before half of a million runs.
+    // The time limit stops the search before half of its million runs.
     let search = search("exhaustive").time(Duration::from_millis(1));
     let report = search.run(|| window_in_a_crowd(true));
     let said = screen(&report);

@@ -1,8 +1,7 @@
 //! Generated tasks of several branches: every branch is woken and ends.
 //!
-//! Each branch takes locks in order and gives all up before it ends, so no program can deadlock, and the
-//! sums under the locks are known. An exhaustive search finds all values that branches read in random
-//! seeds.
+//! Each branch takes locks in ascending order and releases all of them before it ends. So no program can deadlock, and
+//! the sums under the locks are known. An exhaustive search must find all values that branches read under random seeds.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -24,7 +23,7 @@ const LOCKS: usize = 2;
 /// An act of a branch.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Takes the lock, unless it has it or a later one, and adds to the value under it.
+    /// Takes the lock and adds to the value under it, unless the branch holds this lock or a later lock.
     Lock(usize),
     /// Gives up the lock that it took last.
     Unlock,
@@ -36,11 +35,11 @@ enum Act {
 /// The way in which the branches of a task are polled.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// Each whenever the task is.
+    /// Each branch is polled whenever the task is polled.
     All,
     /// The branches that were woken.
     Woken,
-    /// Each branch in a separate task, joined by one task.
+    /// Each branch is a separate task, and one task joins them.
     Spawned,
 }
 

@@ -149,7 +149,7 @@ fn it_is_false_where_no_test_asks_for_it() {
     assert!(report.faults.is_empty());
 }
 
-/// All other decisions of a run are the same with and without these decisions.
+/// The other decisions of a run must be the same with and without these decisions.
 #[cfg_attr(feature = "sim", test)]
 fn other_decisions_do_not_depend_on_it() {
     let drawn = |runner: Runner, seed| {

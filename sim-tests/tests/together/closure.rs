@@ -11,11 +11,11 @@ use sim::{Atomic, History, Ordering::SeqCst, Runner, SIMULATED};
 /// The number of accesses of a reader to its own words before its read.
 const PRIVATE: usize = 12;
 
-/// A register whose value a task copies to a mirror, from which readers read. A write returns at
-/// once, which is the bug, or when the mirror has the value.
+/// A register whose value a task copies to a mirror. Readers read from the mirror. With the bug, a write returns at
+/// once; otherwise, it returns when the mirror has the value.
 ///
-/// A stale read is wrong only if it begins after the write has returned. The read then still needs
-/// many steps, but the copy needs only one.
+/// A stale read is wrong only if it begins after the write has returned. At that time the read still needs many steps,
+/// but the copy needs only one.
 async fn mirrored(waits: bool) {
     let (main, mirror) = (Arc::new(Atomic::new(0u64)), Arc::new(Atomic::new(0u64)));
     let history = History::new(Register::default());
@@ -86,7 +86,7 @@ fn a_seed_finds_what_its_run_stands_for() {
     let found = format!("seed {seed}, its calls in another order: history is not linearizable");
     assert!(screen(&report).contains(&found), "{}", screen(&report));
 
-    // The seed alone, and its trace, are the same failure.
+    // The seed alone and the trace alone reproduce the same failure.
     let alone = runner("mirror-alone").seed(seed.0).closure(true).run(|| mirrored(false));
     assert_eq!(alone.finding.unwrap().run.steps, finding.run.steps);
     let run = runner("mirror").closure(true).run_seed(seed.0, || mirrored(false));
@@ -123,7 +123,7 @@ fn the_twin_that_waits_is_never_found() {
 fn the_same_is_found_by_any_number_of_workers() {
     let found = |jobs: usize| {
         let runner = runner(&format!("mirror-{jobs}")).closure(true).jobs(jobs);
-        // The failing seed is not the first, because one worker runs the first alone.
+        // The first seed of this range passes, because one worker runs the first seed alone.
         let report = runner.seeds(3..1000).run(|| mirrored(false));
         let finding = report.finding.unwrap();
         (report.runs, finding.run.seed, finding.run.steps, finding.run.outcome, finding.original)
@@ -147,8 +147,8 @@ fn runs_are_what_they_are_without_it() {
     }
 }
 
-/// Tasks that share a word outside this library: the word shows which of two calls is first, so
-/// the computed orders do not occur.
+/// Two tasks share a word outside this library. The word shows which of two calls is first, so the computed orders do
+/// not occur.
 #[test]
 fn what_does_not_come_about_is_no_failure() {
     async fn unseen() {
@@ -188,9 +188,9 @@ fn what_does_not_come_about_is_no_failure() {
 #[cfg_attr(feature = "sim", test)]
 fn results_without_it_are_not_gone_on_from_with_it() {
     let results = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("closure-results");
-    // It may not be there.
+    // The folder may not exist.
     let _ = std::fs::remove_dir_all(&results);
-    // As if they were of an earlier process.
+    // These folders represent results of earlier processes.
     let [earlier, later] = ["earlier", "later"].map(|name| results.join(name));
     let runner = |closure| runner("mirror-results").seeds(0..20).closure(closure);
     assert!(runner(false).results(&earlier).run(|| mirrored(true)).passed());

@@ -71,8 +71,8 @@ fn fixed_twins_pass() {
     }
 }
 
-/// The mean number of runs to the first failing run, over `runs` searches of a program. The program first
-/// draws `draws` values that it does not use, so that its rehearsals differ.
+/// Returns the mean number of runs to the first failing run, over `runs` searches of a program. The program first draws
+/// `draws` values that it does not use, so that its rehearsals differ.
 fn runs_to_bug(program: &Program, spawning: Spawning, draws: u32, runs: u64) -> f64 {
     let runner = runner().hang(Duration::ZERO);
     let fails = |seed: &u64| {
@@ -87,7 +87,7 @@ fn runs_to_bug(program: &Program, spawning: Spawning, draws: u32, runs: u64) -> 
     runs as f64 / (0..runs).filter(fails).count().max(1) as f64
 }
 
-/// Sees that no variant of a program takes more than three times the runs of the median one.
+/// Asserts that no variant of a program needs more than three times as many runs as the median variant.
 fn has_no_unlucky_variant(program: &Program, spawning: Spawning, runs: u64) {
     let variants = (0..31).map(|draws| runs_to_bug(program, spawning, draws, runs));
     let mut variants: Vec<f64> = variants.collect();
@@ -101,8 +101,8 @@ fn has_no_unlucky_variant(program: &Program, spawning: Spawning, runs: u64) {
 #[cfg_attr(feature = "sim", test)]
 fn no_body_is_unlucky_for_ever() {
     let named = |name: &str| all().find(|program| program.name == name).expect("its name");
-    // With one lesson for all seeds, the worst of these takes eight times the runs of the median one,
-    // and four times: no rehearsal has the task of the bug at the object of the bug.
+    // If all seeds used one lesson, the worst variants of these programs would take eight and four times the runs of
+    // the median. In that case, no rehearsal has the task of the bug at the object of the bug.
     let names = if long() { &["two_step_init", "twostage"][..] } else { &["two_step_init"] };
     for name in names {
         has_no_unlucky_variant(named(name), Spawning::Together, 500);

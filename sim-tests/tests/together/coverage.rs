@@ -20,9 +20,9 @@ use sim_tests::histories::{Draw, long};
 /// A step: the task, its number among the steps of that task, and its accesses to objects.
 type Step = (TaskId, usize, Vec<(ObjectId, Access)>);
 
-/// The first of all orders of the run's steps that differ from it in the order of neighbours that do not
-/// depend on each other: again and again, the lowest task whose next step depends on none before it. Steps
-/// without an access are omitted.
+/// Returns the normal form of a run: the first of all orders that can be reached by swaps of independent neighbouring
+/// steps. It repeatedly takes the lowest task whose next step depends on no remaining earlier step. Steps without an
+/// access are omitted.
 fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     let mut operations: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {
@@ -57,7 +57,7 @@ fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     form
 }
 
-/// Up to three tasks of up to three operations on up to two objects, drawn from `seed`.
+/// Runs up to three tasks with up to three operations on up to two objects, all drawn from `seed`.
 async fn generated(seed: u64) {
     let mut draw = Draw(seed);
     let shared = Arc::new(([Atomic::new(0u64), Atomic::new(0u64)], Mutex::new(0u64)));
@@ -112,7 +112,7 @@ fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
 
 #[cfg_attr(feature = "sim", test)]
 fn programs_of_the_corpus_have_as_many_classes_as_are_known() {
-    // Counted by exhaustive exploration of the fixed programs as their files describe them.
+    // These numbers come from an exhaustive exploration of the fixed programs, as described in their files.
     for (name, classes) in [
         ("account", 6),
         ("lazy01", 6),
@@ -148,8 +148,8 @@ fn seen(strategy: &str, jobs: usize, body: impl AsyncFn() + Sync) -> Report {
     report
 }
 
-/// A word that three tasks contend for, a word that is only read, and a word that is written before
-/// they exist.
+/// Uses three words: three tasks compete for the first, the second is only read, and the third is written before the
+/// tasks exist.
 async fn shared_words() {
     let words = Arc::new([Atomic::new(0u64), Atomic::new(1), Atomic::new(2)]);
     words[2].store(3, SeqCst).await;
@@ -188,7 +188,7 @@ fn coverage_is_the_same_on_any_number_of_threads_and_counts_what_there_is() {
     let ordinals: Vec<u32> = coverage.blind.objects.iter().map(|object| object.ordinal).collect();
     assert_eq!(ordinals.len(), 2, "{:?}", coverage.blind);
     assert_eq!(coverage.blind.draws, []);
-    // To join a task is a point, too, before which others may go.
+    // The join of a task is a point, too, so other tasks may step before it.
     assert_eq!(coverage.blind.tasks, []);
 }
 
@@ -215,7 +215,7 @@ fn tasks_that_are_never_preempted_and_values_never_drawn_are_told() {
     let screen = text(&report, &Style::default());
     let (_, line) = screen.split_once('\n').unwrap();
     assert!(line.starts_with("seen    ") && line.contains("1 task"), "{screen}");
-    // The rest of a wrapped line is indented.
+    // The following lines of a wrapped line are indented.
     assert!(line.lines().skip(1).all(|rest| rest.starts_with("        ")), "{screen}");
 }
 
@@ -229,7 +229,7 @@ fn a_program_of_one_class_is_seen_at_once() {
 
 // ---- sometimes
 
-/// Two increments, with a condition that the lost one was seen.
+/// Increments a word twice, with a condition that an increment was lost.
 async fn increments(atomic: bool) {
     let counter = Arc::new(Atomic::new(0u64));
     sim::map_concurrently(0..2, |_| {
@@ -297,7 +297,7 @@ fn covered(body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().coverage(true).seeds(0..200).run(body)
 }
 
-/// Checks that coverage gives no figure for the part that was not seen.
+/// Checks that coverage gives no probability for unseen classes.
 fn says_no_figure(report: &Report) {
     assert!(report.passed(), "{:?}", report.finding);
     assert!(report.coverage.as_ref().unwrap().foreign);

@@ -1,7 +1,7 @@
 //! The interval of the unseen share, compared with the truth.
 //!
-//! The truth for a range of seeds is the share of many other runs whose class does not occur in the range. A pair is a
-//! program and a range; `UNPAUSE_LONG=1` has a thousand of them.
+//! The true probability for a range of seeds is the share of many other runs whose class does not occur in the range. A
+//! pair consists of a program and a range; `UNPAUSE_LONG=1` tests a thousand pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use sim_tests::corpus::all;
 use sim_tests::corpus::programs::Spawning;
 use sim_tests::histories::{Draw, long};
 
-/// The classes of runs of these seeds, one after the other.
+/// Returns the class of each run under these seeds, in order.
 fn classes(strategy: &str, seeds: u64, body: impl AsyncFn() + Sync) -> Vec<u64> {
     let runner = Runner::new().hermetic().strategy(strategy);
     (0..seeds).map(|seed| class_of(&runner.run_seed(seed, &body))).collect()
 }
 
-/// Up to four tasks of up to six operations on up to three words, drawn from `seed`.
+/// Runs up to four tasks with up to six operations on up to three words, all drawn from `seed`.
 async fn generated(seed: u64) {
     let mut draw = Draw(seed);
     let words = Arc::new([Atomic::new(0u64), Atomic::new(0), Atomic::new(0)]);
@@ -43,7 +43,7 @@ async fn generated(seed: u64) {
     }
 }
 
-/// The number of pairs, and the numbers of pairs whose truth is below, in, and above the interval.
+/// The number of pairs whose true probability is below, in, and above the interval.
 #[derive(Default, Debug)]
 struct Counts {
     below: usize,

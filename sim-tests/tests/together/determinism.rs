@@ -1,4 +1,4 @@
-//! A seed is one interleaving: in this process and another, on any number of threads, in debug and
+//! A seed determines one interleaving: in this process and in another, on any number of threads, in debug and in
 //! release.
 
 use std::process::Command;
@@ -16,7 +16,7 @@ const SEEDS: u64 = 1000;
 /// A program, and the fingerprints of its first [`FEW`] and of its first [`SEEDS`] seeds.
 type Golden = (&'static str, u64, u64);
 
-/// The number of seeds that are compared by default.
+/// The number of seeds that are compared unless `UNPAUSE_LONG` is set.
 const FEW: u64 = 150;
 
 /// Fingerprints under the random walk. If these change, all seeds have other runs, and the changelog must say so.
@@ -28,7 +28,7 @@ const GOLDEN: &[Golden] = &[
     ("mix", 0xb35d_b317_8521_6923, 0xb8ad_f679_bf03_4b9e),
 ];
 
-/// The same under the default.
+/// Fingerprints under the default strategy.
 const GOLDEN_DEFAULT: &[Golden] = &[
     ("lost_update", 0x11ba_b8a3_9a4a_88e6, 0x3e40_8dfd_cf59_c8ef),
     ("deadlock", 0xe6d3_267f_0b2b_061c, 0xf994_1398_68aa_bd60),
@@ -77,7 +77,7 @@ fn a_seed_means_the_same_in_another_process() {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "determinism::child_prints_fingerprints", "--nocapture"])
         .env("UNPAUSE_CHILD", "1")
-        // Settings of a user for one test must not affect a hermetic one.
+        // Settings that a user has for one test must not affect a hermetic test.
         .env("SIM_SEED", "3")
         .env("SIM_STRATEGY", "no such strategy")
         .output()
@@ -102,7 +102,7 @@ fn child_prints_fingerprints() {
     }
 }
 
-/// The part of a report that must not depend on the number of threads.
+/// Returns the part of a report that must not depend on the number of threads.
 fn gist(program: Program, jobs: usize) -> (u64, Option<u64>, Option<String>) {
     let out = format!("{}/jobs_{jobs}", env!("CARGO_TARGET_TMPDIR"));
     let runner = Runner::new().hermetic().name(program.name).out(out).seeds(0..SEEDS).jobs(jobs);
@@ -154,7 +154,7 @@ fn a_worker_that_was_used_before_does_the_same_steps() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_worker_that_begins_later_does_the_same_steps() {
-    // Learnt counts depend on the seed, and not on the first seed of a worker.
+    // Learned counts depend on the seed, but not on the first seed of a worker.
     for name in ["store", "mix"] {
         let body = program(name).body;
         let steps = |seeds| Runner::new().hermetic().seeds(seeds).jobs(1).run(body).steps;

@@ -69,7 +69,7 @@ fn each_search_has_the_same_runs_and_failure_with_any_number_of_threads() {
         ("exhaustive", 100_000, MIXED),
         ("preemptions", 100_000, NESTED),
         ("delays", 100_000, NESTED),
-        // The first of these searches hands over to another.
+        // The first of these searches continues with another search.
         ("exhaustive", 6_000, &[]),
         ("preemptions", 6_000, &[]),
         ("delays", 6_000, &[]),
@@ -94,7 +94,7 @@ fn an_unfinished_search_estimates_its_runs_and_names_the_bound_that_fits() {
     let body = || adders(4, &[]);
     let by = |jobs| {
         let results = folder(&format!("estimated by {jobs}"));
-        // It may not be there.
+        // The folder may not exist.
         let _ = fs::remove_dir_all(&results);
         search("exhaustive").seeds(0..limit).results(results).jobs(jobs).run(body)
     };
@@ -106,7 +106,7 @@ fn an_unfinished_search_estimates_its_runs_and_names_the_bound_that_fits() {
     let part = searched.part.expect("the part follows from the estimate");
     let expected = report.runs as f64 / estimate.runs as f64;
     assert!((part / expected - 1.0).abs() < 0.01, "{part} instead of {expected}");
-    // The progress over time has the estimate, too, and no number without an interval.
+    // The progress over time contains the estimate, too. A total number is stated only with its interval.
     assert!(searched.series.iter().all(|point| point.total.is_some() == point.interval.is_some()));
     assert_eq!(searched.series.last().unwrap().total, Some(estimate.runs));
 
@@ -136,12 +136,12 @@ fn a_complete_search_has_no_estimate() {
 fn one_run_of_a_recorded_search_is_the_run_that_the_search_made() {
     let recorded = |name: &str, limit| {
         let results = folder(name);
-        // It may not be there.
+        // The folder may not exist.
         let _ = fs::remove_dir_all(&results);
         search("exhaustive").seeds(0..limit).results(results).shrink(false)
     };
-    // Without results, the search would be given up at half of the limit, so half must be before the failing run, and
-    // before half of the search.
+    // Without results, the search would be given up at half of the limit. So half of the limit must come before the
+    // failing run, and before half of the search.
     let found = (0..MIXED.len()).find_map(|turn| {
         let mut order = MIXED.to_vec();
         order.rotate_left(turn);
@@ -174,7 +174,7 @@ async fn adds(counts: &[usize]) {
 /// Executes a search of these adds with some threads. Returns its time.
 fn time_of_search(counts: &'static [usize], orders: u64, jobs: usize) -> (Duration, PathBuf) {
     let results = folder(&format!("cost of {jobs}"));
-    // It may not be there.
+    // The folder may not exist.
     let _ = fs::remove_dir_all(&results);
     let search = search("exhaustive").seeds(0..10_000_000).results(&results).jobs(jobs);
     let began = Instant::now();

@@ -45,7 +45,7 @@ async fn within_half_a_minute(is_fixed: bool) {
     assert!(value.lock().await.is_some(), "the value is lost");
 }
 
-/// The same, with the deadline in a `select!`.
+/// Adds one with the deadline in a `select!`.
 async fn or_half_a_minute(is_fixed: bool) {
     let value = Mutex::new(Some(1));
     sim::select! {
@@ -81,7 +81,7 @@ fn a_branch_that_a_time_drops_at_a_bad_point_is_found() {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
 }
 
-/// The same, with a timer that was reset while it waited.
+/// Adds one with a timer that was reset while it waited.
 async fn or_a_minute_after_a_reset() {
     let value = Mutex::new(Some(1));
     let mut end = std::pin::pin!(sleep(30 * SECOND));
@@ -116,7 +116,7 @@ fn no_branch_is_dropped_that_nothing_can_end() {
                 add(&value, false).await;
             }
         });
-        // The first branch can be ended by the second one, which waits for the first.
+        // The second branch can end the first branch, although it waits for the first branch.
         sim::select! {
             () = async { add(&value, false).await; go.store(2, SeqCst).await } => {}
             () = sim::spin_until(async || go.load(SeqCst).await == 2) => {}

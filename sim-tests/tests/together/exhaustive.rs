@@ -142,7 +142,7 @@ fn tasks_that_share_something_unseen_are_searched_step_by_step() {
     assert!(screen(&report).contains("share something outside sim"), "{}", screen(&report));
 }
 
-/// A future that is ready when a flag is set, and a lock of std with its waker, which no search sees.
+/// A future that is ready when a flag is set. Its waker is behind a lock of std, which no search sees.
 struct Told {
     flag: Arc<Atomic<bool>>,
     waker: Arc<std::sync::Mutex<Option<Waker>>>,
@@ -221,8 +221,8 @@ fn a_body_that_leaves_tasks_is_proven_too() {
     assert!(!leaves(0).passed());
 }
 
-/// A register that is written in one word and read in another; both tasks exist from the start, and
-/// the task `first` is spawned first.
+/// A register that is written to one word and read from another. Both tasks exist from the start, and the task that
+/// `write_first` selects is spawned first.
 async fn stale_register(write_first: bool) {
     let history = History::new(Register::<u64>::default());
     let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
@@ -251,7 +251,7 @@ async fn stale_register(write_first: bool) {
 
 #[cfg_attr(feature = "sim", test)]
 fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
-    // No two steps conflict, so there is one run, in which the read may end before the write.
+    // No two steps conflict, so there is only one run. In this run, the read may end before the write.
     for write_first in [true, false] {
         let report = search().run(async || stale_register(write_first).await);
         assert_eq!(report.runs, 1);
@@ -294,7 +294,7 @@ fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
 fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
     let report = search().run(async || {
         let history = History::new(Register::<u64>::default());
-        // The library does not see that the tasks share this.
+        // The library does not see that the tasks share this atomic.
         let hidden = Arc::new(AtomicU64::new(0));
         let (other, told) = (history.clone(), hidden.clone());
         let write = sim::spawn(async move {
@@ -325,7 +325,7 @@ fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_search_runs_each_class_of_the_census_once() {
-    // Two computations that share no line: one during the run, one from its record.
+    // Two independent computations are compared: one during the run, and one from the record of the run.
     let mut compared = 0;
     for program in all() {
         let body = || (program.fixed)(Spawning::Together);
@@ -372,8 +372,8 @@ fn each_run_goes_on_after_one_that_fails() {
         Outcome::Failed(_) => outcomes.1 += 1,
     });
     assert!(report.passed() && report.searched.unwrap().is_proof());
-    // Load and store of two tasks: six interleavings, of which four begin with both loads: the
-    // loads commute, so only the order of the stores counts.
+    // Two tasks load and store, which gives six interleavings. Four of them begin with both loads. Loads commute, so
+    // only the order of the stores counts there.
     assert_eq!(outcomes, (2, 2));
 }
 

@@ -14,7 +14,7 @@ fn search(body: impl AsyncFn() + Sync) -> Report {
     Runner::new().hermetic().strategy("exhaustive").run(body)
 }
 
-/// Checks that the search finds the panic itself, and does not leave it to runs that are sampled later.
+/// Checks that the search itself finds the panic, and does not leave it to runs that are sampled later.
 fn finds_the_panic(body: impl AsyncFn() + Sync) {
     if !SIMULATED {
         return;
@@ -45,7 +45,7 @@ fn a_task_is_looked_at_whose_lock_order_is_open() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
-    // Each task does one operation that this library sees, on its own object.
+    // Each task executes one operation that this library sees, on its own object.
     let report = search(async || {
         let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
         let seen = Atomic::new(0);
@@ -68,7 +68,7 @@ fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
     assert!(searched.by_step && searched.is_proof(), "{searched:?}");
     let screen = text(&report, &Style { color: false, width: 100 });
     assert!(screen.contains("each order of steps was a run of its own"), "{screen}");
-    // The steps in which the tasks take the lock.
+    // The report names the steps in which the tasks take the lock.
     let Some(Cause::Clash(clash)) = &searched.cause else { panic!("{:?}", searched.cause) };
     for step in &clash.steps {
         assert!(step.place.contains("false_proofs.rs"), "{clash:?}");
@@ -76,7 +76,7 @@ fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
     }
 }
 
-/// Keeps the first number that is noted, in memory that no run sees, and then waits for ever.
+/// Records the first number in memory that no run sees, and then waits forever.
 async fn notes(first: &Cell<u8>, number: u8) {
     if first.get() == 0 {
         first.set(number);
@@ -87,7 +87,7 @@ async fn notes(first: &Cell<u8>, number: u8) {
 #[cfg_attr(feature = "sim", test)]
 fn a_search_step_by_step_has_each_order_of_branches_that_sampled_runs_have() {
     let report = search(async || {
-        // The task wakes the body by another library, so each order of steps is a run of its own.
+        // The task wakes the body through another library, so each order of steps is a separate run.
         let (sender, receiver) = futures::channel::oneshot::channel::<()>();
         let task = sim::spawn(async move {
             sim::task::yield_now().await;
@@ -119,7 +119,7 @@ fn branches_that_share_memory_are_searched_in_each_order() {
             () = notes(&first, 2) => {}
             () = sim::task::yield_now() => {}
         }
-        // A run of another class, and not a failure.
+        // The step makes the run belong to another class, but does not fail it.
         if first.get() == 2 {
             Atomic::new(0_u8).store(1, SeqCst).await;
         }
@@ -127,7 +127,7 @@ fn branches_that_share_memory_are_searched_in_each_order() {
     assert!(report.passed());
     let searched = report.searched.clone().unwrap();
     assert!(searched.by_step && searched.is_proof(), "{searched:?}");
-    // One for each branch that is polled first.
+    // There is one run for each branch that may be polled first.
     assert_eq!(report.runs, 3);
 }
 
@@ -147,8 +147,8 @@ async fn notes_of_six(order: &[usize]) {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_difference_that_few_orders_show_is_an_assumption_of_the_proof() {
-    // No operation shows the order of the notes, and no sampled run has this one: the search cannot know. It states its
-    // assumption, and a search that executes all orders finds the failure.
+    // No operation shows the order of the notes, and no sampled run has the failing order. So the search cannot detect
+    // it. The search states its assumption, and a search that executes all orders finds the failure.
     let order = [3, 0, 5, 1, 4, 2];
     let report = search(async || notes_of_six(&order).await);
     let searched = report.searched.clone().unwrap();
@@ -207,7 +207,7 @@ fn what_tasks_share_by_this_library_alone_is_proven() {
 #[cfg_attr(feature = "sim", test)]
 fn runs_before_a_restart_count_for_no_condition() {
     let report = search(async || {
-        // It holds in exactly half of the runs.
+        // The condition holds in exactly half of the runs.
         sim::cover!(sim::rand::below(2) == 0, 60, "zero");
         let history = History::new(Counter::new(0));
         history.invoke(CounterOp::Get).ok(CounterRet::Value(0));
@@ -239,7 +239,7 @@ fn runs_before_a_restart_count_for_no_condition() {
     assert_eq!((conditions[0].runs * 2, *runs), (report.runs, report.runs));
 }
 
-/// Two tasks store to one object, and from the run `changes_at` on, a third task does, too.
+/// Two tasks store to one object. From the run `changes_at` on, a third task stores, too.
 fn changes_what_it_captured(changes_at: u64) -> Report {
     let runs = std::sync::atomic::AtomicU64::new(0);
     search(async || {
@@ -266,6 +266,6 @@ fn values_that_a_closure_captured_and_changes_are_not_called_a_bug_of_unpause() 
     let screen = text(&report, &Style { width: 1000, ..Style::default() });
     let remedy = "Create values that runs change inside the closure";
     assert!(screen.contains(remedy) && !screen.contains("This is a bug of unpause"), "{screen}");
-    // The counter alone makes no difference.
+    // The counter by itself makes no difference.
     assert!(changes_what_it_captured(u64::MAX).searched.unwrap().is_proof());
 }

@@ -30,7 +30,7 @@ fn failure(report: &Report) -> (&Run, &Failure) {
     (run, failure)
 }
 
-/// Moves an amount from one account to the other, in two operations or in one.
+/// Moves an amount between two accounts, in two operations or in one.
 async fn transfer(accounts: &[Atomic<u32>; 2], log: &Mutex<()>, at_once: bool) {
     let guard = log.lock().await;
     accounts[0].fetch_sub(1, SeqCst).await;
@@ -122,7 +122,7 @@ fn tasks_are_aborted_by_name() {
     proves(&runner().run(body(false, "other")));
 }
 
-/// A counter with a lock made of a word, or without one.
+/// Increments a counter, with a lock that is a word or without a lock.
 async fn counts(with_lock: bool) {
     let (word, count) = (Arc::new(Atomic::new(false)), Arc::new(Atomic::new(0)));
     let add = |_| {
@@ -159,11 +159,12 @@ fn a_lock_is_not_lock_free_and_a_loop_of_exchanges_is() {
             proves(&free);
         }
     }
-    // Without stalls both pass.
+    // Without stalls, both variants pass.
     proves(&search().run(async || counts(true).await));
 }
 
-/// Two tasks that raise a flag each, and back off if the other flag is raised. Alone, each task succeeds.
+/// Two tasks that each raise a flag, and back off if the flag of the other task is raised. Each task succeeds if it
+/// runs alone.
 async fn backs_off() {
     let flags = Arc::new([Atomic::new(false), Atomic::new(false)]);
     let enter = |n: usize| {
@@ -187,7 +188,7 @@ fn a_task_alone_must_end_to_be_obstruction_free() {
     let runner = |guarantee: &str| {
         Runner::new().hermetic().seeds(0..300).max_steps(300).progress(guarantee).shrink(false)
     };
-    // One task stalls with its flag raised, so the other task loops.
+    // One task stalls while its flag is raised, so the other task loops.
     let found = runner("lock-free").run(async || backs_off().await);
     assert!(matches!(failure(&found).1, Failure::StepLimit { .. }), "{}", screen(&found));
     let found = runner("obstruction-free").run(async || backs_off().await);
@@ -197,7 +198,8 @@ fn a_task_alone_must_end_to_be_obstruction_free() {
     proves(&search().progress("obstruction-free").run(async || counts(false).await));
 }
 
-/// A task that adds once, by a loop of exchanges or in one step, beside four additions. Each addition is a call.
+/// One task adds once, by a loop of exchanges or in one step. Another task adds four times. Each addition is a recorded
+/// call.
 async fn adds(by_exchange: bool) {
     let (count, history) = (Arc::new(Atomic::new(0i64)), History::new(Counter::default()));
     let add = |n: u32| {
@@ -243,10 +245,10 @@ fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     proves(&search().progress("lock-free").run(async || adds(true).await));
     // Four calls of one step each are not operation of four.
     proves(&bound(1).run(async || adds(false).await));
-    // A task that holds a lock stalls: no operation waits for others.
+    // A task stalls while it holds a lock. A wait-free operation must not wait for others.
     let found = search().progress("wait-free").run(async || counts(true).await);
     assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
-    // Samples find it, too.
+    // Random runs find it, too.
     let found = Runner::new().hermetic().progress("wait-free:3").run(async || adds(true).await);
     assert!(matches!(failure(&found).1, Failure::Starved { .. }), "{}", screen(&found));
 }
@@ -281,7 +283,8 @@ fn a_search_says_that_faults_are_bounded() {
     assert!(shown.contains("NOT A PROOF: not tried: more than two faults"), "{shown}");
 }
 
-/// Two tasks that take an item each, of two items that are added one by one. With `again` they check after a wait.
+/// Two tasks each take an item; the two items are added one by one. With `again`, they check for an item again after a
+/// wait.
 async fn takes(again: bool) {
     let shared = Arc::new((Mutex::new(0), Condvar::new()));
     let take = |_| {

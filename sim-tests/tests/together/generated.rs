@@ -1,4 +1,4 @@
-//! Faults of commands, programs written as a script, and programs that are too large.
+//! Faults of commands, programs that are written as a script, and programs that are too large.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, CommandId, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{SEEDS, finding, runner};
 
-/// Fewer seeds than elsewhere, because programs without two orders that reach the same state take long to plan.
+/// Fewer seeds than in other tests. A program takes long to plan if no two of its orders reach the same state.
 const RIGHT: u64 = if SIMULATED { 120 } else { 10 };
 
 #[track_caller]
@@ -68,11 +68,11 @@ impl Program for Sum {
 /// The answer of a server to an addition that it has done before.
 #[derive(Clone, Copy, PartialEq)]
 enum Again {
-    /// As then.
+    /// Returns the result of the first execution.
     AsThen,
     /// With the current sum.
     WithTheSum,
-    /// It adds once more.
+    /// Adds once more, although the command was executed before.
     ByAdding,
 }
 
@@ -109,7 +109,7 @@ fn what_is_told_when_a_command_is_sent_again_is_checked_if_the_model_says_what_i
         return;
     }
     passes("again_never", async || sums(Shape::branches(), Again::WithTheSum).await);
-    // It changes nothing, so only its client can detect it.
+    // The bug does not change the sum, so only the client of the command can detect it.
     let found = finding("again_told", async || sums(shape(), Again::WithTheSum).await);
     assert_eq!(left(&found.run).len(), 2, "{:?}", left(&found.run));
     let texts = found.run.histories[0].operations.iter().map(|operation| operation.op.as_str());
@@ -125,7 +125,8 @@ fn a_client_that_sends_again_what_it_dropped_believes_the_second_answer() {
     if !SIMULATED {
         return;
     }
-    // Dropped after it was done, sent again, answered wrongly: the answer includes later additions of others.
+    // The command is dropped after it took effect, and sent again. The second answer is wrong, because it includes
+    // later additions of others.
     let found = finding("retry_told", async || sums(shape(), Again::WithTheSum).await);
     assert!(left(&found.run).iter().any(|text| text.ends_with("sent again")), "{found:?}");
 }
@@ -149,7 +150,7 @@ fn branches_send_again_what_is_theirs() {
 
 // ---- commands that may not have happened
 
-/// A stock from which only available items are taken.
+/// A stock. Its precondition allows a removal only if an item is available.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Stock(u64);
 
@@ -199,7 +200,7 @@ fn nobody_counts_on_a_command_that_may_not_have_happened() {
                 let mut stock = stock.lock().await;
                 *stock = match op {
                     StockOp::Put => *stock + 1,
-                    // A command that is sent again may find nothing left.
+                    // If a command is sent again, it may find no item.
                     StockOp::Take if shape == shape.clone().stutter(0.2) => stock.saturating_sub(1),
                     StockOp::Take => stock.checked_sub(1).expect("there is something to take"),
                 };
@@ -250,7 +251,7 @@ pub(crate) struct Counter(u64);
 /// An operation of a counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
-    /// Adds this.
+    /// Adds this number.
     Increment(u64),
     /// Returns the sum.
     Look,
@@ -331,7 +332,7 @@ fn a_script_is_run_as_it_stands_and_made_smaller_as_a_generated_program_is() {
     assert_eq!(run.histories[0].operations.len(), 8);
     assert!(run.histories[0].operations.iter().any(|o| o.op == "Increment(6)"));
     let found = finding("script_buggy", async || scripted(script(), false).await);
-    // Each returns the new sum, so these are enough.
+    // Each command returns the new sum, so these two commands are enough.
     assert_eq!(left(&found.run), ["Increment(1)", "Increment(2)"]);
     let beside = |part| matches!(part, Part::Branch { .. });
     let parts = found.run.programs[0].left();
@@ -342,7 +343,7 @@ fn a_script_is_run_as_it_stands_and_made_smaller_as_a_generated_program_is() {
 fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
     for (script, name) in [
         (Script::new().prefix(Look).prefix(Increment(0)), "#1"),
-        // Its result is not there yet, or beside it.
+        // The result of the named command is not available yet: the command comes later, or runs concurrently.
         (Script::new().prefix(Repeat(CommandId(1))).suffix(Look), "#0"),
         (Script::new().branch(0, 0, Look).branch(0, 1, Repeat(CommandId(0))), "#1"),
     ] {
@@ -365,7 +366,7 @@ fn what_befalls_the_commands_of_a_script_befalls_them() {
     let told = ["Increment(1), sent again", "Increment(2), dropped at point 1"];
     assert_eq!(texts, [&told[..], &["Increment(3), not waited for", "Look"]].concat());
     assert_eq!(run.programs[0].commands.len(), 10);
-    // It was dropped before its only access: it is open for ever.
+    // The command was dropped before its only access, so it stays open forever.
     let operations = &run.histories[0].operations;
     assert!(operations.iter().any(|o| o.op == "Increment(2)" && o.returned.is_none()));
 }
@@ -408,11 +409,11 @@ fn a_failing_program_is_written_down_as_a_test_of_its_own() {
     assert!(first.starts_with("// written_down, seed ") && first.contains("linearizability"));
     expect_test::expect_file!["generated/written_down.txt"].assert_eq(rest);
     let found = report.finding.as_ref().unwrap();
-    // The same text is in a file beside the trace.
+    // A file beside the trace contains the same text.
     let file = std::fs::read_to_string(found.source_file.as_ref().unwrap()).unwrap();
     assert_eq!(file, as_source(&report));
     assert!(text(&report, &Style::default()).contains("source:  "));
-    // The program that was written down loses the update too, and is not made smaller.
+    // The written program loses the update, too, and is not shrunk further.
     let again = finding("written_again", async || scripted(written_down::program(), false).await);
     assert_eq!(left(&again.run).len(), left(&found.run).len());
     passes("written_fixed", async || scripted(written_down::program(), true).await);

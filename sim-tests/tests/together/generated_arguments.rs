@@ -1,4 +1,4 @@
-//! Simpler commands that a model knows (`Program::shrink`): the shrunk programs, and their texts.
+//! Simpler commands that a model lists (`Program::shrink`): the shrunk programs and their texts.
 
 use std::process::Command;
 
@@ -16,9 +16,9 @@ enum Knows {
     Numbers,
     /// And that it is simpler to add than to add twice.
     Kinds,
-    /// Only that each of two numbers is simpler than the other.
+    /// Lists only that each of two numbers is simpler than the other number.
     Circle,
-    /// Numbers that may not be added.
+    /// Lists numbers that the precondition forbids.
     Forbidden,
 }
 
@@ -195,7 +195,7 @@ fn a_model_that_knows_nothing_simpler_has_no_more_decisions_than_before() {
     }
 }
 
-/// The variable that selects the trace that another process must replay.
+/// The variable with the trace that another process must replay.
 const SOURCE: &str = "UNPAUSE_TEST_REPLAYS";
 
 #[cfg_attr(feature = "sim", test)]

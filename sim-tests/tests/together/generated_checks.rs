@@ -1,5 +1,5 @@
-//! Further requirements on generated programs: checks beside linearizability, commands that must
-//! occur, handles that no model predicts, initial states.
+//! Further requirements on generated programs: checks in addition to linearizability, commands that must occur, handles
+//! that no model predicts, and initial states.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use sim_tests::seeds::{failure, finding, passes, runner};
 
 // ---- checks
 
-/// Transfers from one account to another.
+/// A model of transfers from one account to another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Moved(u64);
 
@@ -130,7 +130,7 @@ fn what_is_not_linearizable_is_told_before_what_is_left_at_the_end() {
         })
         .run,
     );
-    // Correct programs reach their end, and these ends are found, too.
+    // Correct programs must reach their end, and the test must find these ends, too.
     match failed {
         Failure::History { .. } => {}
         Failure::Panic { message, .. } => {
@@ -182,7 +182,7 @@ impl Program for Never {
         if g.below(3) == 0 { Op::Look } else { Op::Move(1) }
     }
 
-    /// It may be read if there is something; and under this condition there never is.
+    /// The value may be read only if it is positive. If the flag is set, it never is.
     fn precondition(&self, op: &Op) -> bool {
         *op != Op::Look || (self.0.0 > 0 && !self.1)
     }
@@ -274,7 +274,7 @@ impl Program for Pool {
     }
 }
 
-/// A pool that gives out any free connection; `hasty`: looks for one before it takes it.
+/// Runs a pool that hands out any free connection. With `hasty`, a command looks for a connection before it takes one.
 async fn pool(shape: Shape, hasty: bool) {
     let taken = Mutex::new(BTreeSet::new());
     sim::parallel(shape, Pool::default(), async |op| match op {

@@ -1,4 +1,4 @@
-//! Generators that are not functions of their decisions, and programs that take long to make.
+//! Generators that are not functions of their decisions, and programs that take long to generate.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,7 +7,7 @@ use sim::run::{Failure, Outcome};
 use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, SIMULATED, Script, Shape};
 use sim_tests::seeds::{passes, runner};
 
-/// A sum that is bounded, with the list of additions.
+/// A bounded sum, with the list of additions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum {
     flaky: bool,
@@ -79,7 +79,7 @@ fn shrinking_a_program_that_takes_long_to_make_ends() {
     let left = found.run.programs[0].left();
     let shrinking = found.shrunk.expect("it was made smaller");
     println!("{} commands, {shrinking:?}", left.len());
-    // It is generated once, because a generation in each replay used up the work limit of shrinking.
+    // The program is generated once, because a generation in each replay would use up the work limit of shrinking.
     assert!(shrinking.complete && left.len() == 2, "{left:?} {shrinking:?}");
 }
 

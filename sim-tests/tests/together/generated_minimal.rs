@@ -1,8 +1,9 @@
-//! Shrunk generated programs: no command can be removed without losing the failure. This is checked by a
-//! search of all schedules of the rest, without the shrinker.
+//! Shrunk generated programs. No command can be removed without losing the failure. A search over all schedules of the
+//! remaining commands checks this, without the shrinker.
 //!
-//! `UNPAUSE_LONG=1` shrinks 80 programs of each kind and shape, instead of a few. When each smaller program
-//! was tried with a dozen schedules, 12 of these 1600 had a command too many, and 29 a point too many.
+//! `UNPAUSE_LONG=1` shrinks 80 programs of each kind and shape, instead of a few. Earlier, the shrinker tried each
+//! smaller program with a dozen schedules. Then 12 of these 1600 programs had one unnecessary command, and 29 had one
+//! unnecessary point.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use sim::{Atomic, Gen, Mutex, Ordering::SeqCst, Program, Script, Shape};
 use sim_tests::histories::long;
 use sim_tests::seeds::runner;
 
-/// Schedules of a program without one of its commands that are searched.
+/// The number of schedules that are searched for a program without one of its commands.
 const RUNS: u64 = 3000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,7 +24,7 @@ enum Kind {
     Register,
     Queue,
     Counter,
-    /// Returns the same to all callers.
+    /// Returns the same value to all callers.
     Constant,
 }
 
@@ -107,7 +108,7 @@ async fn panics(what: What) {
     .await;
 }
 
-/// The same, found by the history.
+/// Takes an item twice; the check of the history finds this.
 async fn double_take(what: What) {
     let values = Mutex::new(std::collections::VecDeque::new());
     ask(what, Kind::Queue, async |op| match op {
@@ -160,7 +161,7 @@ async fn transfer(what: What) {
     .await;
 }
 
-/// A command that is dropped half-way releases the lock of another.
+/// A command that is dropped in the middle releases the lock of another command.
 async fn cancel_unsafe(what: What) {
     let (busy, count) = (Atomic::new(false), Atomic::new(0));
     ask(what, Kind::Counter, async |op| {
@@ -188,7 +189,7 @@ async fn lost_update(what: What) {
     .await;
 }
 
-/// Like [`lost_update`], but only for some drawn values.
+/// Like [`lost_update`], but fails only for some drawn values.
 async fn drawn(what: What) {
     let count = Atomic::new(0);
     ask(what, Kind::Counter, async |op| {
@@ -224,7 +225,7 @@ async fn stale_cache(what: What) {
     .await;
 }
 
-/// There is room for two, and a task that saw room puts.
+/// The object has room for two items. A task puts an item after it saw room, although the room may be gone.
 async fn over_capacity(what: What) {
     let held = Atomic::new(0);
     ask(what, Kind::Constant, async |op| {
@@ -263,7 +264,7 @@ fn dropping() -> [Shape; 2] {
     [Shape::chunks().crash(0.3), Shape::branches().crash(0.2)]
 }
 
-/// The shapes in which a bug is looked for.
+/// The shapes in which a bug is searched.
 type Shapes = fn() -> [Shape; 2];
 
 const BUGS: [(&str, Body, Shapes); 10] = [
@@ -342,7 +343,7 @@ fn failing(body: Body, shape: &Shape, wanted: usize) -> Vec<u64> {
     (0..20_000).filter(fails).take(wanted).collect()
 }
 
-/// Shrinks failing programs of a kind and looks for smaller ones.
+/// Shrinks failing programs of one kind, and searches for smaller ones.
 fn measure(body: Body, shape: &Shape, seeds: Vec<u64>) -> Sums {
     let mut sums = Sums::default();
     for seed in seeds {
@@ -397,7 +398,7 @@ fn no_command_of_a_shrunk_program_can_be_left_out() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_command_that_a_rare_schedule_does_without_is_left_out() {
-    // With a dozen schedules for each smaller program, each kept one command too many.
+    // If each smaller program were tried with only a dozen schedules, each program would keep one unnecessary command.
     let body: Body = |what| Box::pin(panics(what));
     let sums = measure(body, &Shape::chunks(), vec![86, 125, 152, 280, 404]);
     assert_eq!((sums.complete, sums.commands, sums.larger.len()), (5, 15, 0), "{sums:?}");

@@ -95,7 +95,7 @@ fn a_panic_while_a_program_is_made_says_so_and_shows_the_program_so_far() {
         let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&format!("The model panicked while {unfinished}.")), "{screen}");
         assert!(screen.contains("Add(5)"), "{screen}");
-        // There is no program for a test of its own.
+        // No source file is written, because the program cannot be a separate test.
         assert_eq!(found.source_file, None);
     }
 }

@@ -1,5 +1,5 @@
-//! The power of generated programs: objects with planted bugs, with the number of programs until
-//! they are found; and correct objects that act before their first point.
+//! The power of generated programs. Objects with planted bugs, with the number of programs until each bug is found; and
+//! correct objects that act before their first point.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -60,7 +60,7 @@ fn queue() -> Cell {
     Cell { queue: true, values: Vec::new() }
 }
 
-/// A value in a cache that is marked as good, and no more when there is a newer one.
+/// A cached value is marked as valid, but not marked as invalid when a newer value is stored.
 async fn stale_cache(shape: Shape) {
     let (value, cache, good) = (Atomic::new(0), Atomic::new(0), Atomic::new(false));
     sim::parallel(shape, register(), async |op| match op {
@@ -80,7 +80,7 @@ async fn stale_cache(shape: Shape) {
     .await;
 }
 
-/// A put takes effect a little after it has returned.
+/// A put takes effect shortly after it has returned.
 async fn late(shape: Shape) {
     let value = Arc::new(Atomic::new(0));
     sim::parallel(shape, register(), async |op| match op {
@@ -197,7 +197,7 @@ fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
                 .await;
             });
         }
-        // A channel whose messages the others receive.
+        // The messages of this channel are received by other commands.
         passes("early_channel", async || {
             let (send, receive) = futures::channel::mpsc::unbounded();
             let (receive, looks) = (std::sync::Mutex::new(receive), Atomic::new(0));
@@ -218,7 +218,7 @@ fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
     }
 }
 
-/// Two writes, and a read that is wrong if it runs between them.
+/// Runs two writes, and a read that is wrong if it runs between them.
 async fn wrong_in_between(between: bool) {
     let (value, phase) = (Atomic::new(0), Atomic::new(0));
     let script = Script::new().branch(0, 0, Put(1)).branch(0, 0, Get).branch(0, 1, Put(2));

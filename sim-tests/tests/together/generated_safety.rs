@@ -1,5 +1,5 @@
-//! Preconditions hold in every order: generated programs against an enumeration of all their orders that knows
-//! nothing of how the library looks for them.
+//! Preconditions must hold in every order. Generated programs are compared with an enumeration of all their orders,
+//! which shares no code with the library's check.
 
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
@@ -21,13 +21,13 @@ enum Kind {
     Slots,
     /// Stores all commands; some are allowed only after others.
     Log,
-    /// Values come out in the order in which they came in; a removal needs a value, even or odd.
+    /// A queue: values are removed in the order in which they were added. A removal requires an even or an odd value.
     Queue,
     /// Like a queue, but in the opposite order.
     Stack,
-    /// At most three values, some of which are never taken.
+    /// At most three values may be inside, and some of them are never removed.
     Bounded,
-    /// Only existing values are deleted.
+    /// A map: only existing values may be deleted.
     Map,
     /// Any free connection is allocated, and released by its holder.
     Pool,
@@ -189,7 +189,7 @@ type Placed = (u32, Op, Faults);
 /// Executes all orders of one stage, and returns all possible states at its end.
 ///
 /// # Errors
-/// A command that is not allowed.
+/// If a command is not allowed.
 fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet<Config>, String> {
     let mut ends = BTreeSet::new();
     let mut seen = HashSet::new();
@@ -219,7 +219,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
             at[nth] += 1;
             let number = match asked.of {
                 None => Some(asked.number),
-                // It must not see a result of a concurrent command.
+                // A command must not see the result of a concurrent command.
                 Some(of) => {
                     let beside = branches.iter().enumerate().filter(|(other, _)| *other != nth);
                     let beside = beside.flat_map(|(_, branch)| branch).any(|(id, ..)| *id == of.0);
@@ -266,7 +266,7 @@ fn stage(branches: &[Vec<Placed>], starts: &BTreeSet<Config>) -> Result<BTreeSet
 /// Goes through all orders of a program.
 ///
 /// # Errors
-/// A command that is not allowed.
+/// If a command is not allowed.
 fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
     let mut stages: BTreeMap<(u32, u32), BTreeMap<u32, Vec<Placed>>> = BTreeMap::new();
     let named = commands.iter().enumerate().filter(|(_, c)| c.layout.fate == Fate::Runs);
@@ -288,7 +288,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
         let branches: Vec<Vec<Placed>> = branches.into_values().collect();
         now = stage(&branches, &now).map_err(|why| format!("in stage {number:?}, {why}"))?;
         if !looked {
-            // No result is requested.
+            // No command requests a result, so results are dropped.
             let forget = |config: Config| Config { returned: BTreeMap::new(), ..config };
             now = now.into_iter().map(forget).collect();
         }
@@ -350,7 +350,7 @@ fn preconditions_hold_in_every_order() {
 
 #[test]
 fn a_stage_without_commands_keeps_all_states() {
-    // After it, one of the five orders has an odd number at the top.
+    // After this stage, one of the five orders has an odd number at the top.
     for gap in [1, 2, 5] {
         let script = || {
             let pushes = [2, 4, 6, 8, 1].into_iter().zip(0..);

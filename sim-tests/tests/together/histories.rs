@@ -1,7 +1,7 @@
-//! The recorder: which histories it can record, and that broken objects show in them.
+//! The recorder. The tests show which histories it can record, and that histories reveal broken objects.
 //!
-//! Each broken object has a correct twin that the same clients use. The names V41 and so on
-//! come from a list of well-known small bugs.
+//! Each broken object has a correct twin with the same clients. The names V41 and so on come from a list of well-known
+//! small bugs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ where
     history.assert_linearizable();
 }
 
-/// Checks that `broken` is found not to be linearizable and that `right` is not.
+/// Checks that `broken` is reported as not linearizable, and that `right` is not reported.
 #[track_caller]
 fn twins(name: &str, broken: impl AsyncFn() + Sync, right: impl AsyncFn() + Sync) {
     if SIMULATED {
@@ -57,8 +57,7 @@ fn twins(name: &str, broken: impl AsyncFn() + Sync, right: impl AsyncFn() + Sync
 /// A program: for each task its calls, for each call how many accesses it makes.
 type Shape = &'static [&'static [u32]];
 
-/// Pairs of calls of which the first returned before the second was invoked; calls are numbered
-/// task by task.
+/// Pairs of calls in which the first call returned before the second was invoked. Calls are numbered task by task.
 type Precedence = BTreeSet<(u64, u64)>;
 
 /// The real-time orders of all interleavings of the accesses.
@@ -155,7 +154,7 @@ fn every_real_time_order_of_a_small_program_is_recorded_and_no_other() {
 
 // ---- broken objects
 
-/// V41: two stripes, summed by readers in opposite orders; right as long as all add one.
+/// V41: a counter with two stripes, which readers sum in opposite orders. It is correct as long as each call adds one.
 fn stripes(amounts: [&'static [i64]; 2]) -> impl AsyncFn() + Sync {
     async move || {
         let (history, words) =
@@ -187,7 +186,7 @@ fn v41_a_counter_of_stripes_is_told_from_one_whose_steps_are_alike() {
     twins("v41", stripes([&[1], &[2]]), stripes([&[1, 1], &[1, 1]]));
 }
 
-/// V42: a register whose second read reads a copy that lags behind.
+/// V42: a register whose second read uses an outdated copy.
 fn lagging(copy: usize) -> impl AsyncFn() + Sync {
     async move || {
         let (history, words) = (History::new(Register::new(0)), Arc::new([0, 0].map(Atomic::new)));
@@ -252,7 +251,7 @@ fn v43_a_cas_that_gives_up_is_told_from_one_that_waits() {
     twins("v43", busy(true), busy(false));
 }
 
-/// V44: a set whose compaction moves a key past a search.
+/// V44: a set whose compaction moves a key while a search passes it, so the search misses the key.
 fn compaction(locked: bool) -> impl AsyncFn() + Sync {
     async move || {
         let history = History::new(Map::from_iter([(5u64, 5u64)]));
@@ -287,7 +286,7 @@ fn v44_a_set_that_is_compacted_is_told_from_one_with_a_lock() {
     twins("v44", compaction(false), compaction(true));
 }
 
-/// V45: a map whose size lags behind.
+/// V45: a map whose size is updated late.
 fn size(lags: bool) -> impl AsyncFn() + Sync {
     async move || {
         let (history, words) = (History::new(Map::new()), Arc::new([0u64, 0].map(Atomic::new)));

@@ -95,7 +95,7 @@ fn a_wait_for_the_next_task_that_is_dropped_loses_no_result() {
     assert!(report.passed(), "{report:?}");
 }
 
-/// Once the task that was spawned last came first.
+/// In an earlier version, the task that was spawned last came first.
 #[cfg_attr(feature = "sim", test)]
 fn tasks_that_have_ended_are_taken_in_the_order_of_their_spawns() {
     let report = Runner::new().hermetic().seeds(0..50).run(async || {

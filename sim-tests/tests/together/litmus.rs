@@ -1,9 +1,8 @@
 //! Litmus programs over `sim::Atomic`, with the memory `c11`, compared with the axioms of C++20.
 //!
-//! No outcome may be found that the axioms forbid, by any seed. The table's programs show nearly all outcomes that the
-//! axioms allow. A search shows all of them, and is a proof. `unpause-orders` compares the machine with the axioms, for
-//! all schedules and choices. These tests check the input that a run gives to the machine, and the reduction of the
-//! search.
+//! No seed may find an outcome that the axioms forbid. The table's programs show nearly all outcomes that the axioms
+//! allow. A search shows all of them, and is a proof. `unpause-orders` compares the machine with the axioms, for all
+//! schedules and choices. These tests check the input that a run gives to the machine, and the reduction of the search.
 //!
 //! Programs with loops have no axioms here. They come from open issues of loom.
 
@@ -136,13 +135,13 @@ struct Searches {
     graphs: usize,
     /// The number of runs, and the number of runs that were abandoned.
     runs: [u64; 2],
-    /// The number of searches that are no proof, because a task reads one word more than three times.
+    /// The number of searches that are not a proof, because a task reads one word more than three times.
     unproved: usize,
 }
 
 impl Searches {
-    /// Searches a program. Asserts that the runs have exactly the outcomes that the axioms allow, and that the search
-    /// is a proof.
+    /// Searches a program. The search must be a proof, and its runs must have exactly the outcomes that the axioms
+    /// allow.
     fn add(&mut self, name: &str, program: &Litmus) {
         let allowed = outcomes(program);
         let runner = Runner::new().strategy("exhaustive").seeds(0..1_000_000);
@@ -224,8 +223,9 @@ fn a_search_finds_all_outcomes_of_random_programs() {
     }
 }
 
-/// One task waits for a store of another task, somewhere in a random program. A search has the outcomes in which a
-/// single load reads that store, and is a proof: evaluations of the condition that were false make no difference.
+/// In a random program, one task waits for a store of another task. A search must be a proof, and must have the
+/// outcomes of a program in which a single load reads that store. False evaluations of the condition make no
+/// difference.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_finds_all_outcomes_behind_a_wait() {
     let mut stream = Random(7);
@@ -252,8 +252,8 @@ fn a_search_finds_all_outcomes_behind_a_wait() {
     assert_eq!(unproved, 0);
 }
 
-/// Two readers wait for one store each, and then load the other word. They do not both miss the other store. This is
-/// issue 191 of loom, for which a search does not end.
+/// Two readers each wait for one store, and then load the word of the other store. At least one reader must see the
+/// other store. This program is issue 191 of loom, where the search does not end.
 async fn readers_count(store: Ordering, load: Ordering) {
     let shared = Arc::new(([Atomic::new(false), Atomic::new(false)], Atomic::new(0)));
     let writers = [0, 1].map(|own| {
@@ -276,8 +276,7 @@ async fn readers_count(store: Ordering, load: Ordering) {
     assert_ne!(shared.1.load(Ordering::SeqCst).await, 0);
 }
 
-/// A loop without a point of its own waits for a relaxed store. It may read the old value several times, but not
-/// forever.
+/// A loop without a point waits for a relaxed store. The loop may read the old value several times, but not forever.
 async fn loop_ends() {
     let flag = Arc::new(Atomic::new(false));
     let writer = sim::spawn({
@@ -294,7 +293,7 @@ fn programs_with_loops_end() {
     let (acquire, release) = (Ordering::Acquire, Ordering::Release);
     let report = runner(300).run(|| readers_count(Ordering::SeqCst, Ordering::SeqCst));
     assert!(report.passed(), "{}", text(&report, &Style::default()));
-    // Release and acquire are too weak.
+    // Release and acquire are too weak here.
     assert!(!runner(2_000).run(move || readers_count(release, acquire)).passed());
     let report = runner(300).run(loop_ends);
     assert!(report.passed(), "{}", text(&report, &Style::default()));

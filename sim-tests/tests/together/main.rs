@@ -1,4 +1,4 @@
-//! All tests that need no process of their own, in one program: it links the library once.
+//! All tests that need no separate process, in one program, so that the library is linked once.
 //!
 //! Tests of process-wide state (a spawner, an allocator, the panic hook, the environment, the end
 //! of the process) are beside this folder, a program each.

@@ -1,7 +1,7 @@
-//! Generated programs whose tasks spawn, abort and race others: each run ends, is reproducible, is
-//! found by an exhaustive search, and its failures are shrunk and replayed.
+//! Generated programs whose tasks spawn, abort and race other tasks. Each run must end and be reproducible, an
+//! exhaustive search must find each run, and failures must be shrunk and replayed.
 //!
-//! A piece of a program takes only locks that come after all that are held around it, so nothing can deadlock.
+//! A piece of a program takes only locks with higher numbers than the locks held around it, so nothing can deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -25,7 +25,7 @@ const LOCKS: usize = 2;
 /// An act of a piece of a program.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Takes this lock, unless it or a later one is held, until the piece ends.
+    /// Takes this lock until the piece ends, unless this lock or a later lock is held.
     Lock(usize),
     TryLock(usize),
     /// Gives up the lock that the piece took last.
@@ -44,12 +44,12 @@ enum Act {
     Ended,
     /// Two pieces as branches of this task.
     Both(Vec<Act>, Vec<Act>),
-    /// The same, each polled when it was woken.
+    /// Two pieces as branches of this task; each piece is polled only after it was woken.
     Woken(Vec<Act>, Vec<Act>),
     /// Two pieces as branches of this task, the second dropped when the first has ended and the other way
     /// round.
     Race(Vec<Act>, Vec<Act>),
-    /// A piece that is a task of its own.
+    /// A piece that is a separate task.
     Spawn(Vec<Act>, Fate),
 }
 
@@ -60,11 +60,11 @@ enum Fate {
     Joined,
     /// Aborted after the next operation of the piece, and joined at its end.
     Aborted,
-    /// Aborted like that, and not joined.
+    /// Aborted in the same way, but not joined.
     Forsaken,
     /// No task waits for it.
     Detached,
-    /// Its handle is dropped when the piece has ended.
+    /// The handle of the task is dropped when the piece has ended.
     Kept,
 }
 
@@ -91,7 +91,7 @@ fn piece(
             shared.sight.lock().unwrap().entry(place.clone()).or_default().push(value);
         };
         let mut held = Vec::new();
-        // To be joined, and not to be.
+        // The tasks that will be joined, and the tasks that will not.
         let (mut tasks, mut kept) = (Vec::new(), Vec::new());
         for (number, act) in acts.into_iter().enumerate() {
             let floor = held.last().map_or(floor, |(lock, _)| lock + 1);
@@ -224,10 +224,10 @@ fn spins(program: &[Act]) -> bool {
     })
 }
 
-/// The sights of random seeds that an exhaustive search does not have, or that are of classes of
-/// runs that it does not have.
+/// Returns the sights of random seeds that an exhaustive search does not have, and the sights whose class the search
+/// does not have.
 fn missing(program: &[Act]) -> BTreeSet<Sight> {
-    // The number of reads before a wait makes more classes, which a search does not tell apart.
+    // The number of reads before a wait distinguishes classes, but a search does not distinguish them.
     unfound(200, !spins(program), async || body(program).await)
 }
 
@@ -300,8 +300,9 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
     ]);
 }
 
-/// A task that holds one lock tries another, and gives up the first at once if it did not get it:
-/// the order of its attempt and another task's at the first lock depends on the owner of the other.
+/// A task that holds one lock tries another lock. If it does not get the second lock, it releases the first at once.
+/// The order of its attempt and of another task's operation at the first lock therefore depends on the owner of the
+/// second lock.
 #[cfg_attr(feature = "sim", test)]
 fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
     let body = async || {

@@ -27,7 +27,8 @@ pub(super) fn screen(report: &Report) -> String {
     text(report, &Style::default())
 }
 
-/// The word that one task stores and the other task loads, each by a relaxed operation, and a cell for the same.
+/// A word that one task stores and another task loads, both by relaxed operations. Optionally, a cell with the same
+/// accesses.
 #[derive(Clone)]
 pub(super) struct Data(Arc<Atomic<u32>>, Option<Arc<RaceCell<u32>>>);
 

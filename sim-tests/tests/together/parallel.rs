@@ -28,7 +28,7 @@ async fn buggy(shape: Shape) {
     .await;
 }
 
-/// Adds in one step, and knows a command that it has done.
+/// Adds in one step, and ignores a command that it has already executed.
 async fn fixed(shape: Shape) {
     let counter = Mutex::new((0, BTreeSet::new()));
     sim::parallel(shape, Counter::default(), async |op| {
@@ -180,7 +180,7 @@ fn a_trace_holds_the_program() {
     }
 }
 
-/// A pair that is written one after the other.
+/// A pair of words that are written one after the other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Pair(u64);
 
@@ -213,8 +213,8 @@ async fn pair(shape: Shape, careful: bool) {
     sim::parallel(shape, Pair::default(), async |op| {
         let _held = lock.lock().await;
         match op {
-            // A command dropped here leaves half of it behind; the careful version writes the other
-            // half in the step in which it takes the lock.
+            // If the command is dropped here, only one half is written. The careful version writes both halves in the
+            // step in which it takes the lock.
             PairOp::Set(value) if careful => {
                 let both = futures::future::join(pair.0.set(value), pair.1.set(value));
                 both.await;
@@ -266,7 +266,7 @@ fn a_command_that_is_sent_again_must_change_nothing() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
-    // Only commands without a waiting branch run beside others.
+    // Only commands whose branch does not wait for them run beside other commands.
     let shape = || Shape::branches().min_prefix_length(3).timeout(0.5);
     let found = finding("unheard", async || buggy(shape()).await);
     let left = found.run.programs[0].left();
@@ -276,7 +276,7 @@ fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
 
 #[cfg_attr(feature = "sim", test)]
 fn what_shrinking_leaves_was_not_allowed_to_be_anything_else() {
-    // A command that was left out is in the record, with its fate.
+    // The record contains commands that were left out, with their fates.
     let found = finding("fates", async || buggy(Shape::branches()).await);
     let program = &found.run.programs[0];
     let runs = program.commands.iter().filter(|c| c.layout.fate == Fate::Runs).count();

@@ -37,8 +37,7 @@ fn a_lost_update_needs_its_one_preemption() {
     assert_eq!(Size::of(&finding.run).preemptions, 1);
     let Proof { fewest, complete, runs, saved, longer, .. } = proof;
     assert_eq!((fewest, complete, saved, longer), (1, true, 0, None));
-    // Without a preemption there are two choices: the first task, and the task that continues when
-    // it ends.
+    // Without a preemption there are two choices: the first task, and the task that continues after its end.
     assert!((2..10).contains(&runs), "{runs}");
     let said = format!("no failing run has fewer than 1 preemption (proved by {runs} runs)");
     assert!(screen(&report).contains(&said), "{}", screen(&report));
@@ -82,10 +81,10 @@ fn a_deadlock_without_a_preemption_needs_no_proof() {
     assert!(screen(&report).contains("it fails without a preemption"), "{}", screen(&report));
 }
 
-/// Fails in one place for two reasons. Either a task is interrupted between two loads and another between two stores:
-/// two preemptions, and random walks find them at once. Or a task of a hundred steps is interrupted after the step that
-/// opens the door, before the next step closes it. This is one preemption, but far from the step at which the loads
-/// failed. Reader and writer take `before` steps first.
+/// Fails in one place for two possible reasons. The first reason: a task is interrupted between two loads, and another
+/// task between two stores. This takes two preemptions, and random walks find it at once. The second reason: a task of
+/// a hundred steps is interrupted after the step that opens the door, before the next step closes it. This is one
+/// preemption, but far from the step at which the loads failed. Reader and writer take `before` steps first.
 async fn two_reasons(before: u8) {
     fn check(fine: bool) {
         assert!(fine, "seen between two stores");
@@ -145,7 +144,7 @@ fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
     let said = "no failing run has fewer than 1 preemption (proved by ";
     assert!(screen(&report).contains(said), "{}", screen(&report));
     assert!(screen(&report).contains("; shrinking had come to 2)"), "{}", screen(&report));
-    // It is the same failure, and the trace leads to it.
+    // The shrunk run has the same failure, and the trace leads to it.
     assert_eq!(failure(&finding.run).signature(), failure(&shrunk.run).signature());
     let trace = finding.trace_file.clone().expect("a trace is written");
     let again = runner("again").replay(trace).run(body).finding.expect("it fails again");
@@ -171,7 +170,7 @@ fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
 #[cfg_attr(feature = "sim", test)]
 fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     let body = async || {
-        // Twelve tasks that end one by one: there are far too many orders without a preemption to run them all.
+        // Twelve tasks end one by one. So there are far too many orders without a preemption to execute all of them.
         let bystanders: Vec<_> = (0..12).map(|_| sim::spawn(sim::task::yield_now())).collect();
         (program("lost_update").body)().await;
         for task in bystanders {
@@ -193,7 +192,7 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
 
 #[cfg_attr(feature = "sim", test)]
 fn values_that_were_drawn_stay_as_they_are() {
-    // With a drawn five, it would fail without a preemption; but that is not the run that was found.
+    // If a five were drawn, the body would fail without a preemption. But the run that was found drew another value.
     let body = async || {
         let drawn = sim::rand::below(8);
         let counter = Arc::new(Atomic::new(0u64));

@@ -77,7 +77,7 @@ async fn behind_a_flag([store, load]: [Ordering; 2], fences: [Option<Ordering>; 
     .await;
 }
 
-/// A third task or the writer stores again, between the release and the load that sees the last value.
+/// A third task or the writer stores again between the release and the load. The load sees the last value.
 async fn release_sequence(again: fn(Flagged) -> Run, by_writer: bool) {
     let shared = flagged();
     let other = (!by_writer).then(|| {
@@ -108,7 +108,7 @@ async fn release_sequence(again: fn(Flagged) -> Run, by_writer: bool) {
     }
 }
 
-/// Two tasks increment data in a lock of their own.
+/// Two tasks increment data under a lock that they implement themselves.
 async fn own_lock([acquire, release]: [Ordering; 2]) {
     let shared = flagged();
     sim::map_concurrently([shared.clone(), shared.clone()], move |shared| async move {
@@ -249,7 +249,7 @@ fn a_search_is_no_proof_if_equivalent_orders_may_have_a_race() {
     assert!(!report.passed() || !report.searched.unwrap().is_proof());
 }
 
-/// An operation that leaves the value unchanged orders tasks, too. Only few orders have the race, so that no sampled run
+/// An operation that leaves the value unchanged orders tasks, too. Only a few orders have the race, so no sampled run
 /// finds it.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_finds_races_that_stores_of_the_same_value_hide() {
@@ -293,7 +293,7 @@ fn a_search_finds_races_that_stores_of_the_same_value_hide() {
     }
 }
 
-/// The load acquires from the store that it has seen. With `sc`, this is the newest store.
+/// The load acquires from the store that it has seen. With `sc`, a load always sees the newest store.
 async fn behind_an_old_store() {
     let done = Arc::new(Atomic::new(false));
     two(

@@ -9,10 +9,10 @@ use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
 use sim::{Atomic, Ordering::SeqCst, Runner};
 
-/// A folder of its own, empty.
+/// Creates an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runners").join(name);
-    // It may not be there.
+    // The folder may not exist.
     let _ = std::fs::remove_dir_all(&folder);
     folder
 }
@@ -46,7 +46,7 @@ fn runners_of_one_name_do_not_share_results() {
     let error =
         made_here().try_run(async || -> () { panic!("never run") }).unwrap_err().to_string();
     assert!(error.contains("already written") && error.contains("with Runner::name"), "{error}");
-    // The same for the same site, because it may behave differently.
+    // Two runners at the same source location with the same name are refused, too, because they may behave differently.
     let error = (0..2).map(|_| made_here().name("two").try_run(async || ())).filter(Result::is_err);
     assert_eq!(error.count(), 1);
     let other = made_here().name("other").out(folder("out"));
@@ -67,7 +67,8 @@ fn a_search_without_time_makes_a_run() {
     }
 }
 
-/// A run is not ended before its step limit. The report says so if the run takes much longer than the test is allowed.
+/// A run is not ended before its step limit, even if it takes longer than the time limit of the test. In this case the
+/// report has a note.
 #[cfg_attr(feature = "sim", test)]
 fn a_run_that_takes_longer_than_the_test_may_is_noted() {
     let runner = Runner::new().hermetic().time(Duration::ZERO).out(folder("overtime"));

@@ -37,8 +37,8 @@ fn never_says(report: &Report, what: &str) {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
-    // Two pushes and a pop that finds nothing. One push shows that this is wrong, so the other is left out;
-    // before the pop, it would give another state.
+    // The history has two pushes, and a pop that wrongly finds nothing. One push is enough to show the violation, so
+    // the other push is left out. A pop before it would give another state.
     let report = runner("left_out").seeds(0..100).run(async || {
         let word = Arc::new(Atomic::new(0u64));
         let history = History::new(Stack::<u64>::default());
@@ -93,7 +93,7 @@ fn a_whole_history_says_its_state() {
 fn who_waits_for_something_foreign_may_wait_for_a_thread() {
     let report = runner("late").seeds(0..1).run(async || {
         let (sender, receiver) = futures::channel::oneshot::channel::<()>();
-        // It comes when the run has long been over.
+        // This message comes long after the end of the run.
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs(2));
             let _ = sender.send(());
@@ -169,7 +169,7 @@ fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
     });
     let events = &report.finding.as_ref().expect("it fails").run.events;
     let used = |op| events.iter().find(|event| event.op.name == op).unwrap().place.line();
-    // The fields have the place of the derive in common, the slots one in `core`.
+    // All fields have the location of the derive, and all slots have a location in `core`.
     let file = file!();
     says(&report, &format!("atomic#0 created at {file}:"));
     says(&report, &format!(", used first in line {}", used("store")));
@@ -193,7 +193,7 @@ static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0).named("count");
 fn objects_are_called_what_the_user_calls_them() {
     let body = async || {
         let slots = [5, 1].map(|n| Atomic::new(n).named("slot"));
-        // Known to the run before it has a name, but not a second object.
+        // The run knows this atomic before it has a name, but must not count it as a second object.
         let used = Atomic::new(3u8);
         used.store(4, SeqCst).await;
         let used = used.named("used");
@@ -259,7 +259,7 @@ fn what_has_a_name_is_changed_in_place_like_any_other() {
 
 #[test]
 fn names_cost_no_memory_in_the_real_build() {
-    // In a build that shakes, each has room for the value that a run of its own begins with.
+    // In a build with jitter, each object has room for its initial value in a new run.
     if SIMULATED || cfg!(debug_assertions) {
         return;
     }
@@ -315,8 +315,8 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
     assert!(
         matches!(failure(&finding.run), Failure::Panic { place, .. } if place.contains("/library/"))
     );
-    // Relative to the folder of the test, which is the folder of its package. Known if the
-    // test was built with information for debuggers, and else nothing is made up.
+    // The path is relative to the folder of the test, which is the folder of its package. The location is known if the
+    // test was built with debug information. Otherwise, the report states no location.
     let frames = format!("{:?}", std::backtrace::Backtrace::force_capture());
     let known = frames.contains("tests/together/screens.rs\", line");
     let place = known.then(|| format!("tests/together/screens.rs:{called}"));
@@ -328,13 +328,13 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
         );
     }
     never_says(&report, "rustc");
-    // Without debug information, the part that does not need it.
+    // Without debug information, the report has only the part that does not need it.
     report.finding.as_mut().unwrap().called_from = None;
     says(&report, "in std, called by main after `load atomic = 18446744073709551615` at");
     says(&report, &format!(" at {file}:{}:", called - 1));
 
     let report = runner("not_in_std").seeds(0..1).run(async || {
-        // Has `#[track_caller]`, and so needs no help.
+        // The function has `#[track_caller]`, so the report needs no caller.
         std::hint::black_box(None::<u8>).unwrap();
     });
     assert_eq!(report.finding.as_ref().unwrap().called_from, None);
@@ -353,7 +353,7 @@ fn rehearsals_are_told_of_where_they_are_not_few() {
             Atomic::new(0).load(SeqCst).await;
         };
         let one = runner("one").strategy(strategy).seeds(0..1).jobs(1).run(body);
-        // The first seed is run twice, to see that it is the same run.
+        // The first seed is run twice, to check that both runs are equal.
         assert_eq!(executed.load(Relaxed), u64::from(one.rehearsals) + 2);
         assert_eq!(one.rehearsals > 0, rehearses);
         let said = format!("1 run after {} rehearsals", one.rehearsals);

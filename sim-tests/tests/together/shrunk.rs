@@ -11,10 +11,10 @@ use sim_tests::acts::program::Program;
 use sim_tests::histories::long;
 use sim_tests::seeds::failure;
 
-/// Failures that are shrunk, in the gate and on request.
+/// The number of failures that are shrunk: in the gate, and on request.
 const USUAL: u64 = 40;
 const LONG: u64 = 20_000;
-/// Seeds that are tried of each program.
+/// The number of seeds that are tried for each program.
 const SEEDS: u64 = 8;
 
 fn runner(name: &str) -> Runner {
@@ -33,7 +33,7 @@ fn shrunk_failures_are_no_longer_and_the_same_and_their_lines_replay_them() {
     }
     let wanted = if long() { LONG } else { USUAL };
     let (mut sums, mut kinds) = (Sums::default(), std::collections::BTreeMap::new());
-    // Each mixture in turn; some never fail.
+    // The mixtures are used in turn, because some mixtures never fail.
     for number in 0.. {
         assert!(number < 200 * wanted, "programs hardly fail any more: {sums:?}");
         let mixture = &MIXTURES[number as usize % MIXTURES.len()];
@@ -82,7 +82,7 @@ struct Found {
     screen: String,
 }
 
-/// Shrinks the first failure of a program, if it has one, and checks the result.
+/// Shrinks the first failure of a program, if any, and checks the result.
 fn check(mixture: &Mixture, number: u64) -> Option<Found> {
     let program: Program = mixture.program(number);
     let driven = Driven::new(&program);

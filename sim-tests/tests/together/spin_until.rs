@@ -20,7 +20,7 @@ fn screen(report: &Report) -> String {
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A writer publishes a value behind a flag, in the right order or in the other.
+/// A writer publishes a value behind a flag, in the correct or in the wrong order.
 async fn publish(right: bool) {
     let shared = Arc::new((Cell::new(0u32), Atomic::new(false)));
     let writer = sim::spawn({
@@ -38,7 +38,7 @@ async fn publish(right: bool) {
     writer.await.unwrap();
 }
 
-/// A ticket lock whose holders add to a counter with a load and a store.
+/// A ticket lock whose holders increment a counter by a load and a store.
 async fn tickets(tasks: usize) {
     let shared = Arc::new([const { Atomic::<u64>::const_new(0) }; 3]);
     let tasks = Vec::from_iter((0..tasks).map(|_| {

@@ -12,7 +12,7 @@ use sim_tests::counter::{
     Op::{Get, Increment},
 };
 
-/// `percent`: the share of runs in which a `Get` must return 0; 0 for no such condition.
+/// Runs programs of a counter. In `percent` percent of the runs, a `Get` must return 0; the value 0 sets no condition.
 async fn counts(percent: u32) {
     let counter = Atomic::new(0);
     sim::parallel(Shape::chunks(), Counter::default(), async |op| match op {
@@ -193,7 +193,7 @@ fn a_case_that_comes_up_often_enough_passes_and_one_that_does_not_fails() {
         {
             assert!(screen.contains(words), "{words:?} is not on {screen}");
         }
-        // The failure is of all seeds, and not of the first.
+        // The failure belongs to all seeds, and not to the first seed.
         assert!(!screen.contains("seed 0:"), "{screen}");
         assert_eq!(report.statistics.unwrap().runs, SEEDS);
     }
@@ -275,7 +275,7 @@ fn what_the_model_refuses_is_counted() {
     let body = async || sim::parallel(Shape::chunks(), Choosy(300), async |_| ()).await;
     let report = runner().statistics(true).run(body);
     let omitted = report.statistics.as_ref().unwrap().omitted;
-    // Of 1000 commands 300 are allowed, and each place has eight attempts.
+    // The precondition allows 300 of 1000 commands, and each position has eight attempts.
     assert!(omitted.refused > 20 * omitted.precondition, "{omitted:?}");
     assert!(omitted.precondition > 0 && omitted.commands() == omitted.precondition, "{omitted:?}");
     let mut by_hand = [0; 2];

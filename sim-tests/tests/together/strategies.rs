@@ -1,5 +1,5 @@
-//! The one suite that every strategy of the registry passes; and replay, which must notice every
-//! difference and survive every trace.
+//! All strategies of the registry must pass this suite. A replay must notice every difference, and must not crash on
+//! any trace.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -174,8 +174,8 @@ fn at_least_of_500(of_2000: usize) -> usize {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_lost_update_is_found_as_often_as_is_promised() {
-    // Of 2000: five standard deviations or more below the numbers that the strategies' own tests
-    // compute.
+    // The numbers are out of 2000 runs. They are at least five standard deviations below the numbers that the
+    // strategies' own tests compute.
     for (name, at_least) in [
         ("random", 700),
         ("pct:2", 150),
@@ -243,7 +243,7 @@ fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
             let outcome = report.finding.map(|found| found.run.outcome);
             assert_eq!(outcome, None, "{}", row.name);
         }
-        // For state that no strategy sees.
+        // This program has state that no strategy sees.
         let runner = Runner::new().hermetic().strategy(row.name).max_steps(100_000);
         let report = runner.seeds(0..100).run(async || {
             let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -270,7 +270,7 @@ fn trace_of(run: &Run) -> Trace {
     Trace::of(run, Header { seed: run.seed, ..Header::default() })
 }
 
-/// Replays a trace from a file of its own.
+/// Writes a trace to a separate file, and replays it.
 fn replay(name: &str, trace: &Trace, program: Program) -> Report {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("strategies");
     std::fs::create_dir_all(&folder).unwrap();
@@ -304,7 +304,7 @@ fn what_a_strategy_did_is_replayed_from_a_file_and_from_a_word() {
     }
 }
 
-/// The step at which the replay of a changed trace diverges.
+/// Returns the step at which the replay of a changed trace diverges.
 #[track_caller]
 fn diverges(name: &str, program: &str, change: impl FnOnce(&mut Trace)) -> usize {
     let program = sim_tests::programs::program(program);
@@ -390,7 +390,7 @@ fn replay_does_not_mind_other_values_and_other_places() {
     assert!(replay("moved", &trace, program).passed());
 }
 
-/// A change of a trace that leaves it one.
+/// A change of a trace after which it is still a valid trace.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Remove(usize),

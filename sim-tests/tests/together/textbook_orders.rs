@@ -25,11 +25,12 @@ async fn message_passing(store: Ordering, load: Ordering) {
 /// The operation of a task between the stores and the loads of Peterson's lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Turn {
-    /// It stores the turn.
+    /// The task stores the turn.
     Stores,
-    /// It stores the turn, and then executes a fence. The order of the fences need not be the order of the stores.
+    /// The task stores the turn, and then executes a fence. The order of the fences need not be the order of the
+    /// stores.
     StoresBeforeFence,
-    /// It swaps the turn, so that the second task sees the first.
+    /// The task swaps the turn, so the second task sees the swap of the first.
     Swaps,
 }
 
@@ -60,7 +61,7 @@ async fn peterson((store, load): (Ordering, Ordering), by: Turn) {
     assert_eq!(shared.2.get().await, 2);
 }
 
-/// Two owners of data. The last task must see the steps of the other task.
+/// Two owners of data. The owner that releases the data last must see the steps of the other owner.
 async fn last_owner(order: Ordering) {
     let shared = Arc::new((Data::word(), Atomic::new(2)));
     sim::map_concurrently([true, false], move |stores| {
@@ -133,7 +134,7 @@ const WEAK: &[Weak] = &[
     ),
 ];
 
-/// The same, mended.
+/// The same programs with strong enough orderings.
 const MENDED: &[Program] = &[
     ("message passing", || Box::pin(message_passing(Release, Acquire))),
     ("Peterson, all SeqCst", || Box::pin(peterson((SeqCst, SeqCst), Turn::Stores))),
@@ -149,7 +150,7 @@ fn weak_orders_are_found_and_the_mended_programs_are_silent() {
         let report = runner("c11", *seeds).run(*program);
         assert!(!report.passed(), "{name} is not found");
         let screen = screen(&report);
-        // Without the columns of places, which may stand between two words of a line.
+        // The columns with source locations are removed, because they may separate two words of a line.
         let is_word = |word: &&str| *word != "│" && !word.contains(".rs:");
         let words: Vec<&str> = screen.split_whitespace().filter(is_word).collect();
         let words = words.join(" ");

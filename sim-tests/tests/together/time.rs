@@ -1,4 +1,4 @@
-//! Virtual time: sleeps, time-outs and intervals, planted bugs with them and their fixed twins.
+//! Virtual time: sleeps, time-outs and intervals. Planted bugs, with their fixed twins.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -45,7 +45,7 @@ fn found(name: &str, body: impl AsyncFn() + Sync) -> Run {
 
 // ---- programs
 
-/// A retry that gives up waiting for the answer but does not cancel the request: it is done twice.
+/// A retry stops waiting for the answer, but does not cancel the first request. So the request is executed twice.
 async fn retry(cancels: bool) {
     let done = Arc::new(Atomic::new(0));
     let mut request = ask(&done, 5 * SHORT);
@@ -61,7 +61,7 @@ async fn retry(cancels: bool) {
     assert_eq!(done.load(SeqCst).await, 1, "done twice");
 }
 
-/// A request whose answer takes `time`.
+/// Sends a request whose answer takes `time`.
 fn ask(done: &Arc<Atomic<u32>>, time: Duration) -> sim::JoinHandle<()> {
     let done = done.clone();
     sim::spawn(async move {
@@ -106,7 +106,7 @@ async fn leases(checks_last: bool) {
         .await;
 }
 
-/// The owner of the lease, which a client that holds the lock knows.
+/// Returns the owner of the lease. A client that holds the lock knows the owner.
 async fn lease_owner(lease: &Mutex<(u64, u64)>, held: bool, number: u64) -> u64 {
     if held { number } else { lease.lock().await.0 }
 }
@@ -203,7 +203,7 @@ fn tasks_that_are_due_at_one_time_step_in_any_order() {
         sim::sometimes!(word.load(SeqCst).await == 1, "the first is last");
     };
     proves("time due", 6, body);
-    // Only the order of times that differ is fixed.
+    // Only different deadlines have a fixed order.
     proves("time order", 1, async || {
         let word = Arc::new(Atomic::new(0));
         sim::map_concurrently(1..=3, |n| {
@@ -382,7 +382,7 @@ fn a_run_in_which_only_the_time_moves_is_told() {
     assert!(matches!(failure(&finding.run), Failure::StepLimit { .. }));
     assert!(screen.contains("In the last 1000 steps the time moved 1000 times"), "{screen}");
     assert!(screen.contains("A loop with a timer, such as an interval"), "{screen}");
-    // It is not a deadlock, and nothing to report, if the body does not wait for it.
+    // If the body does not wait for this task, there is no deadlock, and nothing is reported.
     let report = runner("time detached").seeds(0..10).run(async || {
         forever().detach();
         let sleeps = sim::spawn(sleep(SECOND));

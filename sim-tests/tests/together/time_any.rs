@@ -15,7 +15,7 @@ fn screen(report: &Report) -> String {
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Asserts that work which takes a few steps is done in a second.
+/// Asserts that work of a few steps is done within a second.
 async fn in_time() {
     let work = async {
         sim::task::yield_now().await;
@@ -87,7 +87,7 @@ fn another_word_for_the_clock_is_refused() {
     assert!(error.to_string().contains("`last`, `any`, or `late:K`"), "{error}");
 }
 
-/// The service answers each of three pings in a few steps. The client gives up at the second ping that was late.
+/// The service answers three pings, each in a few steps. The client gives up after the second late ping.
 async fn three_pings(patience: u32) {
     let mut late = 0;
     for _ in 0..3 {
@@ -163,7 +163,7 @@ fn a_search_with_two_bounds_names_both() {
         let word = Arc::new(sim::Atomic::new(0_u8));
         let adds = |word: Arc<sim::Atomic<u8>>| async move {
             for _ in 0..2 {
-                // Each wait has a deadline, so the second wait can be late, too.
+                // Each wait has its own deadline, so the second wait can be late, too.
                 let _ = timeout(SECOND, word.fetch_add(1, sim::Ordering::SeqCst)).await;
             }
         };
@@ -173,7 +173,7 @@ fn a_search_with_two_bounds_names_both() {
     });
     let (shown, searched) = (screen(&report), report.searched.as_ref().unwrap());
     assert!(report.passed() && searched.complete && !searched.is_proof(), "{shown}");
-    // It completed the requested search, as `cargo unpause merge` says about its results.
+    // The search completed the requested bound. `cargo unpause merge` says the same about its results.
     assert!(searched.fell_short().is_none() && searched.beyond.is_empty(), "{shown}");
     let bounds = "runs with at most 1 preemption and at most 1 early time move";
     assert!(shown.contains(bounds), "{shown}");

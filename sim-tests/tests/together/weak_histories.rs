@@ -42,7 +42,7 @@ impl Words {
         Arc::new(Words { stored: word.clone(), loaded: word, history, order })
     }
 
-    /// A register whose reads miss all writes.
+    /// Creates a register whose reads miss all writes.
     fn wrong(history: Registers, order: Ordering) -> Arc<Words> {
         let [stored, loaded] = [0, 0].map(|value| Arc::new(Atomic::new(value)));
         Arc::new(Words { stored, loaded, history, order })
@@ -103,7 +103,7 @@ fn a_read_may_miss_a_write_that_does_not_happen_before_it() {
             write_and_read(Words::new(history().real_time(), Relaxed), flag).await
         });
         assert!(is_violated(&report), "in real time");
-        // With `sc`, both orders are the same for a correct register.
+        // With `sc`, both kinds of order give the same verdict for a correct register.
         let report = runner("sc")
             .run(async move || write_and_read(Words::new(history(), Relaxed), flag).await);
         assert!(report.passed(), "{}", screen(&report));
@@ -135,7 +135,8 @@ fn calls_of_one_client_keep_their_order() {
     assert!(is_violated(&report));
 }
 
-/// A call that makes no access happens before the calls after the next release of its task, and not before.
+/// A call without an access happens before the calls after the next release of its task. It does not happen before
+/// earlier calls.
 #[cfg_attr(feature = "sim", test)]
 fn a_call_without_an_access_is_ordered_by_a_later_release() {
     let run = |releases_after: bool| {

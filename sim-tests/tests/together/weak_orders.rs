@@ -1,5 +1,5 @@
-//! Bugs of memory orders in tasks: the runs until they are found, beside a prototype. The programs are the same as
-//! for plain threads.
+//! Bugs of memory orders in tasks. The number of runs until a bug is found is compared with a prototype. The programs
+//! are the same as for plain threads.
 
 use sim::report::{Report, Style, text};
 use sim::{Runner, fence, spawn, spin_until};
@@ -52,8 +52,9 @@ macro_rules! order_by {
     };
 }
 
-/// A bug with the runs that a prototype needed: to a wrong value; or to a data race, which it finds without a stale
-/// read; or to a wrong value whose order S is not the order of execution. A `quarter` of the runs has such orders.
+/// A bug, with the number of runs that a prototype needed. The number is either for a wrong value, or for a data race
+/// without a stale read. With `quarter`, it is for a wrong value whose order S differs from the order of execution; a
+/// quarter of the runs has such orders.
 macro_rules! bug {
     ($name:literal, race $runs:literal, $weak:expr, $mended:expr) => {
         bug!($name, Runs::ToRace($runs), $weak, $mended)
@@ -125,8 +126,8 @@ fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
 
 #[cfg_attr(feature = "sim", test)]
 fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
-    // A mean over few failures has an error of a fifth in one of three cases. A program that takes as long as is known
-    // exceeds `times` with a probability below one in 10,000.
+    // A mean over few failures has an error of a fifth in one of three cases. If a program needs as many runs as the
+    // prototype, it exceeds `times` with a probability below one in 10,000.
     let (failures, times, silent) = if long() { (300, 1.5, 20_000) } else { (8, 3.5, 60) };
     let mut late = Vec::new();
     for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Searches with the memory `c11`: programs that a search proves, and programs for which it is no proof.
+//! Searches with the memory `c11`: programs that a search proves, and programs for which a search is not a proof.
 //!
 //! `litmus` compares the outcomes of searches with the axioms of C++20.
 
@@ -124,8 +124,8 @@ fn orders_that_do_not_suffice_fail() {
     }
 }
 
-/// A swap that leaves the value unchanged is a store. A task that reads it is ordered behind the task of the swap, and
-/// a task that reads the value before it is not.
+/// A swap that leaves the value unchanged is a store. A task that reads the new store is ordered after the task of the
+/// swap. A task that reads the old store is not.
 #[cfg_attr(feature = "sim", test)]
 fn a_store_of_the_same_value_counts() {
     let report = searched(|| {
@@ -197,7 +197,7 @@ fn locks_and_cells_order_tasks() {
     });
 }
 
-/// A search with sequentially consistent operations only is the same with both memories.
+/// If all operations are sequentially consistent, a search is the same with both memories.
 #[cfg_attr(feature = "sim", test)]
 fn strong_orders_cost_nothing() {
     let strong = |memory: &str| {
@@ -217,7 +217,7 @@ fn strong_orders_cost_nothing() {
     assert_eq!(strong("c11"), strong("sc"));
 }
 
-/// An object that may order tasks more than its real counterpart.
+/// The search is not a proof if an object may order tasks more strongly than its real counterpart.
 #[cfg_attr(feature = "sim", test)]
 fn other_objects_are_no_proof() {
     does_not_prove(|| async {
@@ -279,7 +279,7 @@ fn other_objects_are_no_proof() {
     });
 }
 
-/// A condition that reads one word is proved. A condition that reads two words may read an old store too often.
+/// A condition that reads one word can be proved. A condition that reads two words may read an old store too often.
 #[cfg_attr(feature = "sim", test)]
 fn waits_for_one_word_are_proved() {
     proves(|| {
@@ -366,7 +366,7 @@ fn limits_are_no_proof() {
     });
 }
 
-/// Searches with a bound execute runs without a reduction. They have no proof for weak orders.
+/// Searches with a bound execute runs without a reduction. So they are not a proof for weak orders.
 #[cfg_attr(feature = "sim", test)]
 fn bounded_searches_are_no_proof() {
     let program = || two(words(), |words| publishes(words, Release), |words| reads(words, Acquire));

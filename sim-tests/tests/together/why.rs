@@ -31,7 +31,8 @@ pub(crate) fn named(name: &str) -> &'static Program {
     all().find(|program| program.name == name).expect("a program of the corpus")
 }
 
-/// Choices of runs that a test makes: the first tasks, and then every sticky schedule once, or one at random.
+/// The choices of runs that a test makes: the tasks of a prefix, and then either every sticky schedule once, or a
+/// random schedule.
 #[derive(Default)]
 struct Choices {
     prefix: Vec<TaskId>,
@@ -142,7 +143,7 @@ fn continued(program: &Program, prefix: &[TaskId], runs: u64) -> (u64, u64) {
     continued_by(17, program, prefix, runs)
 }
 
-/// The same with dice of this number.
+/// Counts the failing runs after a prefix, with random continuations that `dice` determines.
 fn continued_by(dice: u64, program: &Program, prefix: &[TaskId], runs: u64) -> (u64, u64) {
     CHOICES.with_borrow_mut(|choices| {
         *choices = Choices { prefix: prefix.to_vec(), dice: Some(dice), ..Choices::default() };
@@ -171,7 +172,7 @@ fn an_exact_chance_is_the_sum_over_all_schedules() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_sampled_chance_is_near_the_sum_over_all_schedules() {
-    // The explanation has too few runs for an exact sum.
+    // The explanation has too few runs to compute the exact sum.
     let program = named("bluetooth");
     let runner = runner("sampled").seeds(0..program.seeds).why(700);
     let report = runner.run(|| (program.buggy)(Spawning::Together));
@@ -243,12 +244,12 @@ fn is_not_contradicted(program: &Program, finding: &Finding) {
     }
 }
 
-/// The step at which the failing run interrupted the region of the remedy.
+/// Returns the step at which the failing run interrupted the region of the remedy.
 fn interrupted(finding: &Finding) -> Option<u32> {
     let cause = finding.why.as_ref()?.cause.as_ref()?;
     let before = *cause.between.first()?;
     let run = &finding.run;
-    // The first step of another task after the last step of the interrupted one.
+    // The first step of another task after the last step of the interrupted task.
     let first = run.events[before].step as usize;
     let own = run.steps[..first].iter().rposition(|step| step.task == cause.task)?;
     u32::try_from(own + 1).ok()
@@ -349,13 +350,13 @@ fn the_lines_of_a_cause_are_those_of_the_source() {
         assert!(finding.quoted.iter().any(|quoted| quoted.text == text), "{line}: {text}");
         assert_eq!(screen.matches(&format!(":{line} | {text}")).count(), 1, "{screen}");
     }
-    // The same lines are in the document for programs.
+    // The JSON document contains the same lines.
     let document = sim::report::json(&report, &Style::default());
     assert!(document.contains(r#""pattern":"check then act""#), "{document}");
     assert!(document.contains(r#""quoted":[{"place":"#), "{document}");
 }
 
-/// Names of patterns that must be right, and programs whose faults have no such name.
+/// For some programs, the name of the pattern must be right. Other programs have faults without such a name.
 #[cfg_attr(feature = "sim", test)]
 fn programs_of_the_corpus_have_the_names_of_their_faults() {
     for (program, expected) in [

@@ -1,7 +1,8 @@
 //! The public names of tokio, read from its sources: modules, types, variants, functions, methods, constants and macros.
 //!
-//! Reads what a build for Linux with all features compiles, without tokio's unstable settings. For modules that are not
-//! in [`MODULES`], only the name counts. Methods of traits, fields and implementations of traits are left out.
+//! Reads the items that a build for Linux with all features compiles, without tokio's unstable settings. For modules
+//! that are not in [`MODULES`], only the name counts. Methods of traits, fields and implementations of traits are left
+//! out.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Adds the names of the module at `path` in the sources, which users know as `public`.
+    /// Adds the names of the module at `path` in the sources. Users know this module as `public`.
     fn add_module(&mut self, path: &[String], public: &[String]) {
         for item in self.items(path).iter() {
             match item {
@@ -99,7 +100,7 @@ impl Source {
         }
     }
 
-    /// Adds `item` of the module at `path`, which users know as `public`.
+    /// Adds `item` of the module at `path`. Users know this module as `public`.
     fn add_item(&mut self, path: &[String], item: &Item, public: &[String]) {
         let shown = public.join("::");
         let kind = match item {
@@ -380,7 +381,7 @@ fn holds(condition: &Meta) -> bool {
     }
 }
 
-/// Returns the paths that an import names, each with the name that it has then.
+/// Returns the paths that an import names, each with its local name.
 fn imports(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     match tree {
         UseTree::Path(path) => {

@@ -1,4 +1,4 @@
-//! Asks the compiler if a library has a name.
+//! Uses the compiler to check if a library has a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -32,7 +32,7 @@ fn is_member((_, path): Name<'_>) -> bool {
     above.starts_with(char::is_uppercase)
 }
 
-/// Returns the paths whose line of the program names a missing item.
+/// Returns the paths of the lines that name a missing item.
 fn without<'l>(lines: Vec<(&'l str, String)>, libraries: &Path) -> BTreeSet<&'l str> {
     let mut program = String::from("#![allow(warnings)]\n");
     lines.iter().for_each(|(_, line)| writeln!(program, "{line}").unwrap());
@@ -45,7 +45,7 @@ fn without<'l>(lines: Vec<(&'l str, String)>, libraries: &Path) -> BTreeSet<&'l 
         let Some((_, at)) = error.split_once("tokio_names.rs:") else { continue };
         let line: usize = at.split(':').next().unwrap().parse().unwrap();
         let code = at.split_once("error[").and_then(|(_, code)| code.split(']').next());
-        // The others say that the arguments of a generic function are not known, so the function exists.
+        // The other errors say that the type arguments of a generic function are unknown, so the function exists.
         if code.is_some_and(|code| NOT_THERE.contains(&code)) {
             found.insert(line, error);
         } else {
@@ -55,7 +55,7 @@ fn without<'l>(lines: Vec<(&'l str, String)>, libraries: &Path) -> BTreeSet<&'l 
     found.keys().map(|line| lines[line - 2].0).collect()
 }
 
-/// Errors for a name that is not there: imports, modules, items of types, macros.
+/// Errors for a missing name: imports, modules, items of types, and macros.
 const NOT_THERE: &[&str] = &["E0432", "E0433", "E0599", "E0576", "E0603", "E0624"];
 
 /// Errors for types that cannot be inferred.

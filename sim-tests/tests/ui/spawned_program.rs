@@ -1,4 +1,4 @@
-//! A generated program in a task that was spawned.
+//! A generated program in a spawned task.
 
 use sim::check::Model;
 use sim::{Gen, Program, Shape};

@@ -221,7 +221,7 @@ mod tests {
                 settings(text, false, "u").unwrap_err();
             assert_eq!((&*name, &*found, &*form), (about, value, grammar), "{text}");
         }
-        // An error in the table for CI is reported outside of CI, too.
+        // An error in the table for CI is also reported if the test does not run on CI.
         assert!(read("[ci]\nseeds = 0", false).is_err());
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// The choice of reports to write as JSON.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum JsonFiles {
-    /// No report.
+    /// Reports are never written.
     Never,
     /// The reports of failures that leave another file behind, for example a trace. The report is
     /// written beside that file.

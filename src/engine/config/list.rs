@@ -1,6 +1,6 @@
 //! The list of settings, one row for each setting. The struct [`Settings`], the variables and their precedence, and the
-//! headers of traces and results are generated from this list. So are the variables in printed commands and the notes
-//! about real threads. Therefore every setting has a row.
+//! headers of traces and results are generated from this list. Variables in printed commands and notes about real
+//! threads are generated from the list, too. Therefore every setting has a row.
 //!
 //! Each row states the [meaning](super::row::Meaning) of its setting. For every setting on which runs depend, the tests
 //! in `runner/walk.rs` find a planted failure under this setting and replay it.

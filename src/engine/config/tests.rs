@@ -78,7 +78,7 @@ fn the_environment_overrides_attributes() {
     let (environment, _) = environment(&[("SIM_SEED", "17")]).unwrap();
     let config = attributes.overridden_by(environment).resolve().unwrap();
     assert_eq!((config.seed(0), config.seed(1), config.replay), (Some(17), None, None));
-    // To a search it is the run it would be among five.
+    // A search takes its maximum number of runs from `seeds`, which is 5.
     assert_eq!(config.runs, 5);
 }
 
@@ -92,7 +92,7 @@ fn a_closure_is_refused_in_processes_of_their_own() {
     assert!(
         error.to_string().starts_with("isolate is \"process\", but should be run in a test with")
     );
-    // It means nothing to other tests.
+    // Tests without plain threads ignore `isolate`.
     assert!(Settings { kind: TestKind::default(), ..with_closure }.resolve().is_ok());
     assert_eq!(apart.resolve().unwrap().isolate, Isolation::Process);
     let unknown = Settings { isolate: isolate("fork"), ..Settings::default() };

@@ -44,7 +44,7 @@ impl<'a> Sources<'a> {
         Some(line.trim().chars().take(LINE_MAX).collect())
     }
 
-    /// Reads a source file, if it is not too large.
+    /// Reads a source file if it has at most `SOURCE_MAX` bytes.
     fn read(&self, file: &str) -> io::Result<String> {
         let path = self.site.source(file, self.of_threads).ok_or(io::ErrorKind::NotFound)?;
         match fs::metadata(&path)?.len() <= SOURCE_MAX {

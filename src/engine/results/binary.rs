@@ -30,7 +30,7 @@ fn of_file(mut file: impl Read) -> io::Result<u64> {
     let filled = fill(&mut file, &mut block)?;
     match build_id(&block[..filled]) {
         Some(id) => Ok(id),
-        // The beginning is already read, so it is put before the rest.
+        // The beginning of the file is already read, so the hash covers it before the remaining bytes.
         None => hash(block[..filled].chain(file)),
     }
 }

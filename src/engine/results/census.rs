@@ -113,7 +113,7 @@ fn read_draw(entry: &Json, tried: &mut Tried) -> Option<()> {
     let [task, nth, Json::Number(bound), Json::Number(values)] = &entries[..] else { return None };
     let possible = match bound {
         1..64 => (1 << bound) - 1,
-        // A case of its own, because a shift by 64 bits overflows.
+        // 64 is a separate case, because a shift by 64 bits overflows.
         64 => u64::MAX,
         _ => return None,
     };

@@ -7,7 +7,7 @@ use super::tally::Tally;
 /// The results of the runs of a helper process.
 #[derive(Default)]
 pub(crate) struct HelpedLine {
-    /// The counts over the runs that passed. They are the first runs of the helper.
+    /// The counts over the runs that passed. These runs are the first runs of the helper.
     pub(crate) tally: Tally,
     /// The position of the first run that left tasks waiting, with the warning about it.
     pub(crate) stuck: Option<(u64, String)>,

@@ -3,7 +3,7 @@
 /// The failure that a test must have.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum MustFail {
-    /// No failure: all runs must pass.
+    /// The test need not fail: all runs must pass.
     #[default]
     No,
     /// Any failure of the program.
@@ -43,7 +43,8 @@ impl MustFail {
                 "not with the {kind}, which is no failure of the program; a test that must end so has \
                  must_fail = \"{kind}\""
             )),
-            // A kind that is not of the program must be named exactly: the text `step` does not accept a step limit.
+            // A failure kind that is not a failure of the program must be named exactly: the text `step` does not match
+            // a step limit.
             MustFail::With(wanted) if kind == wanted => None,
             MustFail::With(wanted) if !of_the_test && what.contains(&**wanted) => None,
             MustFail::With(wanted) => Some(format!(

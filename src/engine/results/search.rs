@@ -224,8 +224,8 @@ impl SearchLog {
     pub(crate) fn write(&self, line: &str) {
         let mut state = self.state();
         state.follower.append(line);
-        // A single write call keeps the lines of several processes apart. The line feed terminates an earlier line that
-        // was cut off.
+        // Each line is written by a single call, so the lines of several processes are not mixed. The line feed
+        // terminates an earlier line that was cut off.
         let begin = if state.is_torn { "\n" } else { "" };
         let written = state.file.write_all(format!("{begin}{line}").as_bytes());
         state.is_torn = written.is_err();

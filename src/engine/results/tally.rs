@@ -105,7 +105,7 @@ impl Tally {
     pub fn too_seldom(&self) -> Option<Failed> {
         let failure = Failure::too_seldom(self.conditions.clone(), self.runs)?;
         let signature = failure.signature();
-        // No single run has this failure, so its text is made with an empty run.
+        // This failure belongs to no single run, so its text is created with an empty run.
         let what = one_line(&failure, &Run::empty(Seed(0), failure.clone()));
         Some(Failed {
             seed: None,

@@ -84,7 +84,7 @@ fn a_file_is_gone_on_from_whatever_ended_it() {
     for length in 0..=content.len() {
         let path = file("cut", &content.as_bytes()[..length]);
         let (mut opened, torn, segments) = open(&path, &header()).unwrap();
-        // A line is whole without its end, too.
+        // A line that lacks only its line feed is complete, too.
         let whole = |count: usize| content[..length].len() + 1 >= lines[..count].concat().len();
         let expected = if whole(4) {
             12
@@ -94,7 +94,7 @@ fn a_file_is_gone_on_from_whatever_ended_it() {
             0
         };
         assert_eq!(reached(&segments), expected, "{length}");
-        // An added line does not stick to a line that was cut off.
+        // An added line begins with a line feed if the last line of the file was cut off.
         let begin = if torn { "\n" } else { "" };
         let next = expected..expected + 5;
         opened.write_all(format!("{begin}{}", segment(next.clone()).line()).as_bytes()).unwrap();
@@ -167,7 +167,7 @@ fn a_file_is_begun_as_long_as_it_has_no_first_line() {
     for text in ["x", "{\"type\":", "{}", "{\"sim\nx"] {
         assert_eq!(ResultsFile::read(text.as_bytes()).unwrap_err(), Unread::Foreign, "{text:?}");
     }
-    // Some editors put a mark in front.
+    // Some editors write a byte-order mark at the beginning of a file.
     assert_eq!(
         ResultsFile::read(format!("\u{feff}{own}\n\n").as_bytes()).unwrap().header,
         header()
@@ -177,7 +177,8 @@ fn a_file_is_begun_as_long_as_it_has_no_first_line() {
 #[test]
 fn two_processes_may_begin_and_write_one_file() {
     let own = header().line() + "\n";
-    // Both begin it; then one is at 10 and the other at 8. A third one continues from 8, up to 12.
+    // Both processes begin at 0. The first then continues from 4 to 10, the second from 6 to 8. A third process
+    // continues from 10 to 12, and the second from 8 to 11.
     let lines: Vec<_> =
         [0..4, 0..6, 4..10, 6..8, 10..12, 8..11].map(segment).iter().map(Segment::line).collect();
     let path = file("two", format!("{own}{own}\n{}", lines.concat()).as_bytes());
@@ -232,7 +233,7 @@ fn a_last_line_without_its_end_is_not_the_line_of_another_process() {
     let about = ("unended".to_owned(), header(), Apart::NOTHING);
     let log = SearchLog::new(about, opened, false).unwrap();
     assert!(log.take((0, 0, 0)).is_some());
-    // This write ends the line.
+    // This write ends the incomplete line.
     log.write("{\"estimate\":7}\n");
     assert!(!log.follow());
     // Another process writes another slice.
@@ -303,7 +304,8 @@ fn a_disk_that_is_full_for_a_moment_loses_nothing() {
     let mut ledger = ResultsLedger::new(opened, torn, Tally::default(), 0);
     ledger.add(0..4, tally(0..4));
     ledger.write("", "");
-    // The part of a line that a full disk left, and a file that takes nothing.
+    // The file contains the part of a line that was written before the disk was full, and no further bytes can be
+    // written.
     let left = OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"from\":4,\"don");
     left.unwrap();
     let own = std::mem::replace(&mut ledger.file, File::open(&path).unwrap());
@@ -322,8 +324,8 @@ fn a_disk_that_is_full_for_a_moment_loses_nothing() {
 
 #[test]
 fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
-    // Batches come in any order. After each, the known positions equal the brute-force result over
-    // the batches so far.
+    // Batches come in any order. After each batch, the known positions equal the brute-force result over the batches so
+    // far.
     let mut random = crate::run::rng::Rng::new(7);
     for round in 0..200 {
         let path = file("ledger", b"");

@@ -2,8 +2,8 @@
 //! static.
 //!
 //! The failing run is repeated in a new process that executes no other run. If the run passes there, the whole test is
-//! repeated in a third process, with one process for each run. Both use the harness of the program to select the test,
-//! so a test without a harness is not repeated.
+//! repeated in a third process, with one process for each run. Both repetitions use the harness of the program to
+//! select the test, so a test without a harness is not repeated.
 //!
 //! The new process writes its verdict to a file, because its output is for people.
 //!
@@ -64,7 +64,7 @@ pub(crate) enum Repeated {
 pub(crate) enum ProcessEnd {
     /// A signal with this number ended the process during the test.
     Signal(i32),
-    /// No signal ended the process.
+    /// No signal has ended the process.
     Regular,
     /// The process exceeded the time limit, or could not be started.
     Unknown,
@@ -88,7 +88,7 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
         OF_SEEDS.iter().for_each(|name| _ = command.env_remove(name));
         // The screen of this repetition is not shown, so it needs no explanation.
         command.env("SIM_REPLAY", trace).env("SIM_WHY", "0");
-        // Its report would replace the report of the failure.
+        // Without this variable, the report of the repetition would replace the report of the failure.
         command.env("SIM_JSON", "0");
     };
     match made(test, "replay", Some(PATIENCE), repeated)? {

@@ -23,10 +23,10 @@
 //!
 //! # Proofs
 //!
-//! `exhaustive` is a search, not a sampling strategy. It executes one run for each class of runs that differ only in
-//! the order of steps without a conflict. After the last class it reports `explored all N interleavings`, which is a
-//! proof: no interleaving of the body fails. If its run limit is too small, it reports the number of runs, an estimate
-//! of the rest, and that this is not a proof.
+//! With `closure`, the history is also checked without further runs in all other orders of its calls that no task could
+//! distinguish. After the last class it reports `explored all N interleavings`, which is a proof: no interleaving of
+//! the body fails. If its run limit is too small, it reports the number of runs, an estimate of the rest, and that this
+//! is not a proof.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -476,7 +476,7 @@ impl Runner {
         }
     }
 
-    /// Returns the same for these environment variables.
+    /// Returns the configuration of this runner with these environment variables.
     fn config_in(
         &self,
         environment: impl IntoIterator<Item = (OsString, OsString)>,

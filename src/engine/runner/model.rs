@@ -14,8 +14,8 @@
 //! | `repeats_each` | each run is repeated, and fails if the repetition differs |
 //! | `must_spawn` | the phase fails if none of its runs has spawned a thread |
 //!
-//! With one of the words about the step limit, and with `each_order`, each `yield_now` is a step. So a loop of yields
-//! reaches the limit.
+//! With one of the words about the step limit, and with `each_order`, each `yield_now` is a step of the run. So a loop
+//! of yields reaches the limit.
 //!
 //! A proof or a certificate is required only of the phases that can provide it, which are searches. Each phase has its
 //! own results.
@@ -49,7 +49,7 @@ const NO_THREAD: &str = "no concurrency: no run has spawned a thread";
 #[doc(hidden)]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModelEnd {
-    /// No run failed.
+    /// No run of the model failed.
     Passed,
     /// A thread of a run panicked with this message.
     Panicked(String),
@@ -419,7 +419,7 @@ mod tests {
             let text = "step limit reached after 1 steps".to_owned();
             assert_eq!(ended(plan).end, ModelEnd::Failed(text));
         }
-        // Such a search is not a proof, so the next phase is due.
+        // A search that ends at the step limit is not a proof, so the next phase is executed.
         let plan = "SIM_STRATEGY=exhaustive SIM_STEPS=1 ends_at_limit\nunproved SIM_SEEDS=20";
         let remarks = ended(plan).remarks;
         assert!(remarks.contains("; 20 runs passed"), "{remarks}");

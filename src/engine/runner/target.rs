@@ -293,7 +293,7 @@ mod tests {
             (deps("tool"), "src/bin/tool.rs", "bin tool"),
             (deps("tool"), "src/main.rs", "bin tool"),
             (deps("sim"), "src/lib.rs", "lib"),
-            // This package has a library, but no binary.
+            // The package `sim` has a library, but no binary.
             (deps("sim"), "src/sync/mutex.rs", "lib"),
             (deps("other"), "tests/common/mod.rs", "crate other-0123456789abcdef"),
         ] {

@@ -24,7 +24,7 @@ pub(super) fn passed(report: &Report, style: &Style) {
     write(&format!("{}{line}", remarks(report)));
     let fell_short = report.searched.as_ref().is_some_and(|searched| !searched.is_as_requested());
     let screen = text(&Report { notes: Vec::new(), ..report.clone() }, style);
-    // The rest of the output, without the part that the user has already seen.
+    // The output without the part that the user has already seen.
     let rest = screen.strip_prefix(&*told).unwrap_or(&screen);
     if !rest.is_empty() && (!told.is_empty() || fell_short || !report.warnings.is_empty()) {
         eprint!("{rest}");

@@ -1,6 +1,7 @@
-//! A test that walks over the list of settings. Each setting that changes the meaning of runs finds a planted failure,
-//! by its variable and by its argument. The failure replays by the printed command, by the trace file alone, and as a
-//! kept trace. Results of runs without the setting are refused with it.
+//! A test that walks over the list of settings. For each setting that changes the meaning of runs, a planted failure
+//! must be found if the variable sets it, and if the argument sets it. The failure must be reproduced by the printed
+//! command, by the trace file alone, and as a kept trace. Results of runs without the setting must be refused with the
+//! setting.
 
 use std::ffi::OsString;
 use std::fs;
@@ -29,7 +30,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 struct Plant {
     /// The name of the setting.
     name: &'static str,
-    /// The value of the setting with which the body fails. Without it, the body passes.
+    /// The value of the setting with which the body fails. The body passes if the setting has its default.
     value: &'static str,
     /// Sets the same value in the attribute arguments.
     argue: fn(&mut Attributes),
@@ -356,7 +357,7 @@ fn traces_and_results_have_each_setting_that_they_need() {
             None => PLANTS.iter().find(|plant| plant.name == row.name).unwrap().value,
         };
         let variable = [(row.variable, value)];
-        // This failure needs no setting.
+        // The body of this test fails with the default settings.
         let fails = Walker::new(&format!("{}-header", row.name), body!(fails_always)());
         let finding = fails.fails(Attributes::default(), &variable);
         let trace = persistence::read(finding.trace_file.as_ref().unwrap().as_ref()).unwrap();

@@ -31,10 +31,11 @@ pub(in crate::engine) trait SeedMaker {
     /// Starts the helpers.
     fn begin_helpers(&mut self) -> Vec<Self::Helper>;
 
-    /// Calls `wait`, which waits for the threads that relay seeds to helpers.
+    /// Calls `wait`, which returns when the threads that relay seeds to helpers have ended.
     fn wait(&self, wait: &mut dyn FnMut());
 
-    /// Returns the failure of a seed that failed in a helper but passed here. Its run is not a function of the seed.
+    /// Returns the failure of a seed that failed in a helper but passed here. The run of such a seed is not a function
+    /// of the seed.
     fn differs(&mut self, turn: SeedTurn, failed: &str) -> Box<Found>;
 }
 

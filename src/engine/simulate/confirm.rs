@@ -24,14 +24,13 @@ use unpause_check::verdict::Verdict;
 
 /// The maximum number of replays for shrinking.
 const REPLAYS: u64 = 4000;
-/// The maximum number of replays for a hanging run. Each repetition takes at least a twentieth of the time limit of a
-/// step.
+/// The maximum number of replays for a hanging run. Each replay takes at least a twentieth of the time limit of a step.
 const HANGS: u64 = 40;
 /// The maximum number of additional runs for the searches of small programs.
 const SOUGHT: u64 = 30_000;
-/// The maximum number of steps for shrinking. They take about a second.
+/// The maximum number of steps for shrinking. These steps take about a second.
 const STEPS: u64 = 20_000_000;
-/// The maximum number of steps for shrinking plain threads, whose steps are slower. They take some seconds.
+/// The maximum number of steps for shrinking plain threads, whose steps are slower. These steps take some seconds.
 const STEPS_NATIVE: u64 = 3_000_000;
 /// The number of steps of a run that take as long as one model step during program generation.
 const PLANNED: u64 = 10;
@@ -405,7 +404,8 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     shortens: bool,
     /// True if a replay left out rounds of a loop.
     left_out: bool,
-    /// The number of steps so far, including the steps that generated programs, and the reads of loops without points.
+    /// The number of steps so far. It includes the steps that generated programs, and the reads of loops without
+    /// points.
     steps: u64,
     /// The number of steps after which no further replay is tried.
     steps_max: u64,

@@ -73,7 +73,7 @@ pub(super) fn earlier(assignment: &Assignment<'_>) -> Option<Report> {
 
 /// Returns the parts of a test that must be repeated, because a run in them may have ended the process of the mark.
 fn parts(left: &LeftMark, config: &Config) -> Vec<Repeated> {
-    // A run of a search requires the runs before it.
+    // The runs of a search depend on earlier runs, so the whole search is repeated.
     if left.notes.is_empty() || config.strategy.is_search() {
         // A run with a longer step is a hang.
         return vec![Repeated::All(config.hang.unwrap_or(WHOLE).min(WHOLE))];

@@ -213,7 +213,7 @@ impl WholeSearch<'_, '_> {
             if !begins_again {
                 return Audited { ended, next, sampled: Some(sampled), clash };
             }
-            // Some orders of steps that the search treated as equivalent differ.
+            // Two orders of steps gave different results, although the search treated them as equivalent.
             clash = sampled.take_clash();
             tree.begin_again(Apart::STEPS);
             self.explored.tally.take();

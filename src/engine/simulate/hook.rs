@@ -69,7 +69,7 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if let Some(of_step) = of_step {
         let place = of_step.iter().rev().nth(1).map_or("", |panic| &panic.place).to_owned();
         super::watchdog::die(panics::aborted(&of_step), place);
-        // This line is reached only if no watchdog exists.
+        // This line is reached only if there is no watchdog.
         write(&format!("\nFAILED  {}: abort, {}\n", super::watchdog::title(), panicked.message));
     }
     match panics::note(panicked.clone()) {
@@ -121,7 +121,7 @@ pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// The functions below a panic that a report names, if they differ from the functions that panicked.
+/// The callers below a panic that a report names, if they differ from the functions that panicked.
 ///
 /// std provides a backtrace only as text. The callers are parsed from its `Debug` text, which contains function, file
 /// and line of each frame. If this format changes, no callers are found.

@@ -26,7 +26,7 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     }
 }
 
-/// Describes one task of a waiting cycle, and the task that it waits for.
+/// Describes one task of a cycle of waiting tasks, and the task for which it waits.
 fn of_circle(run: &Run, wait: &Wait) -> String {
     let task = |id: TaskId| &run.tasks[id.index()];
     let op = wait.op.map_or("wait", |op| op.name);

@@ -135,9 +135,9 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
     }
 }
 
-/// Returns the end of the sentence about a stale trace that was followed. If the trace leads to no
-/// failure, this is the command that removes it. If it still leads to a failure, this is the
-/// command that replaces it by the new trace, if one was written.
+/// Returns the end of the sentence about a stale trace that was followed. If the trace leads to no failure, the
+/// sentence names the command that removes the trace. If the trace still leads to a failure, the sentence names the
+/// command that replaces it by the new trace, if a new trace was written.
 fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     match fails {
         None => format!("without a failure. To remove it: {}", Site::removal(kept)),

@@ -46,7 +46,7 @@ pub(super) fn seek(
     sought
 }
 
-/// One of the two searches.
+/// One of the two searches of this module.
 struct Pass<'p, 'a, 'b> {
     lenient: &'p mut ShrinkReplayer<'a, 'b>,
     search: Arc<dyn Search>,
@@ -63,7 +63,7 @@ enum PassState {
     Running,
     /// The search has no further run.
     Complete,
-    /// A wanted run was found, or nothing can be concluded about the rest.
+    /// The search found the wanted run, or nothing can be concluded about the remaining runs.
     Stopped,
 }
 

@@ -379,7 +379,7 @@ mod tests {
                 task.await.unwrap();
             }
         });
-        // Only runs of plain threads continue after their step limit.
+        // Only plain threads continue after the step limit.
         let kind = TestKind { native: true, ..TestKind::default() };
         let (strategy, max_steps) = (Some("urw".to_owned()), Some(20));
         let settings = Settings { strategy, max_steps, kind, ..Settings::default() };

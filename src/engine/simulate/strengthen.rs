@@ -6,8 +6,9 @@
 //! failure does not occur without it.
 //!
 //! If release and acquire do not suffice, the operations around the stale reads are made `SeqCst`, with a fence before
-//! each of them. If this prevents the failure, the smallest part that also prevents it is sought: one change, two
-//! changes, then what remains if changes are removed one by one. Finally, each change is made as weak as possible.
+//! each of them. If this prevents the failure, the smallest part that also prevents it is searched. One change is tried
+//! first, then two changes. If neither suffices, changes are removed one by one as long as the failure is prevented.
+//! Finally, each change is made as weak as possible.
 //!
 //! Each reported strengthening has been tried. The runs that judge it have the exact order S of `SeqCst` operations.
 
@@ -38,7 +39,7 @@ const TIMES: u64 = 20;
 /// The factor for these seeds if many strengthenings are tried. A change that makes a failure rarer prevents it in few
 /// seeds by chance.
 const TIMES_OF_MANY: u64 = 3;
-/// The maximum number of steps for the whole search. They take less than a second.
+/// The maximum number of steps for the whole search. These steps take less than a second.
 const STEPS: u64 = 2_000_000;
 /// The maximum number of steps for plain threads, whose steps are slower.
 const STEPS_NATIVE: u64 = 1_000_000;
@@ -73,7 +74,7 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
 
 /// The state of the search for a strengthening: judges links by runs of seeds.
 ///
-/// Its functions return `None` if all runs together took too many steps.
+/// The functions of this type return `None` if all runs together took too many steps.
 struct Judge<'a, 'b> {
     runner: SeedRunner<'a, 'b>,
     /// The failing run.

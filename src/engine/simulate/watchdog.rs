@@ -1,7 +1,7 @@
 //! The watchdog detects a task that never returns to the scheduler: it hangs, or it is about to end the process.
 //!
 //! A hanging step cannot be interrupted, and its worker cannot report it. But a run is a function of its decisions.
-//! Therefore the watchdog repeats the run on its own thread up to the hanging step, and gets its trace, its task and
+//! Therefore the watchdog repeats the run on its own thread up to the hanging step. This gives the trace, the task and
 //! its pending operation. Then it ends the process.
 //!
 //! The time during which a thread has no processor does not count.
@@ -391,7 +391,7 @@ fn end_hung(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience:
         let (send, receive) = mpsc::channel();
         scope.spawn(move || {
             let run = run_to_hang(session, watched, &job, seed, (step, patience.as_secs()));
-            // The receiver no longer exists if the repetition took too long.
+            // The receiver no longer exists if the repetition took longer than its limit.
             let _ = send.send(run);
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(stood.since(begin), 11 * second);
         let starved = WorkerTime { now: 12 * second, queued: 14 * second };
         assert_eq!(starved.since(begin), second);
-        // A watchdog that was itself delayed has a clock that is late.
+        // If the watchdog itself was delayed, its clock is late.
         assert_eq!(WorkerTime { queued: 99 * second, ..stood }.since(begin), Duration::ZERO);
     }
 }

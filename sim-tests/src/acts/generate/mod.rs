@@ -10,7 +10,7 @@ pub use self::mixtures::MIXTURES;
 
 /// A kind of program.
 pub struct Mixture {
-    /// Its name.
+    /// The name of the mixture.
     pub name: &'static str,
     /// The acts, each with its weight.
     acts: &'static [(u32, Make)],

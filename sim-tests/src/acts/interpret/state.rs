@@ -30,7 +30,7 @@ pub(super) struct NodeState {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Life {
     Unborn,
-    /// Spawned, but without a step so far.
+    /// The task was spawned, but has not stepped yet.
     New,
     Begun,
     Ended,
@@ -141,7 +141,7 @@ impl State {
         match &acts[fiber.at as usize] {
             Act::Lock(lock) => !self.held[*lock],
             Act::Join(target) => self.has_ended(*target),
-            // This case applies after the yield.
+            // This case applies after the yield of the act.
             Act::PollJoin(target) if fiber.stage == 1 => self.has_ended(*target),
             Act::Spin(..)
             | Act::SpinEither(..)

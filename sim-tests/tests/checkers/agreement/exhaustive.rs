@@ -43,7 +43,7 @@ pub(crate) fn histories<M: RegisteredModel>(
     for shape in shapes(count, 3) {
         let (mut history, mut places): (Recorded<M>, Vec<usize>) = (Vec::new(), Vec::new());
         letters.every(&shape, &mut |word, same, expected| {
-            // Drawn again if the next histories differ in more than the last two operations.
+            // The position is drawn again if the next histories differ in more than the last two operations.
             let mut from = same;
             if from + 2 < count || history.is_empty() {
                 places = (0..count).collect();

@@ -1,9 +1,9 @@
-//! All checkers against brute force and against each other: on every small history of every model,
-//! and on many random ones.
+//! Compares all checkers with brute force and with each other, on every small history of every model and on many random
+//! histories.
 //!
-//! By default the histories are few enough for a debug build. With `UNPAUSE_LONG=1` they are every
-//! history of up to 6 operations by 3 clients over the alphabets of the models, and a million random
-//! ones of up to 10 operations for each model; build that in release.
+//! By default the histories are few enough for a debug build. With `UNPAUSE_LONG=1`, the test checks every history of
+//! up to 6 operations by 3 clients over the alphabets of the models. It also checks a million random histories of up to
+//! 10 operations for each model; build this test in release.
 
 mod exhaustive;
 mod judges;
@@ -93,7 +93,8 @@ impl fmt::Display for Tally {
 /// of every `n` histories, where `n` is the number in its field.
 #[derive(Clone, Copy)]
 struct Care {
-    /// The online checker, whole and by key; the search alone; the search without observers and keys.
+    /// The other checkers: the online checker for the whole history and by key, the search alone, and the search
+    /// without observers and keys.
     others: u64,
     /// The check of witness and evidence by the judge; threads; weaker conditions.
     proof: u64,
@@ -159,7 +160,7 @@ fn said<M: RegisteredModel>(who: &str, verdict: &Verdict, history: &Recorded<M>,
     assert!(agrees, "{}: {who} disagrees with {expected}: {verdict:#?}\n{history:#?}", M::NAME);
 }
 
-/// The verdict of a checker that is fed with the history.
+/// Returns the verdict of an online checker that is fed with the history.
 fn listen<M: RegisteredModel>(mut online: Online<M>, history: &Recorded<M>) -> Verdict {
     for event in events::<M>(history) {
         if online.feed(event).expect("well-formed") != OnlineStatus::Possible {

@@ -11,7 +11,8 @@ use sim_tests::histories::{Draw, Recorded, long};
 use sim_tests::judge;
 use sim_tests::shapes::{NEVER, shapes, times};
 
-/// A log that is appended to and read as a whole, or a register: a log of which the end is read.
+/// A log whose operations append a value, and read either the whole log or its end. A register is a log that is read at
+/// its end.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Log {
     values: Vec<u8>,
@@ -78,7 +79,7 @@ fn transactions(log: &Log, history: &Recorded<Log>, level: Level) -> Verdict {
     .expect("usable")
 }
 
-/// Checks a history at the three levels at which there is an object to compare with.
+/// Checks a history at the three levels for which there is an object to compare with.
 fn agree(log: &Log, history: &Recorded<Log>) -> bool {
     let budget = Budget::default();
     let is_linearizable = judge::explicable(log, history);
@@ -103,7 +104,7 @@ fn agree(log: &Log, history: &Recorded<Log>) -> bool {
     is_linearizable
 }
 
-/// The logs that can be made of the first values.
+/// Returns the logs that can be built from the first values.
 fn logs(values: u8) -> Vec<Vec<u8>> {
     let mut logs = vec![Vec::new()];
     let mut from = 0;

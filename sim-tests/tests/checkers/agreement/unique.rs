@@ -1,5 +1,5 @@
-//! Every small history in which no value is written twice, for the models with an engine for
-//! unique values. Over the alphabets, which have few values, the engines decline most histories.
+//! Every small history in which no value is written twice, for the models that have an engine for unique values. The
+//! alphabets have few values, so over them the engines decline most histories.
 
 use sim::check::history::Operation;
 use sim::check::models::*;
@@ -9,16 +9,16 @@ use sim_tests::shapes::{NEVER, Shape, shapes, times};
 
 use super::{Care, Tally, agree, every_model};
 
-/// Operations with each result that one could expect of them.
+/// Operations, each with the results that are plausible for it.
 type Calls<M> = Vec<(<M as sim::check::Model>::Op, Vec<<M as sim::check::Model>::Ret>)>;
 
 /// A model with an engine for unique values.
 trait Distinct: RegisteredModel {
     /// True if values differ in more than their writers.
     const RANKS: bool = false;
-    /// The maximum number of operations for which there are few enough histories.
+    /// The maximum number of operations for which the number of histories is small enough.
     const COUNT: usize = 6;
-    /// The calls that write `value`, which no other call writes; `values` are written in all.
+    /// Returns the calls that write `value`, which no other call writes. In total, `values` values are written.
     fn puts(value: u64, values: u64) -> Calls<Self>;
     /// The calls that write nothing.
     fn others(values: u64) -> Calls<Self>;
@@ -112,14 +112,14 @@ fn every_engine_judges_every_small_history_of_unique_values_right() {
     every_model!(fact: Register, CasRegister, Queue, Stack, PriorityQueue);
 }
 
-/// Calls `found` with every history of `count` operations by three clients in which values are
-/// distinct, up to renaming them where they have no ranks.
+/// Calls `found` with every history of `count` operations by three clients in which values are distinct. If values have
+/// no ranks, histories that differ only in the names of values count as one.
 fn histories<M: Distinct>(count: usize, draw: &mut Draw, mut found: impl FnMut(&Recorded<M>)) {
     for shape in shapes(count, 3) {
         let is_twin = |i: usize| i > 0 && shape[i] == shape[i - 1];
         for puts in 0u32..1 << count {
             let is_put = |i: usize| puts & 1 << i != 0;
-            // Of otherwise equal operations the first ones write.
+            // If operations are otherwise equal, the first operations of them write.
             if (1..count).any(|i| is_twin(i) && is_put(i) && !is_put(i - 1)) {
                 continue;
             }
@@ -142,7 +142,7 @@ fn histories<M: Distinct>(count: usize, draw: &mut Draw, mut found: impl FnMut(&
     }
 }
 
-/// The orders in which the values `1..=values` may be written.
+/// Returns the orders in which the values `1..=values` may be written.
 fn names(values: u64, ranks: bool) -> Vec<Vec<u64>> {
     if !ranks {
         return vec![(1..=values).collect()];

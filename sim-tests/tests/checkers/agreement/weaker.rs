@@ -1,5 +1,5 @@
-//! Conditions that are weaker than linearizability: each is compared with brute force, and
-//! every linearizable history satisfies them.
+//! Conditions that are weaker than linearizability. Each condition is compared with brute force, and every linearizable
+//! history must satisfy it.
 
 use sim::check::history::Operation;
 use sim::check::models::*;
@@ -10,7 +10,7 @@ use sim_tests::judge;
 
 use super::{Tally, every_model, exhaustive};
 
-/// Checks that a history that is linearizable is also sequentially and quiescently consistent.
+/// Checks that a linearizable history is also sequentially and quiescently consistent.
 pub(crate) fn follows<M: Model>(initial: &M, history: &Recorded<M>, is_linearizable: bool) {
     if is_linearizable {
         let (sequential, quiescent) = verdicts(initial, &with_new_clients::<M>(history));
@@ -19,7 +19,7 @@ pub(crate) fn follows<M: Model>(initial: &M, history: &Recorded<M>, is_lineariza
     }
 }
 
-/// The same history, but a client continues under another number after a call that did not return.
+/// Returns this history with one change: after a call that did not return, the client continues under another number.
 fn with_new_clients<M: Model>(history: &Recorded<M>) -> Recorded<M> {
     let mut renamed = history.clone();
     for call in &mut renamed {

@@ -1,7 +1,7 @@
 //! Levels of isolation judged by trying every order, and histories to judge.
 //!
-//! One form serves both workloads: a key holds all values written to it, and a read sees all of
-//! them, or only the last value.
+//! One representation serves both workloads. A key holds all values written to it; a read sees all of them, or only the
+//! last value.
 
 use sim::check::history::Operation;
 use sim::check::transactions::{
@@ -123,7 +123,7 @@ pub(crate) fn snapshot_isolated(workload: Workload, history: &[Transaction]) -> 
     #[derive(Clone)]
     struct Open {
         index: usize,
-        // For each key, how many values there were at the snapshot.
+        // For each key, the number of its values at the snapshot.
         seen: [usize; KEYS],
     }
     fn place(w: Workload, h: &[Transaction], state: &State, open: &[Open], left: u32) -> bool {
@@ -165,9 +165,8 @@ pub(crate) fn snapshot_isolated(workload: Workload, history: &[Transaction]) -> 
     place(workload, history, &State::default(), &[], (1 << history.len()) - 1)
 }
 
-/// Returns `true` if some choice of the committed transactions, with some order of the versions of
-/// each key, shows no G1a, G1b, G1c or G0. For registers the order is free, so that only reads
-/// count.
+/// Returns `true` if some choice of the committed transactions, with some order of the versions of each key, has none
+/// of the anomalies G1a, G1b, G1c and G0. For registers the order of versions is free, so only reads matter.
 pub(crate) fn read_committed(workload: Workload, history: &[Transaction]) -> bool {
     let pending: Vec<usize> =
         (0..history.len()).filter(|i| history[*i].fate == Fate::Pending).collect();
@@ -205,7 +204,7 @@ fn any_order(w: Workload, h: &[Transaction], chosen: &[usize], lists: &mut Vec<V
     }
     let values: Vec<u8> = writes(h, chosen, key).iter().map(|(value, _)| *value).collect();
     if w == Workload::Register {
-        // One order will do: it makes no edge there.
+        // One order of the versions is enough, because the order creates no edge at this level.
         lists.push(values);
         return any_order(w, h, chosen, lists) || {
             lists.pop();
@@ -255,7 +254,7 @@ fn shows_nothing(w: Workload, h: &[Transaction], chosen: &[usize], lists: &[Vec<
                     edges[at(writer(*a).unwrap(), writer(*b).unwrap())] = true;
                 }
             }
-            // A transaction's own appends are in the order in which it made them.
+            // A transaction's own appends must be in the order in which the transaction executed them.
             let place = |value: &u8| list.iter().position(|other| other == value);
             for (a, b) in all.iter().zip(all.iter().skip(1)) {
                 if a.1 == b.1 && place(&a.0) > place(&b.0) {
@@ -288,12 +287,13 @@ fn shows_nothing(w: Workload, h: &[Transaction], chosen: &[usize], lists: &[Vec<
             }
         }
     }
-    // A transaction is not before itself because of its own versions, only by way of another.
+    // A cycle of edges must contain two different transactions. An edge from a transaction to itself does not exist,
+    // even if the transaction has several versions of a key.
     !(0..h.len()).any(|i| (0..h.len()).any(|j| i != j && edges[at(i, j)] && edges[at(j, i)]))
 }
 
-/// A random history: transactions run call by call over shared state with little or no isolation,
-/// and some reads are of an older state or plain wrong.
+/// Returns a random history. Transactions run call by call over shared state with little or no isolation. Some reads
+/// return an older state or a wrong value.
 pub(crate) fn random(draw: &mut Draw, workload: Workload, count: usize) -> Vec<Transaction> {
     let keys = 1 + draw.below(KEYS);
     let clients = 1 + draw.below(3);
@@ -301,7 +301,7 @@ pub(crate) fn random(draw: &mut Draw, workload: Workload, count: usize) -> Vec<T
     let (aborts, losses) = (draw.below(4) == 0, draw.below(3) == 0);
     let mut state = State::default();
     let mut history: Vec<Transaction> = Vec::new();
-    // For each client the open transaction, and how many calls it has yet to make.
+    // For each client, its open transaction and the number of remaining calls.
     let mut open: Vec<Option<(usize, usize)>> = vec![None; clients];
     let (mut time, mut value) = (0, 0);
     while history.len() < count || open.iter().any(Option::is_some) {

@@ -98,11 +98,11 @@ fn time(level: Level) -> Time {
     }
 }
 
-/// The verdict by brute force; `None` for a level that is defined by its anomalies.
+/// Returns the verdict by brute force; `None` for a level that is defined by its anomalies.
 fn judge(workload: Workload, history: &[Transaction], level: Level) -> Option<bool> {
     match level {
         Level::ReadUncommitted => None,
-        // The orders of the versions of all keys are too many if there are many keys.
+        // With many keys, there are too many orders of the versions of all keys.
         Level::ReadCommitted if appends(history) > 6 => None,
         Level::ReadCommitted => Some(brute::read_committed(workload, history)),
         Level::SnapshotIsolation => Some(brute::snapshot_isolated(workload, history)),
@@ -144,7 +144,7 @@ fn call(
     Operation { client, op: calls.to_vec(), invoked, returned: Some((outcome, returned)) }
 }
 
-/// The name of the anomaly and the weakest level that is ruled out.
+/// Asserts the name of the anomaly, and the weakest level that the history violates.
 #[track_caller]
 fn assert_anomaly(history: &[ListTransaction<u32, u32>], name: &str, level: Level) {
     let anomalies = list_append_anomalies(history).unwrap();
@@ -318,8 +318,8 @@ fn who_never_returned_counts_if_it_was_seen() {
     assert_eq!(order(vec![1]), [2, 0, 1]);
 }
 
-/// The example of the paper on Elle, as in Elle's repository: T1 does not see T3's append of 8 to
-/// 255 that T2 sees.
+/// The example of the paper on Elle, as in Elle's repository: T3 appends 8 to 255. T2 sees this append, and T1 does
+/// not.
 #[test]
 fn the_example_of_the_paper_is_not_serializable() {
     let appended = [(253, 1), (253, 3), (253, 4), (255, 2), (255, 3), (255, 4), (255, 5), (256, 1)];

@@ -17,9 +17,9 @@ type Both = (Vec<ListTransaction<u32, u32>>, Vec<RegisterTransaction<u32, u32>>)
 const KEYS: usize = 16;
 const VALUES: u32 = 32;
 
-/// Transactions of one to four calls that take effect at a moment between invocation and return. One
-/// in fifty never returns, with its effect or without. With `fault`, one read in the middle does
-/// not see the last write.
+/// Returns a history of transactions with one to four calls. Each transaction takes effect at a moment between its
+/// invocation and its return. One in fifty transactions never returns; it may take effect or not. With `fault`, one
+/// read in the middle does not see the last write.
 fn strict(count: usize, clients: usize, fault: bool) -> Both {
     let mut draw = Draw(count as u64 + clients as u64);
     let (mut lists, mut registers): Both = (Vec::new(), Vec::new());
@@ -112,8 +112,7 @@ fn long_histories_are_decided() {
                     if !fault {
                         assert!(list.is_consistent(), "{list:?}");
                         assert!(!register.is_violated(), "{register:?}");
-                        // With more open transactions than this, the order of writes may stay
-                        // unknown.
+                        // If more transactions are open, the order of writes may stay unknown.
                         assert!(clients > 4 || register.is_consistent(), "{register:?}");
                     } else if level == Level::StrictSerializable {
                         assert!(list.is_violated(), "{list:?}");

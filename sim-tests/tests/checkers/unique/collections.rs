@@ -1,5 +1,5 @@
-//! Histories of a stack or a priority queue in which no item goes in twice, and the tests of all of
-//! them.
+//! Histories of a stack or a priority queue in which no item is added twice. Also the shared tests of these
+//! collections.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) trait Collection: Model {
     const LOOKS: bool;
     /// True if two items differ in more than the times of their insertion.
     const RANKS: bool;
-    /// An object that holds these.
+    /// Returns an object that holds these items.
     fn holding(items: &[u64]) -> Self;
     fn put(item: u64) -> Self::Op;
     fn done() -> Self::Ret;
@@ -36,7 +36,7 @@ pub(crate) trait Collection: Model {
 pub(crate) struct Tally {
     /// Decided by the engine: violated, consistent.
     pub(crate) decided: [u64; 2],
-    /// Left to the search.
+    /// The number of histories that the engine left to the search.
     pub(crate) searched: u64,
     /// The operations that evidence spoke of, at most and in all.
     pub(crate) core_max: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Compares the verdict with the expected one, and checks its witness or evidence.
+    /// Compares the verdict with the expected verdict, and checks the witness or the evidence.
     pub(crate) fn check<M: Collection>(
         &mut self,
         initial: &M,
@@ -70,7 +70,7 @@ impl Tally {
                 self.decided[0] += 1;
                 self.core_max = self.core_max.max(evidence.part.len());
                 self.core_sum += evidence.part.len();
-                // Only one item is involved: the rest of the history does not matter.
+                // These anomalies involve only one item, so the other operations of the history do not matter.
                 let alone = ["before", "after", "never", "twice"];
                 if !alone.iter().any(|word| anomaly.name.contains(word)) {
                     whole_items::<M>(history, &evidence.part);
@@ -100,7 +100,8 @@ impl Tally {
     }
 }
 
-/// No contradiction may come from leaving out that an item was taken.
+/// If evidence contains the operation that adds an item, it must also contain the operation that removed the item.
+/// Otherwise the contradiction might come from this omission.
 fn whole_items<M: Collection>(history: &judge::History<M>, part: &[usize]) {
     let took = |call: &Operation<M::Op, M::Ret>| match &call.returned {
         Some((ret, _)) if call.op == M::take() => M::got(ret),
@@ -112,7 +113,7 @@ fn whole_items<M: Collection>(history: &judge::History<M>, part: &[usize]) {
     }
 }
 
-/// Without any one of its items nothing would be wrong with this part.
+/// Each item of the evidence must be needed: without its operations, the remaining operations must be explicable.
 fn each_item_needed<M: Collection>(empty: &M, history: &judge::History<M>, part: &[usize]) {
     let ret = |call: &Operation<M::Op, M::Ret>| call.returned.as_ref().map(|(ret, _)| ret.clone());
     for item in part.iter().filter_map(|index| M::puts(&history[*index].op)) {
@@ -129,7 +130,7 @@ fn each_item_needed<M: Collection>(empty: &M, history: &judge::History<M>, part:
 /// The client of an operation, its invocation and its return.
 type Times = (u32, u64, Option<u64>);
 
-/// All ways in which `count` operations of up to three clients can overlap, some without a return.
+/// Returns all ways in which `count` operations of up to three clients can overlap; some operations do not return.
 fn shapes(count: usize) -> Vec<Vec<Times>> {
     fn extend(shape: &mut Vec<Times>, time: u64, count: usize, out: &mut Vec<Vec<Times>>) {
         if shape.len() == count {
@@ -154,8 +155,8 @@ fn shapes(count: usize) -> Vec<Vec<Times>> {
     out
 }
 
-/// Calls `found` with all histories of `count` operations by up to three clients, some pending, of up
-/// to `items` items none of which goes in twice.
+/// Calls `found` with all histories of `count` operations by up to three clients. Some operations are pending. The
+/// histories have up to `items` items, and no item is added twice.
 pub(crate) fn every<M: Collection>(count: usize, items: u64, mut found: impl FnMut(&Recorded<M>)) {
     fn fill<M: Collection>(
         shape: &[Times],
@@ -210,8 +211,7 @@ pub(crate) struct Sort {
     pub(crate) lies: usize,
 }
 
-/// A random history of an object that holds `initial` at the start: one of a correct object, with
-/// some results replaced.
+/// Returns a random history of a correct object that holds `initial` at the start, with some results replaced.
 pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort) -> Recorded<M> {
     let mut state = M::holding(initial);
     let mut history = Recorded::<M>::with_capacity(sort.operations);
@@ -246,7 +246,7 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
             }
             Some((index, None)) => {
                 let lost = draw.below(sort.pending_one_in) == 0;
-                // Of the operations that do not return, half take effect.
+                // Half of the operations that do not return take effect.
                 let ret = (!lost || draw.below(2) == 0).then(|| state.step(&history[index].op));
                 if lost { None } else { Some((index, ret)) }
             }
@@ -345,7 +345,8 @@ pub(crate) fn long_histories<M: Collection>() {
     }
 }
 
-/// Exchanges two results near the end, of removals one after the other of items that were both inside.
+/// Exchanges two results near the end of the history. They are results of successive removals whose items were both in
+/// the collection.
 fn swap_two_results<M: Collection>(history: &mut Recorded<M>) {
     let removal = |call: &Operation<M::Op, M::Ret>| match &call.returned {
         Some((ret, _)) if call.op == M::take() => M::got(ret),

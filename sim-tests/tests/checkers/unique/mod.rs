@@ -1,4 +1,4 @@
-//! Histories in which no value is written twice: engines that need no search decide them, with the
+//! Histories in which no value is written twice. Engines decide them without a search. Their verdicts must equal the
 //! verdicts of the search and of the judge, which is brute force.
 
 mod collections;
@@ -28,7 +28,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Asserts that there were both verdicts and that an engine gave this share of them.
+    /// Asserts that both verdicts occurred, and that an engine gave at least this share of them.
     #[track_caller]
     fn assert_decided(&self, share: f64) {
         println!("{self:?}");
@@ -64,7 +64,7 @@ impl Tally {
     }
 }
 
-/// The anomaly names its operations, all of them of its part.
+/// Checks that the anomaly names its operations, and that all of them belong to its part.
 #[track_caller]
 fn check_anomaly<O, R>(evidence: &Evidence, history: &[sim::check::history::Operation<O, R>]) {
     let anomaly = evidence.anomaly.as_ref().expect("an engine has a name for what it finds");
@@ -74,7 +74,7 @@ fn check_anomaly<O, R>(evidence: &Evidence, history: &[sim::check::history::Oper
     let edges = &anomaly.edges;
     let circle = |n: usize| edges[n].to == edges[(n + 1) % edges.len()].from;
     let real = |n: usize| edges[n].why == "returned before it was invoked";
-    // Either a circle, or facts of real time and others.
+    // The edges are either a cycle, or contain a fact of real time.
     assert!((0..edges.len()).all(circle) || (0..edges.len()).any(real), "{evidence:?}");
 }
 
@@ -86,7 +86,7 @@ fn recorded<M: Model>(
     mut next: impl FnMut(&mut Draw) -> M::Op,
 ) -> Recorded<M> {
     let mut history: Recorded<M> = Vec::with_capacity(count);
-    // For each client, its open operation and, once that took effect, its result.
+    // For each client, its open operation, and the result of this operation after it took effect.
     let mut open: Vec<Option<(usize, Option<M::Ret>)>> = vec![None; clients];
     // Times are positions, with or without gaps, or are as large as clock readings.
     let (mut time, tick) = (0, [1, 1, 1_000][draw.below(3)]);

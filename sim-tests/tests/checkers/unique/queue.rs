@@ -8,7 +8,7 @@ use sim_tests::histories::{Draw, Recorded, long};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};
 
-/// Returns a random history of a queue. Its first `backlog` operations are enqueues.
+/// Returns a random history of a queue. The first `backlog` operations of the history are enqueues.
 fn random(draw: &mut Draw, shape: [usize; 3], backlog: u64) -> Recorded<Queue> {
     let mut fresh = 0;
     recorded(draw, Queue::new(), shape, |draw| {
@@ -38,7 +38,7 @@ fn random_histories_are_judged_right() {
     tally.assert_decided(0.95);
 }
 
-/// One operation found nothing instead.
+/// Changes the result of one dequeue: it finds the queue empty.
 fn forget(draw: &mut Draw, history: &mut Recorded<Queue>) {
     let place = draw.below(history.len());
     let call = &mut history[place];

@@ -7,7 +7,8 @@ use sim_tests::histories::{Draw, Recorded};
 
 use super::{Tally, anomaly, cases, decided_alone, recorded, trade};
 
-/// Each value is inserted once and removed once at most; others look for it.
+/// Returns a random history in which each value is inserted at most once and removed at most once. Other calls look for
+/// values.
 fn random(draw: &mut Draw, shape: [usize; 3], members: u64) -> Recorded<Set> {
     let (mut inserted, mut removed) = (members, 0);
     recorded(draw, Set::from_iter(1..=members), shape, |draw| match draw.below(4) {

@@ -1,4 +1,5 @@
-//! Faults of disks as commands of a generated program: drawn, shrunk, replayed and written down with it.
+//! Disk faults as commands of a generated program. They are drawn, shrunk, replayed and written to the source file
+//! together with the program.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Copies {
         Copies { nodes: ["n1", "n2"].map(node), lock: Arc::new(Atomic::new(false)), forgets }
     }
 
-    /// Asks the primary, which waits for the backup. A client tries again after an error.
+    /// Sends a request to the primary, which waits for the backup. A client tries again after an error.
     async fn ask(&self, value: u8) -> u8 {
         while self.lock.swap(true, SeqCst).await {
             sleep(MS).await;
@@ -53,7 +54,7 @@ impl Copies {
                 answers.push(node.spawn(async move { keep(value, forgets).await }).await);
             }
             if let [Ok(Ok(one)), Ok(Ok(two))] = answers[..] {
-                // The one with the bug has all answers of the primary.
+                // The client with the bug uses the answer of the primary for all values.
                 break if self.forgets { one } else { one.max(two) };
             }
             sleep(5 * MS).await;
@@ -100,7 +101,7 @@ fn bad(copies: &Copies) -> Nemesis {
         .faults(1..=5)
 }
 
-/// The commands of the run that is shown.
+/// Returns the commands of the run that the report shows.
 fn commands(report: &Report) -> Vec<&CommandRecord> {
     let run = &report.finding.as_ref().expect("it passed").run;
     run.programs[0].left()
@@ -137,7 +138,7 @@ fn faults_of_disks_are_written_down() {
     let full = || ["n1", "n2"].map(|name| Fault::new("disk", [name]).way(1));
     assert!(!sampled(100, async || body(full(), true).await).passed());
     passes(&sampled(100, async || body(full(), false).await));
-    // A wipe that is written down names its node.
+    // A wipe in a written program names its node.
     let wipes = || ["n1", "n2"].map(|name| Fault::new("wipe", [name]).lasts_steps(1));
     assert!(!sampled(100, async || body(wipes(), false).await).passed());
 }

@@ -97,7 +97,7 @@ fn a_rename_without_a_sync_may_leave_an_empty_file() {
     ];
     assert_eq!(posix, states(expected));
     let ext4 = left_of(Death::PowerOff, Rules::EXT4, BOTH, program);
-    // The rename writes the data first, and with its length the name before it.
+    // The rename writes the data first. The name is written before the new name only together with the data's length.
     assert_eq!(ext4, states(&[&["old", "new"], &["new", "-"]]));
     assert_eq!(left_of(Death::Kill, Rules::POSIX, BOTH, program), states(&[&["new", "-"]]));
 }
@@ -239,8 +239,9 @@ fn a_wiped_node_has_a_new_disk() {
     proves(&report);
 }
 
-/// A node creates a file in one life and finds it in the next, whose machine then fails. Found by a kill between the
-/// making and the sync of the directory: the page cache has the name, and the disk does not.
+/// A node creates a file in one life, and finds it in the next life. Then its machine fails. The bug shows if a kill
+/// comes between the creation of the file and the sync of the directory: the page cache has the name, but the disk does
+/// not.
 async fn synced_by_the_maker(always: bool) {
     let live = || async move {
         let is_new = !fs::try_exists("/f").await.unwrap();

@@ -1,4 +1,5 @@
-//! No task of a crashed node continues: random programs over files and locks, with a death at a random point.
+//! No task of a crashed node continues. The tests are random programs over files and locks, with a death at a random
+//! point.
 
 use std::sync::{Arc, Mutex as StdMutex};
 
@@ -9,7 +10,7 @@ use super::*;
 /// The files of a program.
 const FILES: [&str; 2] = ["/a", "/b"];
 
-/// Calls of one task of a node. Each call is noted when it is done, and no call of a dead node is done.
+/// Executes calls of one task of a node. Each completed call is recorded, and no call of a dead node may complete.
 async fn work(calls: u64, noted: Arc<StdMutex<Vec<u64>>>, life: u64) {
     let mut open = Vec::new();
     for _ in 0..calls {
@@ -67,7 +68,7 @@ async fn dies_at_random(death: fn(&sim::Node)) {
             held.lock().await.unwrap();
             let _undoes = Undoes(Some(held));
             work(4, noted, 1).await;
-            // It lives until it is killed.
+            // The task lives until its node is killed.
             std::future::pending::<()>().await;
         })
         .detach();

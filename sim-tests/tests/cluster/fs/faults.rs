@@ -1,4 +1,4 @@
-//! Faults of disks: each is found by code that forgets it, and not by code that does not.
+//! Disk faults. Code that ignores a fault must fail, and code that handles it must pass.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ fn told_apart(faults: Faults, body: impl AsyncFn(bool) + Sync) {
         assert!(!tried(false).passed(), "{}", screen(&tried(false)));
         passes(&tried(true));
     }
-    // Without the fault both pass.
+    // Without the fault, both variants pass.
     proves(&search().run(async || body(false).await));
 }
 
@@ -98,7 +98,7 @@ fn a_sync_after_one_that_failed_covers_nothing() {
             file.write_at(b"new", 0).await.unwrap();
             while file.sync_all().await.is_err() {
                 if careful {
-                    // Its length, too, is taken for written.
+                    // The file's length counts as written, too, so it must be set again.
                     file.set_len(0).await.unwrap();
                     file.write_at(b"new", 0).await.unwrap();
                 }
@@ -113,7 +113,7 @@ fn a_sync_after_one_that_failed_covers_nothing() {
     });
 }
 
-/// A sync that fails is an error of the files that are open, and of no file that is opened later.
+/// A failed sync is an error for the files that are open, but not for a file that is opened later.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_opens_a_file_before_and_after_a_sync_that_fails() {
     let orders = Mutex::new(BTreeSet::new());
@@ -121,7 +121,7 @@ fn a_search_opens_a_file_before_and_after_a_sync_that_fails() {
         fs::faults(Faults::none().sync_errors(1));
         fs::write("/a", "new").await.unwrap();
         let file = File::open("/a").await.unwrap();
-        // The order in which the calls took effect. The search does not see it.
+        // The order in which the calls took effect. The search does not see this list.
         let order = Arc::new(Mutex::new(Vec::new()));
         let [own, other] = [order.clone(), order.clone()];
         let syncing = spawn(async move {

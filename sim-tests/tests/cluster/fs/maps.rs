@@ -13,7 +13,7 @@ use sim::run::Failure;
 use super::super::failure;
 use super::*;
 
-/// A new, durable file of `len` zeros under `root`, and a map of it.
+/// Creates a durable file of `len` zeros under `root`, and a map of it.
 async fn mapped_at(root: &Path, len: u64) -> (File, Map) {
     let mut options = OpenOptions::new();
     let path = root.join("log");
@@ -106,7 +106,7 @@ fn a_map_wants_a_file_that_is_read_and_written() {
     });
 }
 
-/// Operations of several tasks on real threads are atomic, too.
+/// Operations of several tasks are also atomic on real threads.
 #[test]
 fn words_are_atomic_outside_of_runs() {
     let root = std::env::temp_dir().join(format!("sim-map-atomic-{}", std::process::id()));
@@ -117,7 +117,7 @@ fn words_are_atomic_outside_of_runs() {
             let path = root.join("log");
             spawn(async move {
                 let file = OpenOptions::new().read(true).write(true).open(path).await.unwrap();
-                // A map of its own.
+                // Each task has its own map of the file.
                 let word = Map::open(&file, 8..16).await.unwrap().word::<u64>(0);
                 for _ in 0..500 {
                     word.fetch_add(1, SeqCst).await;
@@ -277,7 +277,7 @@ fn a_flush_may_fail() {
         fs::faults(Faults::none().sync_errors(1));
         let db = node("db");
         let map = db.spawn(mapped(2048));
-        // The file's own syncs may fail, too.
+        // The syncs that create the file may fail, too.
         let Ok(map) = map.await else { return };
         let told = db.spawn(async move {
             map.word::<u64>(0).store(1, SeqCst).await;
@@ -291,7 +291,7 @@ fn a_flush_may_fail() {
     assert!(!report.passed());
 }
 
-/// The runs of a search, in which a node has two tasks with a map.
+/// Returns the number of runs of a search in which two tasks of a node use one map.
 fn runs_of<F>(in_node: bool, two: [fn(Map) -> F; 2]) -> u64
 where
     F: Future<Output = ()> + Send + 'static,
@@ -377,7 +377,7 @@ fn a_task_waits_for_a_word() {
             let waits = spawn(async move {
                 sim::spin_until(async || word.load(SeqCst).await > 0).await;
             });
-            // Of no concern.
+            // This store concerns another word, so it makes no difference.
             map.word::<u64>(8).store(1, SeqCst).await;
             match by_file {
                 true => drop(file.write_at(&1_u64.to_ne_bytes(), 0).await.unwrap()),
@@ -387,7 +387,7 @@ fn a_task_waits_for_a_word() {
         });
         proves(&report);
     }
-    // Without it, the run ends.
+    // Without this operation, the run ends.
     let report = search().run(async || {
         let map = mapped(1024).await;
         let word = map.word::<u64>(0).named("flag");

@@ -9,7 +9,7 @@ const SLOTS: u64 = 3;
 const PATHS: [&str; 12] =
     ["a", "b", "d", "d/a", "d/e", "d/e/f", "g/a", "g", "a/x", "a/", "d/", "d/../a"];
 
-/// One call.
+/// One call of a real or simulated file.
 #[derive(Clone, Debug)]
 enum Step {
     Open(usize, PathBuf, OpenOptions),
@@ -257,7 +257,8 @@ fn programs_have_the_results_of_the_operating_system() {
     }
 }
 
-/// Outside of runs and in the real build: the calls, a lock that is waited for, and the traits of streams.
+/// Compares files outside of runs and in the real build with files of the operating system: the calls, a wait for a
+/// lock, and the traits of streams.
 #[test]
 fn files_are_those_of_the_operating_system() {
     use futures::io::AsyncReadExt as _;

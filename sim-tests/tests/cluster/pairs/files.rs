@@ -51,7 +51,7 @@ where
     })
 }
 
-/// The result of a call on the file that is open.
+/// Returns the result of a call on the open file.
 fn at_once<R: std::fmt::Debug + 'static>(
     disk: Arc<Disk>,
     call: fn(&File) -> std::io::Result<R>,

@@ -1,4 +1,4 @@
-//! Calls on the halves of a connection, and calls that are polls.
+//! Calls on the halves of a connection, including calls that only poll.
 
 use std::future::poll_fn;
 use std::io::{IoSlice, IoSliceMut};
@@ -82,7 +82,7 @@ fn halves() -> Vec<Act<Halves>> {
     ]
 }
 
-/// Each is for one task at a time.
+/// Returns the polls that only one task at a time may call.
 fn polls() -> Vec<Act<Halves>> {
     vec![
         act("net::TcpStream::poll_read_ready", |own| {

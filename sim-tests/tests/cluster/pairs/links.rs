@@ -12,7 +12,7 @@ use super::{Act, World, act, compare};
 struct Net {
     nodes: [Node; 3],
     sender: Sender<u64>,
-    /// Only for calls that are over in a step.
+    /// This receiver is only for calls that complete in one step.
     receiver: Mutex<Receiver<u64>>,
     datagrams: Sender<u64>,
     received: Mutex<Receiver<u64>>,

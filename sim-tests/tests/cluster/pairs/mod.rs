@@ -1,7 +1,8 @@
 //! Pairs of calls: two tasks make one call each on the same objects, and a search must try both orders if they differ.
 //!
-//! Each call whose line in `sim-tests/tests/tidy/operations.txt` says `operation` is an act here, under its name. A
-//! call that uses run state without an operation is found: runs sampled after the search differ from their class.
+//! Each call whose line in `sim-tests/tests/tidy/operations.txt` says `operation` is an act here, under its name. The
+//! test finds a call that uses run state without an operation, because runs sampled after the search differ from their
+//! class.
 
 mod files;
 mod halves;
@@ -39,8 +40,8 @@ pub(super) struct World<W: 'static> {
     look: Call<W>,
 }
 
-/// Two tasks make these calls. The run records what both and the test saw, so that sampled runs show if a search
-/// wrongly took two orders for one.
+/// Two tasks make these calls. The run records what both tasks and the test saw. So sampled runs show if a search
+/// wrongly treated two orders as equivalent.
 async fn both<W: Send + Sync>(world: &World<W>, [one, other]: [Call<W>; 2]) {
     let objects = Arc::new((world.begin)().await);
     let tasks = [one, other].map(|call| {
@@ -77,7 +78,7 @@ pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
     }
 }
 
-/// Compares each of these acts beside each of the others: for acts that are for one task at a time.
+/// Compares each act of `acts` beside each act of `others`. This is for acts that only one task at a time may execute.
 #[track_caller]
 pub(super) fn compare_beside<W: Send + Sync>(world: &World<W>, acts: &[Act<W>], others: &[Act<W>]) {
     if !sim::SIMULATED {

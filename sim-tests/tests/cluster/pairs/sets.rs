@@ -16,7 +16,7 @@ const WORLD: World<Word> = World {
     look: |word| Box::pin(async move { word.load(SeqCst).await.to_string() }),
 };
 
-/// Makes a set of two tasks, which add to the word, and calls something on it.
+/// Creates a set of two tasks that add to the word, and executes a call on the set.
 fn with_set<R, F>(word: Arc<Word>, call: fn(JoinSet<u64>) -> F) -> BoxFuture<'static, String>
 where
     R: std::fmt::Debug,

@@ -17,7 +17,7 @@ struct Tasks {
     begin: Instant,
     /// A task that ends by itself, after a step.
     short: AbortHandle,
-    /// A task that is parked.
+    /// A task that is currently parked.
     parked: Unparker,
     word: Arc<Atomic<u64>>,
 }

@@ -133,7 +133,7 @@ macro_rules! polls {
     };
 }
 
-/// Each is for one task at a time.
+/// Returns the polls that only one task at a time may call.
 fn polls() -> Vec<Act<Sockets>> {
     vec![
         act("net::UdpSocket::poll_send_to", |own| {

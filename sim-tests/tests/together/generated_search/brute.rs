@@ -236,8 +236,8 @@ pub(super) type Told = Vec<Option<i64>>;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Machine {
     value: i64,
-    /// For each branch: the command, the number of its accesses so far, true if it is sent for the
-    /// second time, and the value that it has loaded.
+    /// For each branch: the command, the number of its accesses so far, `true` if the command is sent for the second
+    /// time, and the value that it has loaded.
     at: Vec<(usize, u32, bool, i64)>,
     told: Told,
 }

@@ -8,7 +8,7 @@ use sim::{Ordering::SeqCst, spawn};
 
 use super::{fails, holds, panics};
 
-/// A counter of open connections, after a task that may have been aborted.
+/// Counts open connections, beside a task that may have been aborted.
 async fn connections(at_the_end: bool) {
     let open = Arc::new(AtomicU32::new(0));
     let own = open.clone();

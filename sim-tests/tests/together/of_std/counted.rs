@@ -1,4 +1,4 @@
-//! Values whose owners are counted.
+//! Values whose owners are counted, like `Arc`.
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::AtomicU32;
@@ -52,7 +52,7 @@ fn two_failed_attempts_lose_the_value() {
     panics("the value is lost", async || sent(true).await, async || sent(false).await);
 }
 
-/// A cache with an entry that is removed by its last user.
+/// A cache whose entry is removed by the last user of the entry.
 async fn cached(under_lock: bool) {
     let cache = Shared::new(Mutex::new(Some(Arc::new(7))));
     let users = [(); 2].map(|()| {
@@ -61,7 +61,7 @@ async fn cached(under_lock: bool) {
             let entry = cache.lock().await.clone();
             let Some(entry) = entry else { return };
             let mut guard = under_lock.then_some(cache.lock().await);
-            // One is the cache's own.
+            // One of the two references belongs to the cache.
             if Arc::strong_count(&entry).await == 2 {
                 let mut late;
                 let slot = match &mut guard {

@@ -38,7 +38,7 @@ fn holds(body: impl AsyncFn() + Sync) {
     assert!(!SIMULATED || report.searched.as_ref().unwrap().is_proof(), "{screen}");
 }
 
-/// Asserts that the first body panics with this text in some order, and that the second passes in all.
+/// Asserts that the first body panics with this text in some order, and that the second body passes in all orders.
 #[track_caller]
 fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     match fails(bug) {
@@ -49,7 +49,7 @@ fn panics(text: &str, bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) 
     holds(fixed);
 }
 
-/// Asserts that the first body can wait for ever, and that the second passes in all orders.
+/// Asserts that the first body can wait forever, and that the second body passes in all orders.
 #[track_caller]
 fn waits(bug: impl AsyncFn() + Sync, fixed: impl AsyncFn() + Sync) {
     if let Some((failure, screen)) = fails(bug) {

@@ -1,4 +1,4 @@
-//! Values and work that are made once.
+//! Values that are initialized once, and work that is done once.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn a_look_before_a_write_connects_twice() {
     panics(text, async || connected(false).await, async || connected(true).await);
 }
 
-/// A flag that says that a table is made, or a `Once`.
+/// Creates a table once. A flag or a `Once` records that the table exists.
 async fn tables(with_once: bool) {
     let shared = Arc::new((Once::new(), Atomic::new(false), Atomic::new(0)));
     map_concurrently([shared.clone(), shared], |shared| async move {
@@ -61,7 +61,7 @@ fn a_flag_says_too_early_that_a_table_is_made() {
     panics("the table is not made", async || tables(false).await, async || tables(true).await);
 }
 
-/// A task that waits for a value that another task may create.
+/// A task waits for a value that another task may create.
 async fn awaited(makes: bool) {
     let cell = Arc::new(OnceLock::new());
     let own = cell.clone();
@@ -152,7 +152,7 @@ fn an_initialisation_that_needs_itself_is_refused() {
     let outside = std::panic::catch_unwind(|| sim::block_on(body()));
     let payload = outside.expect_err("it would wait for itself");
     assert!(payload.downcast_ref::<String>().unwrap().contains("asks for the same OnceLock"));
-    // This does not hold for two branches of one task.
+    // Two branches of one task may wait for the same cell.
     holds(async || {
         let cell = OnceLock::new();
         let slowly = async || {

@@ -35,7 +35,7 @@ fn a_waiter_that_does_not_look_again_sleeps_for_ever() {
     waits(async || lock_is_freed(false).await, async || lock_is_freed(true).await);
 }
 
-/// Two wake-ups and as many waits, or one.
+/// Wakes this task twice; the task waits `waits` times.
 async fn twice(waits: u32) {
     let (first, second) = (unparker(), unparker());
     let wakers = [first, second].map(|unparker| spawn(async move { unparker.unpark() }));
@@ -68,7 +68,7 @@ fn an_unpark_comes_first() {
     });
 }
 
-/// loom #422: a task that is unparked, and then waits for a condition variable before it parks.
+/// This is issue 422 of loom: a task is unparked, and then waits for a condition variable before it parks.
 #[test]
 fn a_wait_for_a_condition_leaves_the_token() {
     let body = async || {
@@ -88,7 +88,8 @@ fn a_wait_for_a_condition_leaves_the_token() {
     sim::block_on(body());
 }
 
-/// The same with one token for both, as in an old version of loom: the wait consumes the token.
+/// Uses one token for both kinds of wait, like an old version of loom: the wait for the condition variable consumes the
+/// token.
 #[test]
 fn a_wait_that_shares_the_token_eats_it() {
     let body = |waits: bool| {
@@ -146,7 +147,7 @@ fn spurious_wake_ups_are_found() {
     let runner = || Runner::new().hermetic().strategy("exhaustive").chances("spurious");
     assert!(!runner().run(async || waits_for_flag(false).await).passed());
     let report = runner().run(async || waits_for_flag(true).await);
-    // No proof: a task has a few of them at most.
+    // This body is not proved, because a task can have only a few tokens.
     assert!(report.passed());
     holds(async || waits_for_flag(false).await);
 }

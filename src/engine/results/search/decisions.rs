@@ -26,7 +26,7 @@ pub(super) struct DecisionLog {
     read: u64,
     /// The decisions of slices that other processes have executed.
     known: Map<SliceKey, Vec<String>>,
-    /// The slices that this process has executed. Its search has their decisions.
+    /// The slices that this process has executed. The search of this process already has their decisions.
     own: Set<SliceKey>,
     /// True if the file may end within a line.
     is_torn: bool,

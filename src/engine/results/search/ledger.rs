@@ -76,8 +76,8 @@ impl Ledger {
             let known = (0..budgets.len()).map(|job| slices.remove(&key(job)));
             let known: Vec<Option<Box<SliceLine>>> = known.collect();
             let made = known.iter().flatten().count();
-            // A slice that learned a criterion is the last slice that counts. Later slices may have lines, if threads
-            // were faster.
+            // The slice that learned a criterion is the last slice that counts. Other threads may have executed later
+            // slices before, so later slices may have lines, too.
             let learnt = known
                 .iter()
                 .position(|line| line.as_ref().is_some_and(|line| line.slice.learnt.is_some()));
@@ -188,7 +188,7 @@ impl Ledger {
         self.audit.as_ref().map(|audit| (&audit.classes[..], audit.agrees))
     }
 
-    /// Returns `true` if a run belonged to this class, `None` if that is unknown.
+    /// Returns `true` if a run of the search belongs to this class; `None` if the search does not know this.
     pub fn has_class(&self, class: u64) -> Option<bool> {
         self.tree.has_own_class(class)
     }

@@ -137,7 +137,7 @@ impl SliceLine {
         }
         let [runs, blocked, repeated] = runs;
         let wrong = |name: &str| format!("`{name}` is not what a slice has");
-        // `null` and an absent entry mean the same.
+        // An entry with the value `null` has the same meaning as an absent entry.
         let some = |name: &str| line.get(name).filter(|value| **value != Json::Null);
         let all = |name: &str| match some(name) {
             None => Ok(&[][..]),
@@ -168,7 +168,7 @@ impl SliceLine {
             repeated,
             classes: some("classes").map(read_classes).transpose()?.unwrap_or_default(),
             wishes: wishes.ok_or_else(|| wrong("wishes"))?,
-            // Without a rest, the slice is the end of its part.
+            // A slice without the entry `rest` is the end of its part.
             rest: some("rest").map(read_rest).transpose()?,
             learnt: some("learnt").map(read_apart).transpose()?,
             noticed: some("noticed").map(read_noticed).transpose()?.unwrap_or_default(),

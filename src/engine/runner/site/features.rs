@@ -119,7 +119,7 @@ extra = "1"
             let enabled: Vec<String> = enabled.split_whitespace().map(str::to_owned).collect();
             assert_eq!(arguments_of(&enabled, &declared).join(" "), expected);
         }
-        // A package without a default, and a manifest that is gone.
+        // The test covers two cases: a package without default features, and a manifest that no longer exists.
         let of = |enabled: &str| arguments_of(&[enabled.to_owned()], &Map::new()).join(" ");
         assert_eq!((&of("a")[..], &of(DEFAULT)[..]), ("--features a", ""));
     }
@@ -142,7 +142,7 @@ extra = "1"
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Cargo has built this test, so its record is a real one.
+    /// Cargo has built this test, so the record is real.
     #[test]
     fn the_record_of_this_program_is_found() {
         let program = super::super::program();

@@ -60,8 +60,8 @@ pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) classes: Set<u64>,
     /// A failing run and its seed, although the search passed.
     failing: Option<(Run, Seed)>,
-    /// True if tasks woke each other through something outside this library, unknown to the search. Their classes then
-    /// have no meaning.
+    /// True if tasks woke each other through something outside this library, unknown to the search. The classes of such
+    /// tasks have no meaning.
     pub(in crate::engine::simulate) blind: bool,
 }
 
@@ -168,9 +168,9 @@ impl Auditor<'_, '_> {
         let (class, others) = witness.look(ends_by_a_step(failure), |order| {
             let class = order.class();
             let is_new = !is_long && self.sampled.classes.insert(class);
-            // Of the runs beyond the usual number, only the runs that are looked up are also repeated.
+            // Runs beyond the number `runs` are repeated only if the search can look up their classes.
             let wanted = is_new && (number < runs || keeps(class)) || number < MADE_AGAIN;
-            // Only a passing run is repeated: a failure of the repetition is then a difference.
+            // Only a passing run is repeated, so a failure of the repetition is a difference.
             let is_made_again = wanted && failure.is_none();
             let others = if is_made_again { Other::all(order) } else { Vec::new() };
             (class, others)

@@ -62,8 +62,8 @@ impl Marks {
         Marks { generation: 0, early: EARLY, live: LIVE, is_half_done: false }
     }
 
-    /// Returns the purpose of an estimate that is due now, and sets the moment of the next. `is_live` is true if the
-    /// live display is on.
+    /// Returns the purpose of an estimate that is due now, and sets the time of the next estimate. `is_live` is true if
+    /// the live display is on.
     pub(super) fn due(&mut self, tree: &SearchTree, is_live: bool) -> Option<Purpose> {
         let (generation, made) = (tree.generation(), tree.made_on_level());
         if self.generation != generation {
@@ -175,8 +175,9 @@ impl Estimator {
         probes.estimate()
     }
 
-    /// Returns a statement if the search needs more than `limit` runs. For a search of the whole tree, it contains the
-    /// bound on preemptions that fits. To find this bound, up to `runs` runs may be executed.
+    /// Returns a statement if the search needs more than `limit` runs. If the whole tree is searched, the statement
+    /// contains the highest bound on preemptions whose runs fit into the limit. To find this bound, up to `runs` runs
+    /// may be executed.
     pub(super) fn excess(
         &self,
         session: &Session<'_>,
@@ -236,7 +237,7 @@ mod tests {
             (20, 1_920, Some(8)),
             (20, 7_680, Some(32)),
             (20, u64::MAX, Some(32)),
-            // A probe of a long run costs more than all runs so far.
+            // One probe of a long run costs more than all runs so far, so no width is affordable.
             (1_000, 2_000, None),
         ] {
             assert_eq!(of_steps(steps).width(runs), width, "{steps} steps, {runs} runs");

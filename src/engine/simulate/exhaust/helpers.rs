@@ -10,7 +10,7 @@
 //! | `merge` | the lines before contain all slices of the round |
 //! | `make <position> <runs> <number> <end>` | execute this slice: up to `<runs>` runs, beginning with run `<number>` |
 //!
-//! The line of a slice contains the classes below `<end>`. The helper does not know this number, because it does not
+//! The line of a slice contains the classes below `<end>`. The helper does not know `<end>`, because it does not
 //! receive the classes of other slices.
 //!
 //! The reply is `failing` and a failure on one line, or `whole` or `cut` followed by the line of the slice.

@@ -32,11 +32,11 @@ use crate::strategy::divided::{Division, SearchTree};
 /// The workers that execute the slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hands {
-    /// Only the thread that searches.
+    /// Only the thread that executes the search works.
     Alone,
-    /// This number of threads.
+    /// This number of threads works.
     Threads(usize),
-    /// This number of processes, for plain threads, which share the statics of their process.
+    /// This number of processes works. Plain threads need processes, because they share the statics of their process.
     Processes(usize),
 }
 
@@ -103,7 +103,8 @@ pub(super) fn explore(
     // A search that is given up has its estimate.
     let is_left = ended == SearchEnd::Stopped && explored.found.is_none();
     if is_left && may_estimate(session, visit) && matches!(visit, RunVisitor::UntilFailure) {
-        // Only after the time limit, the estimate has a time limit, because then the result depends on the time anyway.
+        // The estimate has a time limit only if the time limit of the test has passed, because only then the result
+        // depends on time.
         let is_late = limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let until = is_late.then(|| Instant::now() + began.elapsed() / 8);
         let estimator = Estimator::new(tree, &explored.tally, until);
@@ -454,8 +455,8 @@ impl<'r> Rounds<'r, '_> {
         if made.is_last() || made.is_cut {
             self.last.fetch_min(at, Ordering::Relaxed);
         }
-        // `look_plainly` does nothing on a terminal, and `look` in `goes_on` does nothing elsewhere. Otherwise these
-        // calls would take the locks of the view and of the state in opposite orders.
+        // On a terminal, `look_plainly` does nothing; elsewhere, `look` in `goes_on` does nothing. If both acted, they
+        // would take the locks of the view and of the state in opposite orders.
         let limit = self.session.config.time;
         self.live.look_plainly(|now| live::search(&state.line(), limit, now));
         state.others.took(spot.taken.elapsed());

@@ -27,7 +27,7 @@ pub(super) fn make(
             // Other shares have learned more criteria, but all shares must have the same top.
             tree.begin_again(learnt);
         } else if log.learnt_by_others().and(tree.apart()) != tree.apart() {
-            // Without a top of its own, this share begins with the criteria that the others have learned.
+            // If this share has no top, it begins with the criteria that other shares have learned.
             tree.begin_again(log.learnt_by_others());
         }
     }

@@ -14,7 +14,7 @@ use crate::run::op::kind::{Kind, Span};
 
 /// The maximum number of decisive events.
 const EVENTS_MAX: usize = 3;
-/// The maximum number of events from which a chain is computed. The time is quadratic in this number.
+/// A chain is computed from at most this number of events. The time is quadratic in this number.
 const EXAMINED_MAX: usize = 2000;
 
 /// The number of events in a chain, the number of these events that screens omit, and the number that leave their
@@ -78,7 +78,8 @@ impl<'a> Interrupted<'a> {
     /// Returns the cheapest chain of dependent events out of the region and back into it, if any.
     fn chain(&self) -> Option<Vec<usize>> {
         let others = &self.others[..self.others.len().min(EXAMINED_MAX)];
-        // For each event, the cost of the cheapest chain that ends with it, and the position of the event before it.
+        // For each event, the cost of the cheapest chain that ends with this event, and the position of the previous
+        // event in this chain.
         let mut chains: Vec<Option<(Cost, Option<usize>)>> = Vec::new();
         for (at, event) in others.iter().enumerate() {
             let begins = self.begins(*event).then_some(((0, 0, 0), None));
@@ -238,7 +239,7 @@ mod tests {
             (2, &STORE, 2),
             (0, &LOAD, 2),
         ];
-        // Of four events, three are named.
+        // The chain names three of the four events.
         assert_eq!(of(&far, Some(5), None), [1, 2, 4]);
     }
 
@@ -246,7 +247,7 @@ mod tests {
     fn the_end_may_be_pending() {
         let events = [(0, &LOCK, 0), (0, &UNLOCK, 0), (1, &LOCK, 0), (1, &STORE, 1)];
         assert_eq!(of(&events, None, Some(1)), [2, 3]);
-        // Without the object, the first event that conflicts with the beginning.
+        // Without the object, the chain ends with the first event that conflicts with the beginning.
         assert_eq!(of(&events, None, None), [2]);
     }
 

@@ -81,7 +81,7 @@ pub(super) struct Sampled {
 /// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Searched {
-    /// Each interleaving was run, and no run had the end that stops the search.
+    /// Each interleaving was executed, and no run ended with `stop`.
     Through(Counts),
     /// A run had the end that stops the search.
     Stopped,

@@ -24,10 +24,10 @@ use crate::report::{Finding, NoReturn, Why};
 use crate::run::memory_model::MemoryModel;
 use crate::run::{Failure, Outcome};
 
-/// Explains a failing run. `None` if no runs are allowed for it, if other orders cannot explain the failure, or if
-/// nothing was found. The nearest passing run comes from the runs of the other parts, so it needs no runs of its own.
-/// `account` is the account of the test without this failure. It is reported if a run of the explanation ends the
-/// process.
+/// Explains a failing run. Returns `None` if no runs are allowed for the explanation, if other orders cannot explain
+/// the failure, or if no explanation was found. The nearest passing run comes from the runs of the other parts, so it
+/// needs no runs of its own. `account` is the account of the test without this failure. It is reported if a run of the
+/// explanation ends the process.
 pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account) -> Option<Why> {
     let (config, run) = (session.config, &finding.run);
     let Outcome::Failed(failure) = &run.outcome else { return None };

@@ -12,7 +12,7 @@ use crate::run::what_if::{Site, WhatIf};
 /// Returns the tasks of the first `end` steps of a run, without the steps that the modified program executes together
 /// with an earlier step of the same task.
 pub(super) fn first_steps(run: &Run, what_if: &WhatIf, end: usize) -> Vec<TaskId> {
-    // For each task, the number of the region in which it is.
+    // For each task, the number of the region that the task is in.
     let mut inside: Vec<Option<usize>> = vec![None; run.tasks.len()];
     let mut events = run.events.iter().peekable();
     let mut tasks = Vec::new();

@@ -8,8 +8,8 @@ use crate::rt::Worker;
 use crate::run::Run;
 use crate::run::ids::{Seed, TaskId};
 
-/// The number of first steps that two runs have in common, and the number of later steps that differ. More first steps
-/// are nearer, and then fewer differences.
+/// The number of first steps that two runs have in common, and the number of later steps that differ. A run with more
+/// common first steps is nearer; among runs with equally many, a run with fewer differences is nearer.
 type Nearness = (usize, Reverse<usize>);
 
 /// The nearest passing run so far.

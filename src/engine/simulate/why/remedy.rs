@@ -131,7 +131,7 @@ fn what_if(regions: &[&Candidate], waits: bool) -> WhatIf {
     WhatIf { sections: regions.iter().map(|region| region.section.clone()).collect(), waits }
 }
 
-/// The result of the runs of a candidate, none of which failed.
+/// The result of a candidate's runs if no run failed.
 enum Trial {
     /// All interleavings were run.
     Proved(Tested),
@@ -278,7 +278,7 @@ impl Bench<'_, '_, '_> {
             Searched::Through(counts) => self.proved(counts),
         };
         let proved = proved.filter(|tested| !self.is_too_strong(&references, tested));
-        // A candidate that is not proved now is refuted.
+        // A candidate that is still not proved is treated as refuted.
         let is_other = |found: &Found| found.regions != regions || found.waits != waits;
         proved
             .map(|tested| Found::new(&references, waits, tested))
@@ -351,7 +351,7 @@ mod tests {
         assert!(is_chance(200, 7, 200) && is_chance(200, 9, 200));
         assert!(!is_chance(200, 10, 200) && !is_chance(200, 130, 200));
         assert!(is_chance(200, 0, 200) && is_chance(19, 200, 200) && is_chance(200, 19, 19));
-        // Without unmodified runs that end, nothing is known.
+        // If no unmodified run ended, nothing is known.
         assert!(is_chance(200, 0, 0));
     }
 }

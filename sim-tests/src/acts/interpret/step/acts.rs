@@ -144,7 +144,7 @@ impl Step<'_, '_> {
                             return Flow::Saw(self.joined(*target));
                         }
                     }
-                    // This is the yield. The join is announced together with it.
+                    // This point is the yield. The join is announced together with it.
                     if !self.point(lane) {
                         return Flow::Waits;
                     }
@@ -168,7 +168,7 @@ impl Step<'_, '_> {
                 self.give_up(*target);
                 Flow::Done
             }
-            // The operation is announced, and then cancelled.
+            // The operation is announced and then cancelled, so it has no effect.
             Act::Drop(_) => Flow::Done,
 
             Act::Node(name) => {

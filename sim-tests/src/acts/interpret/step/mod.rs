@@ -151,7 +151,7 @@ impl<'p> Step<'p, '_> {
         self.changed(word);
     }
 
-    /// Writes a word as part of an operation that also reads. This is a change only if the value differs.
+    /// Writes a word as part of an operation that also reads. The word counts as changed only if the new value differs.
     fn replace(&mut self, word: usize, value: u8) {
         if std::mem::replace(&mut self.state.memory[word], value) != value {
             self.changed(word);

@@ -5,7 +5,7 @@
 
 use super::*;
 
-/// One call on a file of two sectors, with two words in the first sector.
+/// One call on a file with two sectors and two words in the first sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Act {
     Load(usize),
@@ -23,8 +23,7 @@ enum Act {
 const PLACES: [u64; 3] = [0, 8, 512];
 const SECTORS: [usize; 3] = [0, 0, 1];
 
-/// The results of a run: how many calls of each task were reported to the test, with their results, and the words that
-/// are left.
+/// The results of a run: the results of each task's calls as the test knows them, and the final words.
 type Outcome = ([Vec<u64>; 2], Vec<u64>);
 
 #[derive(Clone)]

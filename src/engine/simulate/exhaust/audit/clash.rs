@@ -74,7 +74,7 @@ impl Expected<'_> {
             let (lost, kept) = without(count);
             self.is_shown(again, &kept, &lost)
         })?;
-        // With one lost step less left out, the result was the same, so this step makes the difference.
+        // If one fewer lost step is left out, the result is the same. So the last omitted step makes the difference.
         let step = all[all.len() - count];
         let dead = self.run.steps[step as usize].task;
         let kills = |event: &&crate::run::event::Event| {
@@ -99,10 +99,10 @@ impl Expected<'_> {
     }
 }
 
-/// Finds by bisection a number up to `most` at which the run is not the same, although it is the same for the previous
-/// number. `None` if it is the same for `most`.
+/// Returns the first number up to `most` at which the run differs. The run is the same for the previous number; this
+/// number is found by bisection. Returns `None` if the run is the same for `most`.
 fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Option<usize> {
-    // For 0 the run is the sampled run itself, so it is the same.
+    // For 0, the run is the sampled run.
     let (mut same, mut differs) = (0, most);
     if most == 0 || is_same(most) {
         return None;

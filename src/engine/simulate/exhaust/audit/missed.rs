@@ -1,5 +1,5 @@
-//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, but does after the
-//! reversal of two of its steps.
+//! Finds a reversal that a search did not try. The sampled run belongs to no class of the search, but a run with two
+//! steps reversed does.
 
 use std::collections::VecDeque;
 use unpause_ordered::Set;

@@ -122,7 +122,7 @@ impl State<'_> {
             }
             let due = self.estimate_due(rounds);
             if due == Some(Purpose::Half) {
-                // No slice is left until the estimate is there.
+                // No slice can be taken until the estimate is complete.
                 self.round = Round { number: self.round.number, due, ..Round::default() };
                 return;
             }

@@ -13,7 +13,7 @@ pub(super) enum Act {
     Lock(usize),
     Attempt(usize),
     Unlock(usize),
-    /// Spawns a task whose number follows from its own.
+    /// Spawns a task whose number follows from the number of this task.
     Spawn,
     /// Awaits the handle of the oldest of its children.
     Join,
@@ -63,11 +63,11 @@ pub(super) enum Act {
     Race(u64, u64),
     /// A part that may be dropped at any of its points.
     Cancellable(Vec<Act>),
-    /// An exchange that may fail although it sees the expected value.
+    /// A weak compare-exchange, which may fail although it sees the expected value.
     ExchangeWeakly(usize, u64, u64),
     /// Waits for a notification of the condition variable, with the first lock.
     WaitFor,
-    /// Notifies one task that waits for it, or all.
+    /// Notifies all waiting tasks if the flag is set, otherwise one of them.
     Notify(bool),
     /// Waits until a bell rings.
     Hear(usize),

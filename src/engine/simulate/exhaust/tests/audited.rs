@@ -1,4 +1,4 @@
-//! The number of runs that check a search whose classes are not all kept.
+//! Sets the number of runs that the audit samples. It checks a search that does not keep all classes.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::strategy::divided::{Rest, SearchTree, Slice};
 use crate::strategy::exhaustive::Exhaustive;
 use crate::sync::Ordering::SeqCst;
 
-/// Explores the rest of a search.
+/// Explores the remaining runs of a search.
 fn explore(session: &Session<'_>, tree: &mut SearchTree) {
     let mut maker = SliceMaker::new(session, Arc::new(Exhaustive::default()));
     while !tree.is_through() {

@@ -17,8 +17,8 @@ use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
 use crate::strategy::divided::{Division, ProbeRoot};
 use crate::strategy::search::{Apart, SearchProgress};
 
-/// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step.
-/// Counted according to the definitions, and not by the code of the search.
+/// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step. The
+/// definitions are implemented here again, without the code of the search.
 fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     let preemptions = run.steps.iter().filter(|step| step.preempts).count() as u32;
     let mut delays = 0;
@@ -82,7 +82,7 @@ fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<See
         let took = |steps: &[crate::run::StepRecord]| -> Vec<(TaskId, u32, bool)> {
             steps.iter().map(|step| (step.task, step.candidates, step.preempts)).collect()
         };
-        // A search knows no names of decisions.
+        // A search does not record the names of decisions.
         let nameless: Vec<_> =
             run.draws.iter().map(|draw| DrawRecord { why: "", ..*draw }).collect();
         assert_eq!((took(&steps), &draws), (took(&run.steps), &nameless), "{program:?}");
@@ -221,7 +221,7 @@ fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
                 let rounds = 0..most.min(dearest);
                 let again: usize = rounds.map(|round| within(round).count()).sum();
                 assert_eq!(progress.repeated, again as u64, "{most} {what}s in {program:?}");
-                // It knows if it has left out any run.
+                // The search reports a bound only if it has left out a run.
                 let through = progress.within.map(|within| within.through);
                 assert_eq!(through, (dearest > most).then_some(Some(most)), "{program:?}");
                 if most == 0 || most == 2 {

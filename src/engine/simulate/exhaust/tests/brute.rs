@@ -1,4 +1,4 @@
-//! The oracle: every answer to every choice, in turn.
+//! The oracle executes every answer to every choice.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -119,7 +119,7 @@ impl Strategy for Brute {
         Ok(value)
     }
 
-    // Both values are tried; classes do not tell them apart.
+    // Brute force tries both values, although they do not distinguish classes.
     fn settle(&mut self, nth: usize) {
         let observer = &mut self.path().observer;
         if !observer.apart().steps {

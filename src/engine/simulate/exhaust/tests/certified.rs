@@ -100,7 +100,7 @@ pub(super) struct Certified {
 }
 
 impl Certified {
-    /// Verifies the certificate of a program, and sees that it is refused without each class.
+    /// Verifies the certificate of a program. Asserts that the certificate is refused if a class is missing.
     pub(super) fn check(&mut self, program: &Program, apart: Apart) {
         let (runs, apart) = certificate(program, apart);
         let whole = verified(program, &runs, apart)
@@ -197,8 +197,8 @@ fn a_certificate_that_was_changed_is_refused_unless_it_still_has_every_class() {
     assert!(refused > 80 && whole > 0, "{refused} {whole}");
 }
 
-/// Verifies the certificates of a search that has a fault, if it then misses a class: the number of such certificates,
-/// and of refused ones.
+/// Verifies the certificates of a faulty search that misses a class. Returns the number of these certificates, and the
+/// number of refused certificates.
 fn refused(
     programs: impl Iterator<Item = Program>,
     faulty: impl Fn(&Program) -> (Vec<Decisions>, Apart),

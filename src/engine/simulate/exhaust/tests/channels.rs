@@ -60,7 +60,7 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// The channel that it is about.
+    /// Returns the number of the channel that the act uses.
     fn channel(self) -> usize {
         use Act::*;
         match self {
@@ -74,7 +74,8 @@ impl Act {
 }
 
 impl Act {
-    /// Returns `true` if a step of it may depend on others without an operation: it goes back to its wait, or stops it.
+    /// Returns `true` if a step of the act may depend on other tasks without an operation. Such a step continues or
+    /// ends the wait.
     pub(super) fn tells_more(self) -> bool {
         use Act::*;
         matches!(
@@ -120,7 +121,7 @@ pub(super) struct Ends {
 
 /// The channel ends that the acts of `tasks` tasks use. The first has the receiver.
 pub(super) fn ends(tasks: usize, acts: impl Iterator<Item = Act> + Clone) -> Vec<Ends> {
-    // A run that was given up has left some.
+    // A previous run that was given up may have left values.
     drop(take_got());
     let mut all: Vec<Ends> = (0..tasks).map(|_| Ends::default()).collect();
     let is_about = |channel| acts.clone().any(|act| act.channel() == channel);

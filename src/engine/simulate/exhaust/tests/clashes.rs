@@ -28,7 +28,7 @@ fn clash(searched: &Searched) -> &Clash {
     }
 }
 
-/// Two tasks that note their numbers in this order. Returns the first of them.
+/// Two tasks record their numbers in the order in which they step. Returns the first of them.
 async fn first_note(is_seen: bool) -> u64 {
     let (seen, unseen) = (Arc::new(Mutex::new(0)), Arc::new(std::sync::Mutex::new(0)));
     let tasks = [1, 2].map(|number| {
@@ -102,7 +102,7 @@ fn a_wake_up_from_outside_is_named() {
     assert!(screen.contains(sign), "{screen}");
 }
 
-/// Searches a body, with one relation missing in the declarations. Returns the two steps that are named.
+/// Searches a body, with one relation missing in the declarations. Returns the two steps that the search names.
 fn named(pair: (Kind, Kind), body: impl AsyncFn() + Sync) -> [String; 2] {
     let report = faults::without(pair, || search(body));
     let (searched, _) = searched(&report);

@@ -25,14 +25,14 @@ use crate::{Atomic, JoinHandle, Node};
 pub(super) enum OnCluster {
     Send(u64),
     SendDatagram(u64),
-    /// Used only by the first task.
+    /// Receives a message; only the first task does this.
     Recv,
     TryRecv,
     RecvDatagram,
     TryRecvDatagram,
     DropReceiver,
     Cut,
-    /// Cuts the way back, on which nothing is sent.
+    /// Cuts the link back, which carries no message.
     CutBack,
     Mend,
     Isolate,
@@ -60,12 +60,12 @@ pub(super) enum OnCluster {
     Now(usize),
     Slow(usize, u32),
     Late(usize),
-    /// Spawns a task of the node, which counts in a static and stores the value that it saw.
+    /// Spawns a task of the node. The task counts in a static, and stores the value that it saw.
     Count(usize),
-    /// Spawns a task of the node. It adds this number of times to its own word, beside another task if the flag
-    /// is set, and stores twice the value that it sees at the end.
+    /// Spawns a task of the node. The task adds this number of times to its own word. Another task runs beside it if
+    /// the flag is set. At its end, it stores twice the value that it sees.
     Work(usize, u64, bool),
-    /// Spawns a task of the node, whose memory the caller looks at.
+    /// Spawns a task of the node. The caller reads the task's memory.
     Show(usize),
     /// Counts in the static itself.
     CountOutside,
@@ -80,7 +80,7 @@ pub(super) enum OnCluster {
     Table(OnTable),
 }
 
-/// Each life of a node has its own.
+/// Each life of a node has its own `COUNT`.
 static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0);
 
 const DISK_FAULTS: [DiskFault; 4] = [
@@ -102,7 +102,7 @@ impl OnCluster {
         matches!(self, Kill(_) | PowerOff(_) | Restart(_) | KillAll)
     }
 
-    /// Returns `true` if it sees which tasks of a node have ended.
+    /// Returns `true` if the act depends on which tasks of a node have ended.
     pub(super) fn sees_ends(self) -> bool {
         let is_about_tasks = match self {
             OnCluster::Slow(..) | OnCluster::Late(_) | OnCluster::Disk(..) => true,
@@ -118,7 +118,7 @@ pub(super) struct Objects {
     nodes: [Node; 2],
     sender: Sender<u64>,
     datagrams: Sender<u64>,
-    /// Taken by the first task.
+    /// The receivers, until the first task takes them.
     receivers: Mutex<Option<Receivers>>,
 }
 

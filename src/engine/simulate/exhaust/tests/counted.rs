@@ -163,7 +163,8 @@ impl Act {
 #[test]
 fn a_loop_that_waits_to_be_the_only_owner_goes_on_when_it_is() {
     crate::engine::simulate::hook::install();
-    // The end of the wait comes before the other notification, or after it. Once not found.
+    // The wait must end before the other notification in some runs, and after it in others. An earlier version of the
+    // search missed one order.
     let waits = vec![Act::OnCount(false, OnCount::AwaitAlone), Act::Notify(true)];
     let drop = Act::OnCount(false, OnCount::Drop);
     let notifies = vec![drop.clone(), Act::Pause, Act::Notify(false)];

@@ -19,8 +19,9 @@ use crate::strategy::search::Apart;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, Runner};
 
-/// Returns the positions of the events that deaths took back. For a dead task these are all events after its last act
-/// that outlives it. Computed only from the record: a search does not know of this.
+/// Returns the positions of the events that deaths took back. For a dead task, these are all events after the last act
+/// whose effect outlives the task. The positions are computed from the record alone, because a search does not know
+/// them.
 pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     let died = |event: &Event| match event.values {
         Values::Task(task) if event.op.kind == Some(KILL) => Some(task),
@@ -44,7 +45,7 @@ pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     lost
 }
 
-/// A node that dies, while another task looks at its memory.
+/// A node dies while another task reads its memory.
 fn shown() -> Program {
     let tasks = vec![vec![], on(OnCluster::Show(0)), on(OnCluster::Kill(0))];
     Program::new(tasks, 2, 2)
@@ -54,7 +55,7 @@ fn on(act: OnCluster) -> Vec<Act> {
     vec![Act::OnCluster(act)]
 }
 
-/// A node that does `steps` steps in its own memory, and then writes twice, while another task switches it off.
+/// A node executes `steps` steps in its own memory and then writes twice. Meanwhile another task switches the node off.
 fn worker(steps: u64) -> Program {
     let tasks = vec![vec![], on(OnCluster::Work(0, steps, false)), on(OnCluster::Kill(0))];
     Program::new(tasks, 2, 2)
@@ -100,8 +101,8 @@ fn deaths_are_tried_everywhere_if_others_look_at_the_memory_of_the_node() {
     assert_eq!(by_search(&worker(2), Apart::ORDERS).apart, Apart::ORDERS);
 }
 
-/// The order in which two tasks spawn others into a node is seen only by acts on the node. So is
-/// the time that has passed for its waiting tasks when it dies.
+/// If two tasks spawn tasks into a node, only acts on the node can show the order. The same acts show the time that has
+/// passed for the waiting tasks of the node when it dies.
 #[test]
 fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
     use OnCluster::{Clog, CutBack, Heal, Kill, Nap, PowerOff, Send, Slow, Spawn};
@@ -116,7 +117,7 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
         (vec![on(CutBack), on(Heal)], (2, 2), ClockMode::Last),
         (vec![vec![], on(CutBack), on(Heal)], (3, 3), ClockMode::Last),
         (vec![vec![], on(Heal), on(CutBack)], (3, 3), ClockMode::Last),
-        // Both messages are due at the same time, and the second waits for the first.
+        // Both messages are due at the same time. The second message waits for the first.
         (vec![on(Send(2)), on(Send(2)), on(Clog)], (2, 1), ClockMode::Last),
     ];
     for (tasks, (early, awaited), clock) in programs {
@@ -127,7 +128,7 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
     }
 }
 
-/// A node that counts its steps in memory that no search sees, and is killed. The test stores the count.
+/// A node counts its steps in memory that no search sees, and is killed. The test stores the count.
 async fn noted(is_told: bool) -> u64 {
     let notes = Arc::new(std::sync::Mutex::new(0));
     let node = crate::node("n");

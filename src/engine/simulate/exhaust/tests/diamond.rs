@@ -34,7 +34,7 @@ struct Scripted(Arc<Mutex<Script>>);
 #[derive(Default)]
 struct Script {
     turns: Vec<TaskId>,
-    /// The differences that the program may see.
+    /// The differences that distinguish classes.
     apart: Apart,
     order: HappensBefore,
     observer: Observer,
@@ -164,8 +164,8 @@ fn plain(items: &[StepItem]) -> Vec<StepItem> {
     plain
 }
 
-/// The same items, with a number for each key in the place of an object's number, which two runs need not have in
-/// common.
+/// Replaces the object numbers in these items by numbers of the object keys, because two runs may give an object
+/// different numbers.
 fn in_both(
     keys: &mut Vec<u64>,
     (done, asked): &(Vec<StepItem>, Vec<StepItem>),
@@ -183,7 +183,7 @@ fn in_both(
     (done.iter().map(&mut known).collect(), asked.iter().map(&mut known).collect())
 }
 
-/// The same items, with the keys of objects alone: the number of an object depends on earlier
+/// Removes the object numbers from these items and keeps the object keys. The number of an object depends on earlier
 /// objects.
 fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec<StepItem>) {
     let by_key = |item: &StepItem| match *item {
@@ -196,7 +196,7 @@ fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec
     (all(done), all(asked))
 }
 
-/// Pairs of steps that were compared, and the first that breaks the law.
+/// The number of compared pairs of steps, and a description of the first pair that breaks the law.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) pairs: u64,
@@ -216,8 +216,8 @@ impl Found {
     }
 }
 
-/// Numbers of programs for a fault that must be found. The first program or one shortly after it
-/// shows the fault: a search from 0 takes up to a hundred times as long.
+/// Returns the numbers of the programs that are tried for a planted fault. The program `first` or one shortly after it
+/// shows the fault: a search from program 0 would take up to a hundred times as long.
 pub(super) fn from(first: u64) -> Range<u64> {
     first..first + 20_000
 }
@@ -267,8 +267,8 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     let can_swap = apart(&in_both(&mut keys, p_first), &in_both(&mut keys, q_first))
         || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
         || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
-    // The children of two tasks get their numbers in the order of the steps. Nothing depends on those: tasks are known
-    // by their paths.
+    // The children of two tasks get their numbers in the order of the steps. These numbers do not matter, because tasks
+    // are identified by their paths.
     let spawns = |step: &(Vec<StepItem>, Vec<StepItem>)| {
         step.0.iter().any(|item| matches!(item, StepItem::Spawned(_)))
     };
@@ -291,7 +291,8 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     }
 }
 
-/// Compares the death of a task alone with a step of the task and then its death: the result must be the same.
+/// Compares two runs: the death of a task alone, and a step of the task followed by its death. Both must have the same
+/// result.
 fn compare_death(
     program: &Program,
     prefix: &[TaskId],

@@ -29,17 +29,17 @@ const SMALL: Sizes = Sizes { first: 3, slice: 2, grow: 16, jobs: 12 };
 /// Slices of a few jobs.
 const FEW: Sizes = Sizes { first: 3, slice: 2, grow: 16, jobs: 3 };
 
-/// The workers of a divided search, and the chance of conditions that must make no difference.
+/// The workers of a divided search. Random conditions determine their work, and must make no difference to the result.
 struct Workers {
     workers: usize,
     chance: Rng,
     /// The share of one of several processes.
     share: Option<Division>,
-    /// Each slice is read back from its line, and some are lost and made again.
+    /// True if each slice is written as a line and read back. Some lines are lost, and their slices are executed again.
     lines: bool,
 }
 
-/// A search with the worker that makes its runs.
+/// A search, and the worker that executes its runs.
 struct SliceWorker {
     search: Exhaustive,
     worker: Worker,
@@ -202,9 +202,9 @@ fn through_line(slice: &Slice) -> Slice {
 pub(super) struct Divided {
     pub(super) programs: u64,
     pub(super) runs: u64,
-    /// The runs that were given up, of the search in one piece and of the divided one.
+    /// The number of runs that were given up: by the whole search, and by the divided search.
     pub(super) blocked: [u64; 2],
-    /// The same for the runs of a class that was there.
+    /// The number of runs whose class another run already had: in the whole search, and in the divided search.
     pub(super) twice: [u64; 2],
     /// The programs for which the divided search misses a class or a result.
     pub(super) missing: u64,
@@ -230,7 +230,7 @@ fn by_shares(program: &Program, apart: Apart, of: u64) -> All {
     union
 }
 
-/// Returns the number of runs of a class that was there.
+/// Returns the number of runs whose class another run already had.
 fn twice(all: &All) -> u64 {
     all.classes.values().map(|count| count - 1).sum()
 }
@@ -252,7 +252,8 @@ impl Divided {
             let (_, same) = written.search(program, apart, SMALL);
             assert_eq!(sequence, same, "a slice from its line makes a difference\n{program:?}");
         }
-        // Otherwise a run represents other orders of its calls, too.
+        // If call orders are not distinguished, a run also represents other orders of its calls, and the results may
+        // differ.
         let same_results = !one.apart.orders || whole.results == one.results;
         self.programs += 1;
         self.runs += one.runs;
@@ -277,7 +278,7 @@ fn programs(kind: Kind, seeds: Range<u64>) -> impl Iterator<Item = Program> {
     seeds.map(move |seed| Program::generate(&mut Rng::new(seed), kind, (3, 3)))
 }
 
-/// Compares programs that are small enough, without a named rule if the variable is set.
+/// Compares programs that are small enough. Leaves out the rule that the variable names, if the variable is set.
 fn compared(
     rule: Option<DivisionRule>,
     programs: impl Iterator<Item = Program>,
@@ -326,7 +327,7 @@ fn processes_that_do_not_see_each_other_find_what_one_does() {
     assert!(compared > 40, "{compared}");
 }
 
-// Each rule of the division is left out in turn, on programs in which it is needed.
+// Leaves out each rule of the division, one at a time, on programs that need the rule.
 
 /// Programs of a family of random programs.
 fn of_family(family: &'static str, seeds: &'static [u64]) -> impl Iterator<Item = Program> {

@@ -22,7 +22,7 @@ use crate::run::rng::Rng;
 /// A family of programs.
 struct Family {
     name: &'static str,
-    /// The smallest share of programs that are small enough for brute force, in percent.
+    /// The minimum percentage of programs that are small enough for brute force.
     small: u64,
     generate: fn(&mut Rng) -> Program,
     /// A property that the compared programs must have had.
@@ -345,7 +345,7 @@ pub(super) fn generate(family: &str, seed: u64) -> Program {
 fn compare(family: &Family) {
     crate::engine::simulate::hook::install();
     let programs = if crate::long() { 40 } else { 15 };
-    // Large programs are given up late, so there are fewer of them.
+    // A large program is given up only after many runs, so families with large programs have fewer of them.
     let programs = if family.small < 25 { programs * 2 / 5 } else { programs };
     let mut tally = Tally::default();
     for seed in 0..programs {
@@ -423,6 +423,6 @@ fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     assert!(all.programs >= wanted, "{all:?}");
     assert!(!of.is_empty() || all.deadlocks * 20 > all.programs, "{all:?}");
     assert_eq!(tallies.len(), families.len());
-    // Runs that repeat a class come from values that made no difference.
+    // Runs that repeat a class are caused by drawn values that made no difference.
     assert!(all.runs * 100 < all.classes * 103, "{all:?}");
 }

@@ -1,5 +1,5 @@
-//! Faults planted in the search: a part of its rule is left out. Each makes it miss something in some of the
-//! generated programs, and sampled runs show it.
+//! Faults planted in the search: one part of a search rule is left out. With each fault, the search misses a class or
+//! result of some generated programs, and sampled runs reveal it.
 
 use super::act::Act;
 use super::by_search;
@@ -63,7 +63,7 @@ fn is_told(rule: Rule, kind: Kind, shape: (u64, u64)) {
 #[test]
 fn dropped_operations_that_do_not_compete_are_told() {
     crate::engine::simulate::hook::install();
-    // The body aborts the task while that waits for the lock that the body holds.
+    // The body aborts a task that waits for a lock, while the body holds this lock.
     let body = vec![Act::Lock(0), Act::Load(1), Act::Abort];
     let program = Program::new(vec![body, vec![Act::Lock(0)]], 1, 1);
     assert_eq!(matters_and_is_told(Rule::Dropped, &program), Some(true));

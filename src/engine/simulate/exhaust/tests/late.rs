@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::Runner;
 
-/// Three tasks, and the order in which they took a lock.
+/// Runs three tasks, and returns the order in which they took a lock.
 async fn order() -> Vec<u32> {
     let order = Arc::new(crate::Mutex::new(Vec::new()));
     let tasks = [1, 2, 3].map(|number| {

@@ -9,7 +9,7 @@ use crate::run::op::kind::{Kind, faults};
 use crate::run::op::of_tokio::{mail, ring, version};
 use crate::run::rng::Rng;
 
-/// Acts, some of them more often than others.
+/// A list of acts; an act that is listed twice is drawn more often.
 pub(super) type Acts = &'static [Act];
 
 pub(super) const MESSAGES: Acts = &[
@@ -213,8 +213,8 @@ fn whoever_is_woken_by_the_last_receiver_may_come_before_a_new_receiver() {
     ];
     let mut tally = super::Tally::default();
     for (leave, come, wait) in families {
-        // The first task has a receiver and no sender. Once not found: the last receiver is dropped, the waiting task
-        // continues, and only then is there a new receiver.
+        // The first task has a receiver and no sender. An earlier version of the search missed this order: the last
+        // receiver is dropped, the waiting task continues, and then a new receiver appears.
         let waits = vec![AnyAct::Channel(leave), AnyAct::Channel(wait)];
         let mut comes = vec![AnyAct::Channel(leave), AnyAct::Pause, AnyAct::Channel(come)];
         comes.extend([AnyAct::Pause, AnyAct::Channel(leave)]);

@@ -1,7 +1,8 @@
 //! The search against brute force: every run of a small program, in the same runtime.
 //!
-//! Compares the set of results (how the run ended, and all that each task saw), independently of
-//! the definition of a conflict; the set of classes of runs; and the absence of repeated classes.
+//! Compares a search with brute force in three points: the set of results, the set of classes of runs, and the absence
+//! of repeated classes. A result is the end of the run with everything that each task saw, so it does not depend on the
+//! definition of a conflict.
 
 mod act;
 mod audited;
@@ -113,7 +114,7 @@ fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
 struct All {
     results: BTreeSet<Seen>,
     classes: BTreeMap<u64, u64>,
-    /// Each class, with the number that the census gives to its runs.
+    /// For each class, the number that the census gives to the runs of the class.
     census: BTreeSet<(u64, u64)>,
     runs: u64,
     blocked: u64,
@@ -136,8 +137,7 @@ fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
 }
 
-/// Executes all sequences of decisions; `None` if there are too many. Classes differ by
-/// these differences.
+/// Executes all sequences of decisions; `None` if there are too many. These differences distinguish classes.
 fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
     brute.tell_apart(apart);
@@ -232,7 +232,7 @@ impl Tally {
         self.compare_apart(program, runs_max, Apart::ORDERS);
     }
 
-    /// Compares one program, whose runs are distinguished by these differences at least.
+    /// Compares one program. At least these differences distinguish its runs.
     fn compare_apart(&mut self, program: &Program, runs_max: u64, apart: Apart) {
         // A cheap check that finds programs that are too large, before they are searched.
         let Some(brute) = by_brute_force(program, apart, runs_max) else { return };
@@ -268,7 +268,7 @@ impl Tally {
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
         let missing = missing.count();
         assert!(missing == 0, "{program:?}\nmisses {missing} classes of {all}");
-        // It counts the effects that deaths of nodes revoke.
+        // Without this criterion, the search does not count effects that the death of a node revokes.
         let all_counts = search.apart.deaths || !program.kills();
         if !brute.cut_short && !search.apart.steps && all_counts {
             // The census uses only the records, and does not know of the search.
@@ -305,18 +305,20 @@ impl Tally {
     }
 }
 
-/// One of this number of programs is also searched as a test is, and sampled runs check the search.
+/// One of this number of programs is also searched in the same way as a test, and sampled runs check the search.
 const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 
-/// The maximum number of runs of a search whose certificate is verified, whole and without each of its runs.
+/// A certificate is verified only if the search has at most this number of runs. It is verified as a whole, and without
+/// each of its runs.
 const CERTIFIED_MAX: u64 = if cfg!(debug_assertions) { 12 } else { 60 };
 
-/// The number of programs of each kind, and the maximum number of runs of one by brute force.
+/// Returns the number of programs of each kind, and the maximum number of runs of one program by brute force.
 fn effort() -> (u64, u64) {
     if crate::long() { (4_000, 2_000) } else { (40, 300) }
 }
 
-/// Numbers of the programs in which steps without a conflict are swapped. Each program has ten pairs of them or more.
+/// Returns the numbers of the programs in which steps without a conflict are swapped. Each program has at least ten
+/// pairs of such steps.
 fn swapped() -> Range<u64> {
     0..if crate::long() { 4_000 } else { 30 }
 }
@@ -324,8 +326,9 @@ fn swapped() -> Range<u64> {
 #[test]
 fn whoever_waits_when_nothing_new_is_left_may_have_come_first() {
     crate::engine::simulate::hook::install();
-    // The second task takes the lock that the body waits for, and then all it could still do was done
-    // before the first took its step. Once not found: the body steps before the second task.
+    // The second task takes the lock for which the body waits. All its possible next steps were explored before the
+    // first task took its step. An earlier version of the search missed the order in which the body steps before the
+    // second task.
     let waits = vec![Act::Lock(0), Act::Lock(1), Act::Store(0, 1)];
     let first = vec![Act::Lock(1), Act::Store(0, 2), Act::Unlock(1)];
     let locks = Program::new(vec![vec![Act::Lock(0)], first, waits], 2, 0);
@@ -341,8 +344,8 @@ fn whoever_waits_when_nothing_new_is_left_may_have_come_first() {
 #[test]
 fn a_step_is_cut_for_the_sake_of_what_needs_the_end_that_cuts_it() {
     crate::engine::simulate::hook::install();
-    // The body adds and finds its task to have ended; the add of a child of that task comes between the
-    // two if the body added before. Once not found.
+    // The body adds, and then finds that its task has ended. If the body added first, a child of this task adds between
+    // these two steps. An earlier version of the search missed this order.
     let parent = vec![Act::Add(0), Act::Load(1), Act::Spawn];
     let child = vec![Act::Lock(1), Act::Add(0)];
     let program = Program::new(vec![vec![Act::Add(0)], parent, vec![], child], 1, 1);
@@ -354,8 +357,9 @@ fn a_step_is_cut_for_the_sake_of_what_needs_the_end_that_cuts_it() {
 #[test]
 fn what_was_about_to_happen_fits_between_the_parts_of_the_last_step() {
     crate::engine::simulate::hook::install();
-    // The last step stores, finds its task to have ended, and so ends the run: the read comes before
-    // the store, or after it if the task was still on. Once not found.
+    // The last step stores and ends the run, because it finds that its task has ended. The read comes before the store.
+    // If the task has not ended, the read comes after the store. An earlier version of the search missed one of these
+    // orders.
     let child = vec![Act::Load(1), Act::Check(0)];
     let parent = vec![Act::Spawn, Act::Check(0), Act::Attempt(1)];
     let program = Program::new(vec![vec![Act::Exchange(0, 0, 2)], parent, vec![], child], 1, 1);

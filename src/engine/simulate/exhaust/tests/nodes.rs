@@ -25,11 +25,11 @@ pub(super) enum OnTable {
     LookUp(usize),
     /// Stores its address, if the run has it.
     Address(usize),
-    /// Stores the number of hosts that a datagram to all of them is on its way to.
+    /// Stores the number of hosts to which a datagram to all hosts is sent.
     Broadcast,
     /// Cuts the first node off from all others.
     Isolate,
-    /// Stores whether a datagram from the first node reaches this one, if the run has it.
+    /// Stores whether the run contains a datagram that reaches this node from the first node.
     Reach(usize),
     /// Gives the first node a main function, which adds to a word.
     Run,
@@ -41,13 +41,13 @@ pub(super) enum OnTable {
 const NAMES: [&str; 2] = ["late", "later"];
 
 impl OnTable {
-    /// Returns `true` if it sees the order in which nodes were added.
+    /// Returns `true` if the act depends on the order in which nodes were added.
     pub(super) fn sees_order(self) -> bool {
         use OnTable::{Address, Broadcast, Isolate, LookUp};
         matches!(self, Address(_) | Broadcast | Isolate | LookUp(_))
     }
 
-    /// Returns `true` if it is about all tasks, including ended ones.
+    /// Returns `true` if the act applies to all tasks, including ended tasks.
     pub(super) fn sees_ends(self) -> bool {
         self == OnTable::Share
     }
@@ -127,14 +127,14 @@ fn one_of(acts: &[OnTable], rng: &mut Rng) -> Act {
 }
 
 impl Act {
-    /// Adds a node, or looks for one.
+    /// Returns an act that adds a node, or looks for one.
     pub(super) fn table(rng: &mut Rng) -> Act {
         use OnTable::{Add, Find, LookUp};
         let number = rng.below(2) as usize;
         one_of(&[Add(number), Add(number), Find(number), LookUp(number)], rng)
     }
 
-    /// The same without anything that shows an address.
+    /// Returns an act on names of nodes that does not show an address.
     pub(super) fn names(rng: &mut Rng) -> Act {
         use OnTable::{Add, Find};
         let number = rng.below(2) as usize;
@@ -203,7 +203,7 @@ fn a_relation_of_the_table_of_nodes_that_is_not_declared_is_found() {
     }
 }
 
-/// An act about many tasks goes over them in an order that does not depend on which of two tasks spawned first.
+/// An act on many tasks visits them in an order that does not depend on which of two tasks spawned first.
 #[test]
 fn two_spawns_commute_beside_each_act_on_many_tasks() {
     use OnCluster::{Count, Disk, Kill, KillAll, Late, Pause, PowerOff, Restart, Slow, Table};
@@ -220,7 +220,8 @@ fn two_spawns_commute_beside_each_act_on_many_tasks() {
         Disk(0, true),
     ];
     for act in acts {
-        // Two nodes give an act on all nodes both orders. For an act on one node, the other node is a long test.
+        // If there are two nodes, an act on all nodes has both orders. For an act on one node, a second node would only
+        // make the test longer.
         let is_on_all = matches!(act, Table(_) | KillAll);
         let nodes = if is_on_all || crate::long() { 2 } else { 1 };
         for spawned in (0..nodes).map(Count) {

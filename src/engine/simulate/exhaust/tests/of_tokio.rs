@@ -28,7 +28,7 @@ pub(super) enum OfTokio {
     Downgrade,
     GiveUp,
     Notified,
-    /// Begins to listen, and hears after another act.
+    /// Creates a listener, and waits for a notification after another act.
     Listen(Box<OfTokio>),
     NotifyOne,
     NotifyLast,
@@ -221,8 +221,9 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
     use crate::run::op::of_tokio::permits;
     crate::engine::simulate::hook::install();
     let of_tokio = Act::OfTokio;
-    // It has the permits when it is dropped. The other tries to get one after they were given to it: before it is
-    // dropped, or after that. It keeps the permit, because a return would conflict with the end of the wait.
+    // The first task has the permits when it is dropped. The second task tries to get a permit after the permits were
+    // given to the first task: before the first task is dropped, or afterwards. The second task keeps the permit,
+    // because a return would conflict with the end of the wait.
     let gives = vec![
         of_tokio(OfTokio::Acquire(2)),
         Act::Pause,
@@ -240,7 +241,8 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
         let mut tally = Tally::default();
         tally.compare(&program, 20_000);
         assert_eq!(tally.programs, 1);
-        // Without the relation of the two the search misses one of both. With the relation, it finds all results.
+        // Without the relation between these two operations, the search misses one of the two results. With the
+        // relation, it finds all results.
         let all = by_search(&program, Apart::ORDERS).results;
         let found =
             faults::without((permits::LEAVE, permits::TAKE), || by_search(&program, Apart::ORDERS));

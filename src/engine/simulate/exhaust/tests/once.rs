@@ -1,4 +1,4 @@
-//! Acts on values that are made once.
+//! Acts on values that are initialized once.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::run::rng::Rng;
 /// The next act of a task on a cell.
 #[derive(Clone, Debug)]
 pub(super) enum OnCell {
-    /// Makes a value, in two steps or in one.
+    /// Initializes a value, in two steps or in one.
     Init(bool),
     /// Makes a value, and gives up if it is dropped in between.
     InitOrNot,
@@ -70,8 +70,8 @@ impl Act {
 #[test]
 fn a_loop_that_waits_for_a_value_goes_on_when_there_is_one() {
     crate::engine::simulate::hook::install();
-    // The end of the wait comes before the other notification, or after it. Once not found. An initialization that
-    // only begins does not wake any task.
+    // The wait must end before the other notification in some runs, and after it in others. An earlier version of the
+    // search missed one order. An initialization that only begins does not wake any task.
     let mut tally = super::Tally::default();
     for make in [OnCell::Set, OnCell::Init(true)] {
         let waits = vec![Act::OnCell(OnCell::Await), Act::Notify(true)];

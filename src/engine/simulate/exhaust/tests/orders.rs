@@ -1,6 +1,5 @@
-//! The orders of recorded calls that one run represents, against brute force: a class of
-//! interleavings has a violated history if and only if one of its interleavings has a violated
-//! history.
+//! Compares the call orders that one run represents with brute force. A class of interleavings must have a violated
+//! history exactly if one of its interleavings has a violated history.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -22,7 +21,7 @@ use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, Mutex};
 use unpause_check::models::{Register, RegisterOp, RegisterRet};
 
-/// A call of a register that is kept in two words, or badly.
+/// A call of a register that is stored in two words, or whose implementation is faulty.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     /// Stores the value in these words, one after the other.
@@ -147,7 +146,7 @@ async fn body(program: &Program) {
     shared.history.check();
 }
 
-/// For each set of seen values, `true` if a history of such a run is violated.
+/// For each set of seen values, `true` if a run with these values has a violated history.
 type Found = BTreeMap<BTreeMap<String, Vec<String>>, bool>;
 
 fn is_violated(run: &Run) -> bool {
@@ -156,7 +155,7 @@ fn is_violated(run: &Run) -> bool {
     verdict.is_violated()
 }
 
-/// Executes all interleavings, if there are not too many. Returns the findings and the number of runs.
+/// Executes all interleavings if their number is at most `runs_max`. Returns the findings and the number of runs.
 fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
@@ -173,8 +172,8 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     None
 }
 
-/// Executes all interleavings, if there are not too many. For each class, `true` if an
-/// interleaving with the same happens-before has a violated history.
+/// Executes all interleavings if their number is at most `runs_max`. Returns for each class `true` if an interleaving
+/// with the same happens-before order has a violated history.
 fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u64, bool>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));

@@ -21,14 +21,14 @@ use crate::time::{Instant, timeout};
 use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard, OnceLock};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
-/// Tasks by number. The body spawns the tasks that no other task spawns, does its own acts, the
-/// first, and then awaits its children, or most of them.
+/// A program: its tasks, by number. The first task is the body. It spawns the tasks that no other task spawns, executes
+/// its own acts, and then awaits most or all of its children.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     tasks: Arc<Vec<Vec<Act>>>,
     /// The number of initial tasks.
     early: usize,
-    /// The number of them that are awaited.
+    /// The number of spawned tasks that the body awaits.
     awaited: usize,
     /// When the time moves.
     pub(super) clock: ClockMode,
@@ -72,7 +72,7 @@ impl Program {
 }
 
 impl Program {
-    /// The same, with one more task from the start, which is awaited.
+    /// Returns this program with one more task, which the body spawns at the start and awaits.
     #[cfg(feature = "tokio")]
     pub(super) fn beside(self, acts: Vec<Act>) -> Program {
         let mut tasks = (*self.tasks).clone();
@@ -81,17 +81,17 @@ impl Program {
         Program { tasks: Arc::new(tasks), early, awaited, ..self }
     }
 
-    /// The same, but it awaits only `awaited` of the initial tasks.
+    /// Returns this program with only `awaited` of the initial tasks awaited.
     pub(super) fn awaiting(self, awaited: usize) -> Program {
         Program { awaited, ..self }
     }
 
-    /// The same, with this clock mode.
+    /// Returns this program with this clock mode.
     pub(super) fn with_clock(self, clock: ClockMode) -> Program {
         Program { clock, ..self }
     }
 
-    /// The same, with these faults.
+    /// Returns this program with these faults.
     pub(super) fn befallen_by(self, faults: Faults) -> Program {
         Program { faults, ..self }
     }
@@ -121,30 +121,29 @@ impl Program {
         acts.clone().any(|act| matches!(act, Act::Abort)) && acts.any(resides)
     }
 
-    /// Returns `true` if its tasks share bells, which no search sees.
+    /// Returns `true` if the tasks of the program share bells, which no search sees.
     pub(super) fn rings(&self) -> bool {
         let mut acts = self.tasks.iter().flatten();
         acts.any(|act| matches!(act, Act::Hear(_) | Act::Ring(_)))
     }
 
-    /// Returns `true` if nodes die in it.
+    /// Returns `true` if nodes die in the program.
     pub(super) fn kills(&self) -> bool {
         let kills = |act: &Act| matches!(act, Act::OnCluster(act) if act.kills());
         self.tasks.iter().flatten().any(kills)
     }
 
-    /// Returns `true` if it sees the order in which nodes were added.
+    /// Returns `true` if the program depends on the order in which nodes were added.
     pub(super) fn sees_order_of_nodes(&self) -> bool {
         let sees =
             |act: &Act| matches!(act, Act::OnCluster(OnCluster::Table(act)) if act.sees_order());
         self.tasks.iter().flatten().any(sees)
     }
 
-    /// Returns `true` if classes differ in facts other than operations. Such facts are: the call
-    /// that returned first, the end of another task found by a branch, the branch taken by a step,
-    /// the number of wakes before a wait for several words looked at the first of them again,
-    /// events during a wait for something else, and whether an abandoned wait could have ended
-    /// before.
+    /// Returns `true` if classes differ in facts other than operations. Such facts are: the call that returned first;
+    /// the end of another task, as a branch found it; the branch of a step. Three more facts concern waits: whether an
+    /// abandoned wait could have ended before, the number of wakes before a wait for several words checked the first
+    /// word again, and events during a wait for something else.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
         use Act::{AwaitBeside, AwaitBoth, AwaitEither, AwaitWithin, Both};
         use Act::{Call, Finished, LockWithin, Race};
@@ -188,9 +187,9 @@ struct Shared {
     bells: [Bell; 2],
     changed: Condvar,
     cell: OnceLock<usize>,
-    /// If an act is about one.
+    /// The objects of the cluster, if an act uses the cluster.
     cluster: Option<super::cluster::Objects>,
-    /// Set before the first of them steps.
+    /// The handles that unpark the tasks; set before the first task steps.
     unparkers: std::sync::OnceLock<Vec<Unparker>>,
     aborters: std::sync::OnceLock<Vec<AbortHandle>>,
 }

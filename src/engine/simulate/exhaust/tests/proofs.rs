@@ -1,5 +1,5 @@
-//! Programs that share objects of this library only: a search proves each in a handful of runs, and never takes all
-//! orders of steps for different ones.
+//! Programs that share only objects of this library. A search must prove each program in a handful of runs, without a
+//! separate run for each order of steps.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Body = fn() -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Searches that must be proofs, and the searches among them that were not.
+/// The number of searches that must be proofs, and the number of these searches that were not.
 #[derive(Default)]
 struct Proofs {
     lost: Vec<String>,
 }
 
 impl Proofs {
-    /// Searches a body, which must be proved in at most `runs_max` runs, by the objects of this library alone.
+    /// Searches a body. The search must prove it in at most `runs_max` runs, and all shared objects must belong to this
+    /// library.
     fn of(
         &mut self,
         name: &str,
@@ -221,7 +222,8 @@ fn a_kill_beside_an_abort_is_proved() {
     proofs.end();
 }
 
-/// Calls of files of the first node, by one task or by a task each, of the second node too or not.
+/// Returns a body that calls files of the first node, from one task or from several tasks. With `both`, it also calls
+/// files of the second node.
 fn deaths_beside_calls(tasks: usize, both: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let nodes = [crate::node("a"), crate::node("b")];

@@ -1,4 +1,4 @@
-//! Regions as one step: random regions of random programs, and each way in which a region can wait or end.
+//! Regions that execute as one step: random regions of random programs, and each way in which a region can wait or end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -39,7 +39,7 @@ fn sites(program: &Program) -> Vec<Vec<Site>> {
     (0..run.tasks.len() as u32).map(own).collect()
 }
 
-/// The same program with the operations from the number `first` to the number `last` of a task as one step.
+/// Returns this program with the operations `first` to `last` of a task as one step.
 fn as_one_step(
     mut program: Program,
     sites: &[Site],
@@ -52,7 +52,7 @@ fn as_one_step(
     program
 }
 
-/// The same program with a random region of one of its tasks as one step, if it has any.
+/// Returns this program with a random region of one of its tasks as one step, if any task has a region.
 pub(super) fn with_region(program: Program, rng: &mut Rng) -> Program {
     let mut tasks = sites(&program);
     tasks.retain(|sites| sites.len() > 1);
@@ -65,8 +65,8 @@ pub(super) fn with_region(program: Program, rng: &mut Rng) -> Program {
     as_one_step(program, sites, (first, last), rng.below(2) == 0)
 }
 
-/// All runs of a body in which the operations of an interval are one step. The operations are named by their numbers
-/// in the first run of the body without a region, among the operations of its first task.
+/// Executes all runs of a body in which the operations of an interval are one step. The operations are named by their
+/// numbers in the first run of the body without a region, among the operations of its first task.
 fn runs<F: Future<Output = ()>>(
     body: impl Fn() -> F,
     (from, to): (usize, usize),
@@ -232,7 +232,7 @@ fn rounds_of_a_region_are_one_step_and_an_endless_one_is_cut() {
     };
     let all = runs(rounds(3), (0, 1), true);
     assert!(all.iter().all(|(run, _)| one_step(run, 0, 2)), "{all:?}");
-    // One step takes in a bounded number of operations.
+    // One step executes at most a bounded number of operations.
     let all = runs(rounds(100), (0, 1), true);
     assert!(all.iter().all(|(run, _)| !one_step(run, 0, 99) && one_step(run, 0, 60)), "{all:?}");
 }
@@ -259,7 +259,8 @@ fn a_search_needs_all_events_of_a_region() {
         let stores = vec![Act::Store(0, 1), Act::Store(1, 1)];
         needs(Rule::LaterEvents, vec![vec![], vec![Act::Load(1)], stores], waits);
     }
-    // The lock that is not free parts the region. Only the failed attempt conflicts with its later release.
+    // The lock is not free, so the region is interrupted at this point. Only the failed attempt conflicts with its
+    // later release.
     let holds = vec![Act::Lock(1), Act::Load(0), Act::Load(0)];
     let locks = vec![Act::Lock(0), Act::Lock(1)];
     needs(Rule::FailedAttempts, vec![vec![], holds, locks], true);

@@ -1,4 +1,4 @@
-//! Tasks of nodes, each in another kind of wait, that others abort and that die with their nodes.
+//! Tasks of nodes in different kinds of waits. Other tasks abort them, and they die with their nodes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Acts on `select!`: its branches, for each branch that can end it.
+//! Acts on `select!`, with each kind of branch that can end it.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -20,11 +20,11 @@ pub(super) struct Select {
 pub(super) enum Form {
     /// The first to end wins.
     Random,
-    /// The same, polled in the order in which they are written.
+    /// A biased `select!`: its branches are polled in the order in which they are written.
     Biased,
     /// The value of the first branch never matches.
     Mismatch,
-    /// The first branch is not dropped when the second wins, and continues beside it once more.
+    /// The first branch is not dropped when the second branch ends the `select!`. It continues in a second `select!`.
     Loop,
     /// A second beside both.
     Deadline,

@@ -19,7 +19,7 @@ use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
-/// Acts of programs whose time moves although tasks can step.
+/// Acts of programs in which time may advance although tasks can step.
 const KINDS: [Kind; 3] = [
     &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now],
     &[Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock],
@@ -80,8 +80,9 @@ fn saw(run: &Run) -> Saw {
     (outcome.to_owned(), tasks)
 }
 
-/// The results of runs whose time moves at any moment, with the number of early moves: moves made although another task
-/// could step. Executes all sequences of decisions; `None` if there are too many.
+/// Executes all sequences of decisions of a program in which time may advance at any moment. Returns the results of its
+/// runs, each with its number of early moves: advances although another task could step. Returns `None` if there are
+/// too many runs.
 fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Saw)>> {
     let program = program.clone().with_clock(ClockMode::Any);
     let brute = Brute::default();
@@ -143,7 +144,7 @@ fn a_bound_on_early_moves_is_exact() {
             let (found, more) = found(&program.clone().with_clock(clock));
             assert_eq!(found.iter().collect::<BTreeSet<_>>(), within, "{most} in {program:?}");
             let is_strict = within.len() < every.len();
-            // The search knows if it left any out.
+            // The search knows if it has left out any run.
             assert!(more || !is_strict || most == 0, "{most} in {program:?}");
             strict += u64::from(is_strict);
             beyond += u64::from(more);

@@ -1,4 +1,4 @@
-//! Acts on bells of another library: a task hears the bells that ring while it listens.
+//! Acts on bells of another library: a task counts the bells that ring while it listens.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};

@@ -243,7 +243,7 @@ fn an_order_is_proved_exactly_if_each_interleaving_that_keeps_it_passes() {
         for Proved { order, kept } in classes.proved() {
             let text = format!("{seed} {program:?}: {order:?}");
             assert!(passes_with(&order), "{text}");
-            // Some passing run has both lines, in this order.
+            // At least one passing run must contain both lines in this order.
             let has_both = |run: &[Site]| run.contains(&order.late) && keeps(run, &order);
             assert!(all.iter().any(|(run, failed)| !failed && has_both(run)), "{text}");
             assert!(kept > 0 && kept <= classes.passing().count(), "{text}");
@@ -271,7 +271,8 @@ fn a_line_that_all_tasks_execute_comes_before_another_line() {
 
 #[test]
 fn a_line_that_only_failing_runs_execute_is_in_no_order() {
-    // The store of the last act is executed only before the panic. The load before it must come before the other store.
+    // The store of the last act is executed only before the panic. The load before the store must come before the store
+    // of the other task.
     let orders = proved(&Program::of(&[&[2, 7], &[12]]));
     assert!(matches!(orders[..], [(load, 0, 1)] if load > 5), "{orders:?}");
 }

@@ -109,7 +109,7 @@ fn an_estimate_of_a_large_search_is_near() {
     println!(
         "{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}, short runs {each}"
     );
-    // Of few programs, the interval may miss one more.
+    // With few programs, the share of intervals that contain the result may be lower by chance.
     let least = if crate::long() { 90 } else { 70 };
     assert!(median < 0.6 && 100 * held > least * wanted, "{errors:?}");
 }

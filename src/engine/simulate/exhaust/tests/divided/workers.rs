@@ -83,13 +83,15 @@ fn makespan(round: &[f64], workers: usize) -> f64 {
     free.into_iter().fold(0.0, f64::max)
 }
 
-/// Tasks that write one word so many times each. Each order of the writes is a class of its own.
+/// Creates a program whose tasks write one word, each task the given number of times. Each order of the writes is a
+/// separate class.
 fn writers(counts: &[usize]) -> Program {
     let tasks = counts.iter().zip(1..).map(|(count, value)| vec![Act::Store(0, value); *count]);
     of_tasks(tasks.collect())
 }
 
-/// Tasks that read a word and write it, so many times each, for two words in turn.
+/// Creates a program whose tasks read a word and write it, alternately for two words, each task the given number of
+/// times.
 fn adders(counts: &[usize]) -> Program {
     let task = |(count, task): (&usize, usize)| {
         let words = (0..*count).map(|round| (task + round) % 2);

@@ -3,9 +3,9 @@
 //! In a history of a [`VersionedRegister`](super::models::VersionedRegister) each update has a unique id and names the
 //! version that it replaces. So the versions known to have happened form one chain (Gibbons and Korach, *Testing Shared
 //! Memories*, 1997, theorem 4.13). A version is appended when a call returns this version or a version that builds on
-//! it. This is the latest time at which the version can have happened, so a pending read may still return the previous
-//! version. Each read then needs one look-up: is its version at or behind the last version known when the read was
-//! invoked?
+//! it. At this time at the latest, the version has happened, so a pending read may still return the previous version.
+//! Each read then needs one look-up. It compares its version with the last version that was known when the read was
+//! invoked.
 //!
 //! [`Chain`] accepts events one at a time; [`check`] reads all of them from an iterator. Both use the same engine and
 //! give the same verdict. [`Chain::by_key`] has one chain for each object of a store.

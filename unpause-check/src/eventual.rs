@@ -186,8 +186,8 @@ pub type ReplicaOperation<U, S> = Operation<ReplicaCall<U>, Option<S>>;
 /// no state was observed.
 ///
 /// # Cost
-/// O(n log n + d) for n operations. For d, count the updates delivered before each observation, and add up these
-/// counts.
+/// O(n log n + d) for n operations. d is the sum over all observations of the number of updates that were delivered
+/// before the observation.
 ///
 /// ```
 /// use unpause_check::eventual::{ReplicaCall::*, strong_eventual};
@@ -246,7 +246,7 @@ where
         }
     }
     if states.is_empty() {
-        // No states were compared, and unknown never counts as a pass.
+        // No states were compared, and an unknown verdict never counts as a pass.
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,
             longest: 0,

@@ -1,4 +1,4 @@
-//! Failed calls that would explain a contradiction: a client recorded that its call did not take effect, although it
+//! Failed calls that would explain a contradiction. A client recorded that such a call did not take effect, although it
 //! did.
 //!
 //! A history leaves out failed calls. A client that received no answer must not record a failure, because its call may
@@ -10,7 +10,7 @@ use crate::verdict::Evidence;
 use crate::{Budget, Model, linearizable};
 use unpause_ordered::sort_by_key;
 
-/// The maximum number of failed calls to try: those invoked last before the misfit returned.
+/// The maximum number of failed calls to try. The calls that were invoked last before the misfit returned are tried.
 const TRIED_MAX: usize = 16;
 /// The maximum number of operations in the checked part of the history.
 const OPERATIONS_MAX: usize = 64;

@@ -23,7 +23,7 @@ pub struct Forest {
     /// The branches, in display order.
     pub branches: Vec<Branch>,
     /// The number of orders that contain every operation that returned: 0 if the history is not linearizable.
-    /// Operations that never returned may be absent from them. Only orders in `branches` are counted.
+    /// Operations that never returned may be absent from such an order. Only orders in `branches` are counted.
     pub orders: u64,
     /// True if there are more branches than the limit allows.
     pub is_cut: bool,
@@ -32,7 +32,7 @@ pub struct Forest {
 /// One operation, accepted or refused after the operations on its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
-    /// The number of operations before it on its path: 0 for the first.
+    /// The number of operations before this operation on its path; 0 for the first.
     pub depth: usize,
     /// The index of the operation in the history.
     pub operation: usize,
@@ -49,7 +49,8 @@ pub enum BranchOutcome {
     Accepted {
         /// The state after the operation.
         state: String,
-        /// True if the path now contains all operations that returned, so it is an order that explains the history.
+        /// True if the path now contains all operations that returned. The path is then an order that explains the
+        /// history.
         is_complete: bool,
     },
     /// The model does not return this result in this state.
@@ -202,7 +203,7 @@ impl fmt::Display for Forest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", fitted(&self.state, COLUMNS))?;
         let last = self.last_of_their_fork();
-        // For each depth above, true if another branch follows below at that depth.
+        // For each depth above the current one, true if another branch follows below at this depth.
         let mut goes_on: Vec<bool> = Vec::new();
         for (branch, is_last) in self.branches.iter().zip(last) {
             goes_on.truncate(branch.depth);

@@ -145,7 +145,7 @@ impl<'a> Meter<'a> {
 /// not affect the budget.
 pub(super) const ENTRIES_KEPT: usize = 1 << 12;
 
-/// The same limit for a table.
+/// The corresponding limit for the rows of a table.
 pub(super) const ROWS_KEPT: usize = 1 << 16;
 
 /// Returns the bytes that a vector occupies, including the copy while it grows for its next entry; 0 if it is small.
@@ -217,7 +217,7 @@ pub enum MalformedKind {
     ClientOverlaps {
         /// The client.
         client: u32,
-        /// The index of the operation that was still open.
+        /// The index of the other operation, which was still open.
         other: usize,
     },
 }

@@ -164,7 +164,7 @@ where
     }
     let parts = Parts::new::<M>(operations, moments);
     let (whole, nodes_max) = (parts.len() == 1, budget.nodes);
-    // Each thread has its share of the memory. A part that needs more memory is decided after the others.
+    // Each thread has its share of the memory. A part that needs more memory is decided after the other parts.
     let share = budget.memory / threads.min(parts.len()).max(1);
     let decider = || Decider { whole, ..Decider::new(initial, operations) };
     let rulings = parallel::until_first(parts.len(), threads, budget.stop, || {
@@ -339,7 +339,7 @@ fn evidence<M: Model>(
     let state = stuck.partial.first().map_or_else(String::new, |(_, state)| state.state_text());
     let (mut partial, mut expected): (Vec<Vec<usize>>, Vec<String>) = (Vec::new(), Vec::new());
     for (order, state) in stuck.partial {
-        // One order can end in several states of a nondeterministic model.
+        // A nondeterministic model may have several states after the same order.
         if !partial.contains(&order) {
             if partial.len() == PARTIAL_MAX {
                 continue;

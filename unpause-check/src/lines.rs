@@ -7,7 +7,7 @@
 //! is never tried costs nothing.
 //!
 //! A linearizable history satisfies both conditions that use this search. So linearizability is checked first, because
-//! that takes a fraction of the time.
+//! that check takes only a fraction of the time.
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
@@ -20,7 +20,7 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 
-/// Operations, by index, that must keep their order.
+/// Operations, by index, that must stay in this order.
 pub(super) type Line = Vec<usize>;
 
 /// Checks linearizability, with half of the budget, for a condition that linearizability implies. Returns the verdict
@@ -139,7 +139,8 @@ struct LineFrame {
     here: LineConfiguration,
     /// The line tried last: the return time of its next operation, and its number. Later lines remain to be tried.
     tried: Option<(u64, u32)>,
-    /// The lines to try next, in reverse order: a batch, so that the search need not find them one at a time.
+    /// The lines to try next, in reverse order. They are found as a batch, so that the search need not find them one at
+    /// a time.
     next: Vec<(u64, u32)>,
     /// The possible states after the move on the last line.
     states: Vec<u32>,
@@ -220,7 +221,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
             }
             arrived = loop {
                 let Some(way) = self.next_move() else {
-                    // No move was found because the budget ran out.
+                    // The budget ran out, so no further move was found.
                     if self.meter.is_over() {
                         return LineSearchResult::OutOfBudget;
                     }

@@ -64,8 +64,8 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// faster.
     ///
     /// Returns `None`, the default, if `op` may touch anything; a history with one such operation is checked as a
-    /// whole. Each part is checked with this same model from the same initial state, so a [`Key`] that two parts share
-    /// cannot change the verdict.
+    /// whole. Each part is checked with this model from the initial state of the whole object. So a [`Key`] that two
+    /// parts share cannot change the verdict.
     fn partition(op: &Self::Op) -> Option<Key> {
         let _ = op;
         None
@@ -138,10 +138,10 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// values have equal keys; different values should have different ones. [`Online`](super::online::Online) checks
     /// such an object in constant time per event while its values are unique.
     ///
-    /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
-    /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is
-    /// not a register and for a result that the call cannot have. Implement
-    /// [`register_value`](Model::register_value) together with this method.
+    /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent) and
+    /// [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is not a
+    /// register, or if the call cannot have this result. Implement [`register_value`](Model::register_value) together
+    /// with this method.
     ///
     /// ```
     /// use unpause_check::online::{ClientEvent::*, Online, OnlineStatus};

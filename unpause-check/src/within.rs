@@ -53,7 +53,7 @@ pub fn linearizable_within<M: Model>(
 ) -> Result<Verdict, Malformed> {
     let verdict = linearizable(initial, operations, budget)?;
     if verdict.is_consistent() {
-        // The order of real time respects `precedes`, too.
+        // The order of real time also satisfies `precedes`.
         return Ok(verdict);
     }
     let mut meter = Meter::new(budget);
@@ -120,11 +120,11 @@ struct Frame<M> {
 struct Search<'a, M: Model> {
     operations: &'a [Operation<M::Op, M::Ret>],
     part: &'a [usize],
-    /// For each operation, the operations that must come before it, as positions in the part. Operations that come
-    /// before another one in the list are omitted.
+    /// For each operation, the operations that must come before it, as positions in the part. Transitive predecessors
+    /// are omitted.
     before: Vec<Vec<usize>>,
     seen: Table<(Mask, M), ()>,
-    /// The longest order, as positions in the part, the same order as a set, and the state after it.
+    /// The longest order as positions in the part, the same order as a set, and the state after this order.
     longest: (Vec<usize>, Mask, M),
 }
 
@@ -323,7 +323,7 @@ mod tests {
         for _ in 0..10_000 {
             let calls = history(&mut draw);
             let relation = draw(1 << 16);
-            // A relation between clients, for each pair of them.
+            // The relation is defined between clients: it holds for some pairs of clients.
             let precedes = |a: usize, b: usize| {
                 relation >> (3 * calls[a].client + calls[b].client) & 1 == 1 && (a + b) % 3 > 0
             };
@@ -350,7 +350,7 @@ mod tests {
             found[usize::from(expected)] += 1;
             assert_eq!(verdict.is_consistent(), expected, "{calls:?} {closed:?}: {verdict:?}");
             assert_eq!(verdict.is_violated(), !expected);
-            // All pairs of real time: the same as `linearizable`.
+            // If all pairs of real time count, the verdict equals the verdict of `linearizable`.
             let verdict = linearizable_within(&initial, &calls, &|_, _| true, &budget).unwrap();
             let real = linearizable(&initial, &calls, &budget).unwrap();
             assert_eq!(verdict.is_consistent(), real.is_consistent());
@@ -367,7 +367,7 @@ mod tests {
             invoked: time,
             returned: Some((ret, time + 1)),
         };
-        // Store buffering: each client puts one key, and then misses the other one.
+        // Store buffering: each client puts one key, and then a read of the other key misses the other client's put.
         let history = [
             call(0, Put(0, 1), 0, Value(None)),
             call(1, Put(1, 1), 2, Value(None)),

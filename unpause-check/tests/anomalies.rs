@@ -1,4 +1,5 @@
-//! Anomalies of transactions beyond the number that is kept, and cycles in components beyond the number that is shown.
+//! Anomalies of transactions beyond the number of kept anomalies, and cycles in components beyond the number of shown
+//! components.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +32,7 @@ fn many_lost_updates_hide_no_aborted_read() {
     assert_eq!(evidence.anomaly.unwrap().name, "G1a");
 }
 
-/// The same on lists, with a read of an intermediate state.
+/// The same test on lists, with a read of an intermediate state.
 #[test]
 fn many_lost_updates_hide_no_intermediate_read() {
     let (read, append) = (ListCall::Read, ListCall::Append);
@@ -49,7 +50,8 @@ fn many_lost_updates_hide_no_intermediate_read() {
     assert_eq!(evidence.anomaly.unwrap().name, "G1b");
 }
 
-/// Components with a write skew, which snapshot isolation allows, do not use up the components that are searched.
+/// Snapshot isolation allows write skews. Components with write skews must not use up the number of components that are
+/// searched.
 #[test]
 fn many_write_skews_hide_no_read_skew() {
     let (read, append) = (ListCall::Read, ListCall::Append);

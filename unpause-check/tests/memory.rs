@@ -1,6 +1,6 @@
 //! The memory cost of checkers: no more than their budget, for any history.
 //!
-//! One test in a file of its own, because the allocator counts for the whole process.
+//! This test has a file of its own, because the allocator counts allocations of the whole process.
 
 use peak_alloc::PeakAlloc;
 use unpause_check::history::Operation;
@@ -20,7 +20,8 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const MEMORY: usize = 8 << 20;
 
-/// The words that a checker always needs for each operation, and small tables that are kept.
+/// The bytes that a checker needs for each operation in addition: words for the operation itself, and small tables that
+/// are kept.
 const ELSE_EACH: usize = 400;
 const ELSE: usize = 4 << 20;
 
@@ -66,8 +67,8 @@ fn model<M: Model<Op: Sync, Ret: Sync> + Sync>(
         ("quiescent", quiescent),
     ];
     let mut ran_out = [0, 0];
-    // All at once, one after the other, or never returned: each by a client of its own; and in eight
-    // clients with eight at once.
+    // The calls are all concurrent, one after the other, or never returned, each by its own client. In the last shape,
+    // eight clients have eight concurrent calls.
     for shape in ["all at once", "in turn", "lost", "by eight"] {
         let mut history: Vec<Operation<M::Op, M::Ret>> = Vec::new();
         for n in 0..count {

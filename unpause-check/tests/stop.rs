@@ -1,4 +1,4 @@
-//! A checker that is stopped at any point has no verdict or the correct verdict.
+//! If a checker is stopped at any point, it must have no verdict or the correct verdict.
 
 use std::cell::Cell;
 
@@ -12,8 +12,9 @@ use unpause_check::{Budget, linearizable, linearizable_parallel, quiescent, sequ
 
 type Call = Operation<QueueOp, QueueRet>;
 
-/// Everything is enqueued at once and then dequeued in some order, so that some order explains it; or a last dequeue
-/// took a value that was never inside. Values occur several times, so that only a search decides.
+/// All values are enqueued concurrently and then dequeued in some order, so that some order explains the history. In
+/// the wrong variant, a last dequeue takes a value that was never enqueued. Values occur several times, so only a
+/// search can decide the history.
 fn queue(count: u64, is_right: bool) -> Vec<Call> {
     let enqueue = |n: u64| Operation {
         client: n as u32,
@@ -75,7 +76,8 @@ fn a_search_that_is_stopped_says_nothing_wrong() {
 
 #[test]
 fn cycles_that_were_not_looked_for_to_the_end_are_no_pass() {
-    // Each pair read before the other wrote: write skew, many times over and around one great circle.
+    // Each pair of transactions read before the other wrote. This is a write skew in many places, and around one large
+    // cycle.
     let count = 3000u64;
     let transaction = |n: u64| Operation {
         client: n as u32,

@@ -83,7 +83,7 @@ fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) ->
     Explanation { name: "stale read", text, edges, expected }
 }
 
-/// Explains a failed update whose version was read.
+/// Explains the read of a version whose update failed.
 fn aborted_read<I: Id>(links: &Links<I>, operation: u64, place: u64) -> Explanation {
     let shown = links.at(place).and_then(|link| link.by).map_or(operation, |(_, by)| by);
     let text = format!(

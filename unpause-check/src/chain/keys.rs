@@ -145,7 +145,8 @@ impl<I: Id> Chain<I> {
 
     /// Feeds an event like [`feed`](Chain::feed), but numbers the next invocation `operation`.
     fn feed_as(&mut self, operation: u64, event: ChainEvent<I>) -> Result<(), MalformedEventKind> {
-        // The chain would count only the invocations of its own key, but evidence names the numbers of the whole store.
+        // The chain would count only the invocations of its own key, but evidence uses the operation numbers of the
+        // whole store.
         self.operations = operation;
         self.feed(event).map(|_| ()).map_err(|error| error.kind)
     }
@@ -193,7 +194,7 @@ impl<M: Versions> ChainsByKey<M> {
         self.clients.may_begin(client, |call| call.operation)?;
         let (key, operation) = (M::partition(&op), self.operations);
         let initial = &self.initial;
-        // A refused event may leave a new chain behind, which is in the same state as a chain that is created later.
+        // A refused event may create a chain, but this chain has the same state as a chain that is created later.
         let chain = self.chains.entry(key).or_insert_with(|| Chain::new(initial.first(&op)));
         chain.feed_as(operation, ClientEvent::Invoke { client, op: M::version_op(&op) })?;
         // Refused invocations get no number.

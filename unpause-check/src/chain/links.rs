@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::Id;
 use crate::hash::Table;
 
-/// The number of versions remembered after no pending call can depend on them. They serve the evidence, and distinguish
-/// a stale read from a read of a version that was never written.
+/// The number of versions that are remembered although no pending call can depend on them. These versions are used for
+/// evidence: they distinguish a stale read from a read of a version that was never written.
 pub(super) const KEPT: usize = 1024;
 
 /// The maximum number of versions to forget per event. An update adds one version in two events, so this is enough.
@@ -61,7 +61,7 @@ pub(super) enum ChainFault<I> {
     Aborted { place: u64 },
     /// A call returned the unknown version `id`, or the version `after`, which builds on `id`.
     Unknown { id: I, after: Option<I> },
-    /// This operation replaced the version at `place` by `id`, but another update had already replaced it.
+    /// This operation replaces the version at `place` by `id`, but another update had already replaced this version.
     Fork { place: u64, id: I, operation: u64 },
     /// Updates build on each other in a circle that contains this version.
     Circle { id: I },
@@ -106,7 +106,7 @@ impl<I: Id> Links<I> {
 
     /// Adds the pending update of an invocation.
     pub(super) fn open(&mut self, from: I, to: I, operation: u64) {
-        // `Chain::invoke` has refused ids that are known, so this replaces no entry.
+        // `Chain::invoke` has refused known ids, so this insertion replaces no entry.
         self.versions.insert(to, Version::Pending(PendingUpdate { from, operation, lost: false }));
     }
 
@@ -124,8 +124,9 @@ impl<I: Id> Links<I> {
         pending.lost = true;
         let from = pending.from.clone();
         match self.find(&from) {
-            // Another update has replaced the version that this update names, so this update can never happen, nor can
-            // the lost updates that build on it. A lost update did not fail, so no other update has its id.
+            // Another update has replaced the version that this update names. So this update can never happen, and the
+            // lost updates that build on it cannot happen either. A lost update did not fail, so no other update has
+            // its id.
             VersionState::At(place) if place < last => {
                 self.versions.remove(id);
                 self.drop_lost_after(id, None);
@@ -143,7 +144,7 @@ impl<I: Id> Links<I> {
                 Some(Version::Pending(pending)) => {
                     path.push((at.clone(), pending.operation));
                     at = &pending.from;
-                    // A path that is longer than the table has passed some version twice.
+                    // A path that is longer than the table contains some version twice.
                     if path.len() > self.versions.len() {
                         return Err(ChainFault::Circle { id: id.clone() });
                     }
@@ -154,8 +155,8 @@ impl<I: Id> Links<I> {
                     return Err(ChainFault::Fork { place: *place, id, operation });
                 }
                 None => {
-                    // With an empty path, the version itself is unknown; otherwise a pending version builds on an
-                    // unknown one.
+                    // If the path is empty, the version itself is unknown. Otherwise, a pending version builds on an
+                    // unknown version.
                     let after = path.pop().map(|(id, _)| id);
                     return Err(ChainFault::Unknown { id: at.clone(), after });
                 }
@@ -186,14 +187,14 @@ impl<I: Id> Links<I> {
         }
     }
 
-    /// Drops the lost updates of this version, except `but`, and the updates that build on the dropped ones, because
-    /// they can never happen.
+    /// Drops the lost updates of this version, except `but`, because they can never happen. Also drops the updates that
+    /// build on a dropped update.
     fn drop_lost_after(&mut self, id: &I, but: Option<&I>) {
         // Usually no update is lost.
         if self.lost.is_empty() {
             return;
         }
-        // Only lost updates are listed: an update in flight shows the contradiction itself if it returns `true`.
+        // Only lost updates are listed. An update in flight shows the contradiction itself if it returns `true`.
         let mut dropped = vec![id.clone()];
         while let Some(id) = dropped.pop() {
             for id in self.lost.remove(&id).unwrap_or_default() {

@@ -49,7 +49,7 @@ impl Furthest {
 
     /// Returns the number of order nodes that these orders need.
     pub(super) fn nodes(&self) -> usize {
-        // Orders in the tree refer only to lower numbers, so this prefix contains all of them.
+        // Nodes of the tree refer only to lower numbers, so this prefix contains all orders that are kept.
         let last = self.ends.iter().filter(|end| end.order != NOTHING).map(|end| end.order).max();
         last.map_or(0, |last| last as usize + 1)
     }

@@ -15,7 +15,7 @@ use crate::limits::Meter;
 #[derive(Default)]
 pub(super) struct Layout {
     timeline: Timeline,
-    /// For each operation, true if it returned and observes.
+    /// For each operation, `true` if it returned and is an observer.
     observer: Vec<bool>,
     // Scratch space, reused between calls.
     found: Vec<u32>,
@@ -117,7 +117,7 @@ impl Ground<'_> {
         found: &mut dyn FnMut(u32),
     ) {
         let (eligible, is_pending) = match candidate {
-            // An observer that is not ordered yet does not fit this state.
+            // This observer is not ordered yet, because it does not fit this state.
             Candidate::Returning(op) => (!self.observer[op as usize] && !self.has(here, op), false),
             Candidate::Pending(number) => {
                 // Equal pending operations are used in the order of their invocations; other orders lead to the same
@@ -195,7 +195,8 @@ impl Ground<'_> {
         orders: &mut OrderTree,
         meter: &mut Meter<'_>,
     ) {
-        // First the observers that are in flight here; operations invoked later are checked when they are passed.
+        // The loop begins with the observers that are in flight here. Operations invoked later are checked when the
+        // walk passes their invocations.
         let mut in_flight = walk.first();
         while let Some(op) = in_flight {
             self.observe(here, op, orders, meter);

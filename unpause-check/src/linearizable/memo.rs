@@ -43,7 +43,7 @@ impl<M: Clone + Eq + Hash> StateTable<M> {
         self.hashes.shrink_to(ENTRIES_KEPT / 2);
         self.weights.shrink_to(ENTRIES_KEPT / 2);
         self.table.fill(VACANT);
-        // A large table would have to be cleared for every later part, however small.
+        // If the table stayed large, every later part would have to clear it, even a small part.
         self.table.truncate(1024);
     }
 
@@ -166,7 +166,7 @@ impl<B: Mask> Visited<B> {
         }
     }
 
-    /// Returns `true` if a configuration that was added is still minimal.
+    /// Returns `true` if a configuration that was added is still minimal in the table.
     pub(super) fn has(&self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         let kept = self.table.get(&(at as u32, state, ordered.clone()));
         kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))

@@ -90,7 +90,7 @@ fn best_first(moves: &mut [Move]) {
 pub(super) enum Probed {
     /// The search can continue from a new configuration.
     New,
-    /// This order reached the end.
+    /// This order reached the end of the part.
     Complete(u32),
     /// The probe is exhausted: no order exists from its start.
     Nothing,
@@ -133,8 +133,8 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Restarts from configurations, given by position; every order passes through one of them. They refer to `orders`.
-    /// The cursor must be moved to `deepest`.
+    /// Restarts from these configurations, each with its position. Every order passes through one of them. They refer
+    /// to `orders`. The cursor must be moved to `deepest`.
     pub(super) fn start_from<'a>(
         &mut self,
         orders: &OrderTree,
@@ -149,8 +149,8 @@ impl<B: Mask> Probe<B> {
         self.furthest = Furthest::default();
         self.in_vain = 0;
         for (at, here) in from {
-            // The last configuration is the furthest, so the top of the stack is at `deepest`. No order may be dropped
-            // when it is left.
+            // The last configuration is the furthest, so the top of the stack is at `deepest`. So no order may be
+            // dropped when the search leaves this configuration.
             self.deepest = at;
             self.push(here.clone(), at, orders.len());
         }
@@ -259,9 +259,10 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Makes the move just returned and all remaining moves, before the search continues from any of them. Each of
-    /// these moves uses one pending operation. If the search continued from the first move at once, it would use two or
-    /// more pending operations where one is enough. It would then reach the same states again with ever smaller sets.
+    /// Executes the move that was just returned and all remaining moves, before the search continues from any of them.
+    /// Each of these moves uses one pending operation. If the search continued from the first move at once, it would
+    /// use two or more pending operations although one is enough. It would then reach the same states again with ever
+    /// smaller sets.
     fn take_all(
         &mut self,
         ground: &mut Ground<'_>,
@@ -308,7 +309,8 @@ impl<B: Mask> Probe<B> {
         nodes_before: usize,
     ) -> Entered {
         let start = walk.at;
-        // Before the memo: configurations that differ only in observers that fit have the same key after this step.
+        // This is done before the memo is checked. Configurations that differ only in fitting observers have the same
+        // key afterwards.
         ground.settle(&mut here, walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = walk.at;

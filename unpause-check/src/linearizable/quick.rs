@@ -51,7 +51,7 @@ pub(super) fn quick<M: Model>(
 /// Returns the span of each operation, in positions of `events`, so that engines can use a counting sort. `part[n]` is
 /// the n-th operation by invocation.
 fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
-    // Indexed by position in the history; entries of other parts are left over and not used.
+    // Entries at positions of other parts remain from earlier checks, and are not used.
     let room = part.iter().max().map_or(0, |index| index + 1);
     if numbers.len() < room {
         numbers.resize(room, 0);
@@ -68,8 +68,8 @@ fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<uniqu
     spans
 }
 
-/// Returns the evidence of a search over the few operations of a contradiction. They are not linearizable, so the
-/// search gets stuck, or gives up if there are too many operations; then the evidence has no orders.
+/// Returns the evidence of a search over the few operations of a contradiction. These operations are not linearizable,
+/// so the search gets stuck. If there are too many operations, the search gives up, and the evidence has no orders.
 fn core_evidence<M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -83,7 +83,7 @@ fn core_evidence<M: Model>(
     let few: Vec<Moment> = events.iter().filter(of_core).copied().collect();
     let invoked = few.iter().filter(|event| !event.is_return());
     let part: Vec<usize> = invoked.map(|event| event.index()).collect();
-    // The verdict is already final, so this search has a limit of its own instead of the caller's budget.
+    // The verdict is already final, so this search has its own limit instead of the caller's budget.
     let mut own = meter.beside(CORE_NODES_MAX);
     let found = searcher.search(initial, &few, &mut own);
     meter.nodes += own.nodes;

@@ -37,7 +37,7 @@ pub(super) enum Found<M> {
 
 /// The furthest position that any order reached.
 pub(super) struct Stuck<M> {
-    /// The operation that must be next but does not fit.
+    /// The operation that must be next, but does not fit.
     pub(super) misfit: usize,
     /// The orders up to this position and the state after each, longest first.
     pub(super) partial: Vec<(Vec<usize>, M)>,
@@ -131,7 +131,7 @@ fn search_from(
     if ground.is_narrow(word) {
         take_turns(start, ground, walk, probe, meter, turns)
     } else {
-        // The shared probe has one-word masks, so a wider part needs a probe of its own.
+        // The shared probe has one-word masks, so a wider part gets a separate probe.
         let probe = &mut Probe::<Box<[u64]>>::default();
         take_turns(start, ground, walk, probe, meter, turns)
     }
@@ -192,7 +192,7 @@ fn take_turns<B: Mask>(
                 sweep.tidy();
                 probe.start_from(&sweep.orders, sweep.waiting());
                 let deepest = probe.deepest;
-                // The sweep has a cursor of its own, so the cursor of the probe has not moved.
+                // The sweep has its own cursor, so the cursor of the probe has not moved.
                 walk.to(ground.timeline, deepest);
             }
             Swept::Tired => {}

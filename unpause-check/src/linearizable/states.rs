@@ -48,7 +48,7 @@ impl<'a, M: Model> StatesOf<'a, M> {
     /// Fills `found` with the states that the model allows after an operation.
     fn find(&mut self, operation: usize, state: u32) {
         let Operation { op, returned, .. } = &self.operations[operation];
-        // Without a return, the model may choose any result.
+        // If the operation has not returned, the model may choose any result.
         let ret = returned.as_ref().map(|(ret, _)| ret);
         self.found.clear();
         self.table.get(state).successors(op, ret, &mut self.found);

@@ -27,7 +27,7 @@ pub(super) struct Sweep<B> {
     each: usize,
     /// The bytes of the waiting and visited configurations.
     held: usize,
-    /// The number of order nodes at which nodes that are no longer needed are dropped.
+    /// The number of nodes in the tree of orders at which unneeded nodes are dropped.
     nodes_max: usize,
 }
 
@@ -43,7 +43,7 @@ struct Bucket<B> {
 pub(super) enum Swept {
     /// The sweep reached the end with this order.
     Complete(u32),
-    /// No configuration is left.
+    /// No configuration remains.
     Nothing,
     /// The sweep passed its target position.
     Past,

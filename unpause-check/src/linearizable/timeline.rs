@@ -59,15 +59,16 @@ pub(super) struct Timeline {
     pub(super) slots: usize,
     /// The operations that never return, by invocation.
     pub(super) pending: Vec<u32>,
-    /// For each pending operation, the last equal pending operation before it, as an index into `pending`.
+    /// For each pending operation, the previous pending operation that is equal, as an index into `pending`.
     pub(super) twin: Vec<Option<u32>>,
-    /// For each operation that returns: among the operations in flight at its invocation, the last that returns before
-    /// this operation does. If none does, the number of operations.
+    /// For each returning operation, the operation after which it enters the list. Among the operations in flight at
+    /// its invocation, this is the last operation that returns before it. If there is no such operation, the entry is
+    /// the number of operations.
     after: Vec<u32>,
     /// The position of each return.
     returns: Vec<u32>,
-    /// For each index in the history, the number of the operation in this part. Entries of other parts are left over
-    /// and not used.
+    /// For each index in the history, the number of the operation in this part. Entries of other parts remain from
+    /// earlier checks, and are not used.
     number: Vec<u32>,
     free: Vec<u32>,
 }
@@ -223,7 +224,7 @@ impl Timeline {
 pub(super) struct TimelineCursor {
     /// The number of events passed.
     pub(super) at: usize,
-    /// The number of pending operations invoked so far: those operations never return.
+    /// The number of operations invoked so far that never return.
     pub(super) pending: u32,
     // A ring through a sentinel. The number of the sentinel is the number of operations.
     next: Vec<u32>,

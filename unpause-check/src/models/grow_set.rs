@@ -75,7 +75,7 @@ impl<T: Value + Ord> Model for GrowSet<T> {
         matches!(op, GrowSetOp::Read)
     }
 
-    /// Does the same as the default, but compares before it copies the set.
+    /// Computes the same result as the default implementation, but compares before it copies the set.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match (op, ret) {
             (_, None) | (GrowSetOp::Add(_), Some(GrowSetRet::Done)) => true,

@@ -93,7 +93,7 @@ pub trait RegisteredModel:
     /// The operations, in one line.
     const SUMMARY: &'static str;
 
-    /// Returns the state in which the histories of the suite start.
+    /// Returns the state in which the histories of the conformance suite start.
     fn initial() -> Self;
 
     /// Returns a few operations, each with results that some implementation might return, correct and wrong ones. The
@@ -184,7 +184,7 @@ pub type RecordedRet<M> = <<M as RegisteredModel>::Recorded as Model>::Ret;
 pub enum NilRead {
     /// The register held no value.
     Nothing,
-    /// The value was not recorded. This is the rule of Jepsen's checkers.
+    /// The value was not recorded, so any value may have been returned. Jepsen's checkers have the same rule.
     Anything,
 }
 

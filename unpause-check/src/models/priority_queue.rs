@@ -94,7 +94,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
         *op == PriorityQueueOp::Peek || matches!(ret, PriorityQueueRet::Item(None))
     }
 
-    /// Does the same as the default, but compares before it copies the queue.
+    /// Computes the same result as the default implementation, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match (op, ret) {
             (_, None) => true,

@@ -78,7 +78,7 @@ impl<T: Value> Model for Queue<T> {
         matches!(ret, QueueRet::Item(None))
     }
 
-    /// Does the same as the default, but compares before it copies the queue.
+    /// Computes the same result as the default implementation, but compares before it copies the queue.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             QueueOp::Enqueue(_) => ret.is_none_or(|ret| *ret == QueueRet::Done),

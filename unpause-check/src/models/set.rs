@@ -97,7 +97,7 @@ impl<T: Value + Ord> Model for Set<T> {
             (SetOp::Insert(value), None | Some(true)) => Action::Add(number(value)),
             (SetOp::Remove(value), None | Some(true)) => Action::Take(number(value)),
             (SetOp::Contains(value), Some(true)) => Action::Peek(number(value)),
-            // This insert only shows that the set already contained the value.
+            // This insert only shows that the set already contained the value, so it is a peek.
             (SetOp::Insert(value), Some(false)) => Action::Peek(number(value)),
             (SetOp::Remove(value) | SetOp::Contains(value), Some(false)) => {
                 Action::Absent(number(value))

@@ -76,7 +76,7 @@ impl<T: Value> Model for Stack<T> {
         matches!(ret, StackRet::Item(None))
     }
 
-    /// Does the same as the default, but compares before it copies the stack.
+    /// Computes the same result as the default implementation, but compares before it copies the stack.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let returns = match op {
             StackOp::Push(_) => ret.is_none_or(|ret| *ret == StackRet::Done),

@@ -36,7 +36,7 @@ pub(super) struct Returning<'a, M: Model> {
 pub(super) enum Closed<M: Model> {
     /// The possibilities left, with the call placed in all of them.
     Remaining(Vec<Possibility<M>>),
-    /// No possibility is left. The field has the longest possibilities reached, longest first.
+    /// A chunk that exceeds a limit decides the event. The field has the longest possibilities reached, longest first.
     Nothing(Vec<Possibility<M>>),
     /// The limit on possibilities or on memory was exceeded.
     TooMany(Limit),
@@ -132,7 +132,7 @@ pub(super) fn close<M: Model>(
                 next.places[returning.slot] = CallPlace::free();
                 left.add(next);
             }
-            // A call that can be placed before an observer can also be placed after it.
+            // If a call can be placed before an observer, it can also be placed after this observer.
             if !(fits && returning.observes) {
                 let room = returning.memory.saturating_sub(visited.bytes() + left.bytes());
                 let moves = moves(window, here, &idle, returning.slot, room);
@@ -190,7 +190,7 @@ fn moves<M: Model>(
             continue;
         }
         here.state.successors(&call.op, None, &mut successors);
-        // A call without effect is recorded when the search leaves the state, see `Possibility::after`.
+        // If a call changes nothing, it is recorded when the search leaves the state, see `Possibility::after`.
         for state in successors.drain(..).filter(|state| *state != here.state) {
             let answer = CallAnswer::new(&here.state, &call.op, &state);
             let mut next = here.after(call.number, state, idle);

@@ -75,8 +75,8 @@ impl<M: Model> Engine<M> {
                         Err(RegisterRefusal::Violated) => {
                             return PartResult::Nothing(register.misfit(slot));
                         }
-                        // The refused return left the kept calls unchanged: the next engine replays them, and then gets
-                        // this return.
+                        // The refused return left the kept calls unchanged. The next engine replays these calls, and
+                        // then receives this return.
                         Err(RegisterRefusal::NotMine) => {}
                     }
                 }
@@ -139,8 +139,8 @@ impl<M: Model> Engine<M> {
     fn hand_over(&mut self, resources: &mut Resources<M>) -> PartResult {
         let (next, left) = match self {
             Engine::Register(register) => {
-                // The effects of the forgotten operations are already in the start state. Their numbers serve only
-                // evidence.
+                // The effects of the forgotten operations are already in the start state. The numbers of these
+                // operations are used only for evidence.
                 let placed = register.forgotten();
                 let sources = Sources::resumed(register.start(), register.slots(), placed);
                 fed(Engine::Sources(Box::new(sources)), register.replay(), resources)

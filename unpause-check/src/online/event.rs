@@ -79,9 +79,9 @@ impl<O, R> ClientEvent<O, R> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use = "a violation that nobody looks at is not found"]
 pub enum OnlineStatus {
-    /// The events so far have an explanation.
+    /// Some order explains the events so far.
     Possible,
-    /// The events have no explanation, and no later event can change that.
+    /// No order explains the events, and no later event can change this.
     Violated,
     /// A limit was exceeded before a decision. Neither a pass nor a failure. The status is final: later events are
     /// ignored.
@@ -256,7 +256,7 @@ impl<T> Clients<T> {
     }
 
     fn not_ended(&self, client: u32) -> Result<(), MalformedEventKind> {
-        // Usually no client has ended, and then the look-up is one comparison.
+        // Usually no client has ended, so the look-up is one comparison.
         match !self.ended.0.is_empty() && self.ended.contains(client) {
             false => Ok(()),
             true => Err(MalformedEventKind::Ended),

@@ -13,7 +13,7 @@ pub(super) const START: u32 = u32::MAX;
 /// An entry before the window.
 pub(super) const GONE: u32 = u32::MAX - 1;
 
-/// The flag of an entry that is under construction and not in the tree yet. The other bits are its offset from the
+/// The flag of an entry that is still being built and is not in the tree yet. The other bits are its offset from the
 /// entry at which construction began.
 pub(super) const BUILT: u32 = 1 << 31;
 
@@ -54,7 +54,7 @@ impl StreamOrders {
 
     /// Drops entries outside the windows of these orders. Returns the new name of each entry.
     pub(super) fn cut(&mut self, orders: impl Iterator<Item = u32>) -> Vec<u32> {
-        // For each entry, the largest remaining room in a window; 0 if the entry is in no window.
+        // For each entry, the largest remaining number of entries in a window; 0 if the entry is in no window.
         let mut left = vec![0; self.nodes.len()];
         for order in orders {
             let (mut node, mut room) = (order, WINDOW);
@@ -95,7 +95,8 @@ impl StreamOrders {
             nodes.push(node);
             node = self.nodes[node as usize].1;
         }
-        // Only an order that is complete shows its beginning; otherwise something may come before the first entry here.
+        // Only a complete order shows its beginning. Before the first entry of an incomplete order, there may be other
+        // operations.
         let whole = node == START;
         let mut ops: Vec<(u32, u64)> = Vec::new();
         for &node in nodes.iter().rev() {
@@ -111,7 +112,7 @@ impl StreamOrders {
                         None => {}
                     }
                 }
-                // A renaming concerns only earlier entries: the same number may occur again after it.
+                // A renaming applies only to earlier entries, because the same number may occur again later.
                 OrderEntry::Renamed { from, to } => {
                     ops.iter_mut().filter(|(_, op)| *op == from).for_each(|(_, op)| *op = to);
                 }
@@ -122,7 +123,7 @@ impl StreamOrders {
 
     /// Returns the last entry up to `node` that appended an operation.
     fn anchor(&self, mut node: u32) -> u32 {
-        // Insertions and renamings have no position of their own.
+        // Insertions and renamings do not occupy a position in the order.
         while let Some((entry, parent)) = self.nodes.get(node as usize) {
             if matches!(entry, OrderEntry::Next(_)) {
                 break;

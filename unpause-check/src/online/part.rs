@@ -144,7 +144,8 @@ impl<M: Model> OnlinePart<M> {
             let returning =
                 Returning { slot, ret, observes, limit: resources.limit, memory: resources.memory };
             let (mut bytes, mut moves) = (0, 0);
-            // Work in batches, to drop redundant possibilities before there are too many.
+            // Possibilities are processed in batches, so that redundant possibilities are dropped before there are too
+            // many.
             for batch in undecided.chunks(BATCH) {
                 let outcomes =
                     (resources.stepper)(&self.window, batch, &returning, resources.threads);
@@ -181,7 +182,7 @@ impl<M: Model> OnlinePart<M> {
             // The evidence needs the call, so its slot is not freed.
             return PartResult::Nothing(self.evidence(ends, slot));
         }
-        // The dropped possibilities must not count as owners of answers.
+        // The dropped possibilities must not count as owners of answers, so they are dropped here.
         drop((undecided, refused, furthest));
         self.free(slot);
         self.tidy(resources)
@@ -243,8 +244,7 @@ impl<M: Model> OnlinePart<M> {
         for here in possibilities {
             let taken = !here.places[slot].is_open();
             here.places[slot] = CallPlace::free();
-            // A possibility that used some equal calls has used the first of them, because equal calls are
-            // interchangeable.
+            // Equal calls are interchangeable. So a possibility that used `n` of them has used the first `n`.
             let used = here.used.of(kind);
             // With a lower rank than a used call, the new call replaces the last used call. With a higher rank than an
             // unused call, that call replaces it.
@@ -288,7 +288,7 @@ impl<M: Model> OnlinePart<M> {
             nodes.push(here.order);
         }
         here.rename(|after| match after {
-            // These two have the flag bit as well, so they are matched first.
+            // `START` and `GONE` also have the flag bit, so they are matched first.
             START | GONE => after,
             // Offsets count from 1, because `after` names the order itself while the trail is empty.
             built if built & BUILT != 0 => nodes[(built & !BUILT) as usize - 1],

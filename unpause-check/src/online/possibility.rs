@@ -137,7 +137,7 @@ impl<M: Model> CallAnswer<M> {
     /// the model returns determine the allowed results.
     fn allows_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
-            // Without listed results, only equal effects are known to allow the same results.
+            // Without a list of results, only equal effects are known to allow equal results.
             || (!self.rets.is_empty() && self.rets == other.rets)
             || (self.before == other.before && self.after == other.after)
     }
@@ -216,7 +216,7 @@ impl<M: Model> Possibility<M> {
                 if self.trail.is_empty() { self.order } else { BUILT | self.trail.len() as u32 };
             for (place, answer) in next.places.iter_mut().zip(idle) {
                 if let (CallPlace::Open(seen), Some(answer)) = (place, answer) {
-                    // This bounds the list by the number of different results.
+                    // So the length of the list is at most the number of different results.
                     if !seen.iter().any(|old| old.answer.allows_same(answer)) {
                         seen.push(SeenAnswer { answer: answer.clone(), after });
                     }
@@ -333,7 +333,7 @@ impl<M: Model> Frontier<M> {
         let first = self.table.get(&hash).copied();
         let mut at = first;
         while let Some(member) = at {
-            // A removed member stays in the chain of its hash, which leads to the members before it.
+            // A removed member stays in the chain of its hash, because the chain leads to earlier members.
             if let Some(old) = &self.members[member as usize] {
                 if old.is_comparable(&new) {
                     if old.covers(&new) {

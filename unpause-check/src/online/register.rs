@@ -6,7 +6,7 @@
 //! before another block if its first return is earlier than the last invocation in the other. Two blocks contradict
 //! each other if each must come before the other; there is no other contradiction between blocks.
 //!
-//! Only a block with a new, later last invocation can begin to contradict another block. So each return compares its
+//! A block can begin to contradict another block only if its last invocation becomes later. So each return compares its
 //! block with the few blocks that had their first return in between. A lost write costs one entry in a table, until its
 //! value is read.
 //!
@@ -61,7 +61,7 @@ struct KeptCall<M: Model> {
 /// The reason why the engine refuses an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RegisterRefusal {
-    /// No explanation is left.
+    /// No explanation of the events is possible.
     Violated,
     /// This engine does not handle the event.
     NotMine,
@@ -143,9 +143,10 @@ impl<M: Model> Register<M> {
     pub(super) fn returned(&mut self, slot: usize, ret: &M::Ret) -> Result<(), RegisterRefusal> {
         let OpenRegisterCall { op, number, invoked, cluster } = open(&self.slots, slot);
         let action = M::register_action(op, Some(ret)).ok_or(RegisterRefusal::NotMine)?;
-        // The time counts only when the event is accepted: after a refusal, the replay describes the moment before it.
+        // The time advances only when the event is accepted. After a refusal, the replay describes the moment before
+        // the event.
         let returned = self.now + 1;
-        // A result can show that a writer wrote nothing, or that a write was a swap. Its cluster is then wrong, so
+        // A result can show that a writer wrote nothing, or that its write was a swap. Its cluster is then wrong, so
         // another engine takes over.
         let is_as_invoked = match action {
             Action::Add(value) => self.blocks.is_written(*cluster, None, value),
@@ -154,12 +155,13 @@ impl<M: Model> Register<M> {
         };
         match action {
             Action::Add(_) | Action::Swap(..) if is_as_invoked => {
-                // The writer took effect even if no call observed its value, and so did the swaps that lead to it.
+                // The writer took effect, even if no call observed its value. The swaps that lead to the writer took
+                // effect, too.
                 self.blocks.settle(*cluster)?;
                 self.blocks.wrote(*cluster, ret, returned)?;
             }
             Action::Peek(value) if is_as_invoked => {
-                // Without a cluster, the value was never written, or is over, or only failed calls wrote it.
+                // The value has no cluster. Either it was never written, or it is over, or only failed calls wrote it.
                 let cluster = self.blocks.find(value).ok_or(RegisterRefusal::Violated)?;
                 self.blocks.settle(cluster)?;
                 let (op, ret) = (op.clone(), Some(ret.clone()));
@@ -229,7 +231,7 @@ impl<M: Model> Register<M> {
             events.push((2 * invoked, Replayed::Invoke { op, number, slot: None }));
             events.push(match ret {
                 Some(ret) => (2 * returned, Replayed::Return { number, ret }),
-                // A loss may be replayed at once, because it says nothing about the time of the effect.
+                // A loss may be replayed at once, because it does not determine the time of the effect.
                 None => (2 * invoked + 1, Replayed::Lost { number }),
             });
         }
@@ -252,7 +254,7 @@ impl<M: Model> Register<M> {
 
     /// Forgets the values that are over.
     fn forget(&mut self) {
-        // Without a pending call, every later call is invoked after the last event.
+        // If no call is pending, every later call is invoked after the last event.
         let oldest = self.invoked.front().map_or(self.now + 1, |(invoked, _)| *invoked);
         self.blocks.forget(oldest);
     }

@@ -255,7 +255,7 @@ impl<M: Model> Sources<M> {
         match refused {
             Ok(()) => Taken::Left(PartResult::Something),
             Err(SourcesRefusal::TooMany) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
-            // No other engine can take over any more.
+            // No other engine can take over after this one.
             Err(SourcesRefusal::NotMine) => Taken::Left(PartResult::TooMany(Limit::Nodes)),
             Err(SourcesRefusal::Violated) => Taken::Left(PartResult::Nothing(self.misfit(call))),
         }
@@ -267,7 +267,7 @@ impl<M: Model> Sources<M> {
         let is_certain = self.calls[call].certain;
         let was_source = !is_certain && self.withdraw(call);
         let left = if is_certain {
-            // Some observer has no other source.
+            // Some observer has no other possible source.
             Err(SourcesRefusal::Violated)
         } else if was_source {
             // The chosen plan contains an effect that never happened, so all uncertain sources are chosen again.
@@ -292,7 +292,7 @@ impl<M: Model> Sources<M> {
     pub(super) fn lost(&mut self, slot: usize) {
         let call = self.close(slot);
         if self.calls[call].writes.is_none() {
-            // Without a write and without a result, the call restricts nothing.
+            // The call neither writes nor has a result, so it restricts nothing.
             self.calls.remove(call);
             return;
         }
@@ -343,7 +343,7 @@ impl<M: Model> Sources<M> {
         let value = it.writes.expect("it is a writer");
         self.pool.remove(call, it.invoked, value, it.needs.value());
         if it.node == NONE {
-            // Both plans get the cluster, because a cluster has the same index in both.
+            // The cluster is added to both plans, because a cluster has the same index in both.
             it.node = self.certain.add(call, value, it.invoked);
             self.chosen.add(call, value, it.invoked);
         }

@@ -365,9 +365,8 @@ mod tests {
 
     use super::*;
 
-    /// Creates one interval per number: a number's first occurrence in `order` is the invocation, and its second is the
-    /// return.
-    /// the operation is invoked, the second time it returns.
+    /// Creates one interval for each number in `order`. The first occurrence of a number is the invocation of the
+    /// operation, and the second occurrence is its return.
     fn intervals(order: &[usize]) -> Vec<Interval> {
         let mut intervals: Vec<(usize, Interval)> = Vec::new();
         for (position, n) in order.iter().enumerate() {

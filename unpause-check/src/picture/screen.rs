@@ -185,7 +185,7 @@ impl Line {
             if c == COVERED {
                 continue;
             }
-            // A blank looks the same in every paint, so it need not change the colour.
+            // A blank looks the same in every colour, so the colour need not change.
             if color && paint != current && c != ' ' {
                 out.push_str(if current == Paint::Plain { "" } else { "\x1b[0m" });
                 out.push_str(paint.code());

@@ -19,18 +19,19 @@ use crate::verdict::{Anomaly, Edge, Evidence};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
-    /// PL-1: the writes of two transactions are not interleaved. No `G0`, no garbage, no duplicates.
+    /// PL-1: the writes of two transactions are not interleaved. The history has no `G0`, no garbage, and no
+    /// duplicates.
     ReadUncommitted,
-    /// PL-2: in addition, transactions read only committed and final states. No `G1a`, `G1b`, `G1c`, `dirty update` or
-    /// `incompatible order`.
+    /// PL-2: in addition, transactions read only committed and final states. The history has no `G1a`, `G1b`, `G1c`,
+    /// `dirty update` or `incompatible order`.
     ReadCommitted,
     /// Generalized snapshot isolation (Elnikety et al. 2005; Cerone and Gotsman 2016). A transaction reads from a
     /// snapshot, which is the state at some moment before its commit. Between the snapshot and the commit, no other
-    /// transaction commits a write to a key that this transaction writes. No `internal`, `lost update`, `G-single`,
-    /// `G-nonadjacent`. The snapshot may be arbitrarily old: real time and sessions do not matter.
+    /// transaction commits a write to a key that this transaction writes. The history has no `internal`, `lost update`,
+    /// `G-single` or `G-nonadjacent`. The snapshot may be arbitrarily old: real time and sessions do not matter.
     SnapshotIsolation,
-    /// PL-3: some serial order explains all results. No `G2-item`. These workloads have no reads by predicate, so
-    /// PL-2.99 (repeatable read) is the same level.
+    /// PL-3: some serial order explains all results. The history has no `G2-item`. These workloads have no reads by
+    /// predicate, so PL-2.99 (repeatable read) is the same level.
     Serializable,
     /// Serializable in an order that keeps the transaction order of each client.
     StrongSessionSerializable,
@@ -128,7 +129,7 @@ impl Anomalies {
         &ALL[from..]
     }
 
-    /// Returns the worst anomaly that rules out `level`, if any. This is the anomaly that rules out the weakest level;
+    /// Returns the worst anomaly that rules out `level`, if any. The returned anomaly rules out the weakest level;
     /// among several, it has the fewest transactions.
     pub(super) fn worst(self, level: Level) -> Option<IsolationAnomaly> {
         let findings = self.findings.into_iter();
@@ -255,8 +256,8 @@ const DIRECT_MAX: usize = 256;
 
 /// Anomalies that need no graph.
 ///
-/// Each level has room of its own. Otherwise many anomalies that a level allows, such as lost updates, would leave no
-/// room for a later anomaly that the level forbids, and the verdict would be wrong.
+/// The anomalies are limited for each level separately. Otherwise many anomalies that a level allows, such as lost
+/// updates, would leave no room for a later anomaly that the level forbids, and the verdict would be wrong.
 #[derive(Default)]
 pub(super) struct DirectAnomalies {
     found: Vec<IsolationAnomaly>,

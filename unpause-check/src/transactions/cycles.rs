@@ -104,7 +104,7 @@ pub(super) fn find(
             let first = if first.has(EdgeKind::Rw) { *first } else { kind };
             finder.class(&class("", first, with, timed), &mut found);
         }
-        // Each of the remaining cycles has an edge of time.
+        // Each remaining cycle has an edge of time.
         if !found.iter().any(|(_, rules_out, _)| *rules_out <= timed) {
             finder.class(&class("", kind, ALL.and(kind), timed), &mut found);
         }

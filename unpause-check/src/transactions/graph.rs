@@ -236,7 +236,7 @@ impl Graph {
     /// version comes after the commit of the version's writer. The commit of an overwriter comes after the snapshots of
     /// the readers. The result has a cycle exactly if this graph has a cycle without two consecutive `rw` edges.
     ///
-    /// Only for graphs whose helpers are entered by `rw` links and left to transactions.
+    /// Must be called only for graphs whose helpers are entered by `rw` links and left to transactions.
     pub(super) fn points(&self) -> Graph {
         let mut draft = GraphDraft::new(2 * self.transactions as usize);
         draft.nodes += self.nodes() as u32 - self.transactions;

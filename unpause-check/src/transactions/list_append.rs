@@ -101,7 +101,8 @@ where
             let order = Some(order.into_iter().map(|t| t as usize).collect());
             return Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }));
         }
-        // Only weaker levels reach this point, if an anomaly that they allow prevents the execution of the order.
+        // This point is reached only for weaker levels: an anomaly that the level allows prevents the execution of the
+        // order.
         assert!(level < Level::Serializable, "no cycle and no anomaly, and yet no order");
     }
     if level == Level::SnapshotIsolation {
@@ -234,7 +235,7 @@ where
         draft
     }
 
-    /// Returns the anomalies; only some of them if the meter is over.
+    /// Returns the anomalies. If the meter is over, returns only some of them.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut cycles = Vec::new();
         if level > Level::ReadUncommitted {

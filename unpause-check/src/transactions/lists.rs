@@ -25,7 +25,7 @@ pub(super) struct Versions<'h, V> {
     pub(super) longest: &'h [V],
     /// The first transaction that read the longest list.
     reader: u32,
-    /// For each element, its write, if the transaction took effect and the element occurs once.
+    /// For each element, its write. `NONE` unless the transaction took effect and the element occurs exactly once.
     pub(super) writes: Vec<u32>,
     /// `last[n]` is the last write among the first n elements; `next[n]` is the first write among
     /// the remaining elements.

@@ -118,7 +118,7 @@ where
                         let first = own.write == NONE;
                         (own.now, own.write) = (*write, *write);
                         let read = own.read;
-                        // Only the first write after a read replaces the version read.
+                        // Only the first write of a transaction after its read replaces the version read.
                         if !first || read == NONE {
                             continue;
                         }

@@ -187,7 +187,7 @@ where
     K: Hash + Eq + Debug,
     V: Hash + Eq + Debug,
 {
-    /// Returns the anomalies; only some of them if the meter is over.
+    /// Returns the anomalies. If the meter is over, returns only some of them.
     fn anomalies(&self, level: Level, meter: &mut Meter<'_>) -> Anomalies {
         let mut findings = self.direct.all();
         let base = level.min(Level::Serializable);

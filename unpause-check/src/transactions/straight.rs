@@ -65,7 +65,7 @@ pub(super) fn straight(
             state.waits[made as usize] += 1;
             trail.push((late, made, guess));
         } else {
-            // The last guess was wrong, and so are the links that were derived from it.
+            // The last guess was wrong. The links that were derived from it are wrong, too.
             loop {
                 let (late, made, guess) = trail.pop()?;
                 back_to(&mut state, late, &mut again);
@@ -145,7 +145,7 @@ impl ReadySteps {
     }
 
     /// Returns two steps: the first waits for readers of a version, while they wait for it, and the second wrote that
-    /// version. If the required order alone proves this, the first step certainly comes before the second. With
+    /// version. If the required order alone proves both facts, the first step certainly comes before the second. With
     /// `by_waiting`, the search also follows the current waits for keys, and the result is a guess.
     fn too_late(
         &self,
@@ -165,7 +165,7 @@ impl ReadySteps {
                     continue;
                 }
                 let needs = |step: u32| state.steps[step as usize].needs.contains(&version);
-                // The version must not be known to come first: in that case, another step is too late.
+                // If the version is known to come first, this step is not too late, but another step is.
                 let before = seen.looked;
                 let found = self.reaches(state, *late, &needs, seen, by_waiting)
                     && !self.reaches(state, made, &|step| step == *late, seen, false);

@@ -155,7 +155,7 @@ impl Layout {
             let kept = |look: u32| looks.binary_search(&look).is_ok();
             self.restricted_to(stuck, kept).stuck().len() == stuck.len()
         };
-        // Try halves first, because there may be many observers, but only a few are ever needed.
+        // Halves are tried first, because there may be many observers, but only a few are ever needed.
         let mut size = needed.len();
         let mut work = 64 * self.entries_in(stuck) + 100_000;
         while size > 0 {
@@ -318,7 +318,7 @@ impl<'a> Removal<'a> {
             if let Some(item) = self.ready.pop() {
                 self.covers.remove(self.layout.inside[item as usize], item);
                 let mut moment = self.waiting[item as usize];
-                // Only this item covered these moments, so now no item does.
+                // This item was the last item that covered these moments, so now they are not covered.
                 while moment != NONE {
                     self.free.push(moment);
                     moment = self.earlier[moment as usize];

@@ -8,7 +8,7 @@
 //! which is never empty. One operation returned before the call of another if and only if its last moment is before the
 //! other's first moment. There are about half as many moments as operations.
 //!
-//! This file does not depend on the effects of operations.
+//! This file does not use the effects of operations.
 
 use super::Span;
 
@@ -61,7 +61,7 @@ fn by_time(spans: &[Span]) -> Vec<u32> {
     let (Some(first), Some(last)) = (all().min(), all().max()) else {
         return Vec::new();
     };
-    // Usually times are positions in the history, and then nothing needs to be sorted.
+    // Usually times are positions in the history, so nothing needs to be sorted.
     if last - first < 16 * spans.len() as u64 {
         let mut slots = vec![NONE; (last - first) as usize + 1];
         // All times differ (see `decide`), so no event takes the place of another.
@@ -131,8 +131,8 @@ pub(super) fn fewest(
     near.sort_unstable();
     let (mut chosen, mut covered, mut next) = (Vec::new(), first, 0);
     while covered <= last {
-        // Among the ranges that leave no gap, choose the range that reaches furthest.
-        // The passed ranges do not reach further than the chosen range, so they are not needed again.
+        // Among the ranges that leave no gap, the range that reaches furthest is chosen. The passed ranges do not reach
+        // further than the chosen range, so they are not needed again.
         let mut best = (covered, NONE);
         while let Some(&(from, to, name)) = near.get(next).filter(|range| range.0 <= covered) {
             debug_assert!(from < to);
@@ -178,8 +178,8 @@ impl Covers {
         let mut nodes = vec![CoverNode::default(); 2 * leaves];
         for (name, &(from, to)) in (0..).zip(ranges) {
             for (moment, sign) in [(from, 1), (to, -1)] {
-                // The leaves first have differences, whose sums follow below. An end behind the last leaf changes no
-                // sum.
+                // The leaves first contain differences; the loop below replaces them by sums. An end behind the last
+                // leaf changes no sum.
                 if let Some(leaf) = nodes.get_mut(leaves + moment as usize) {
                     leaf.least += sign;
                     leaf.names ^= name;

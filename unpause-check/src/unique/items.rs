@@ -45,8 +45,8 @@ pub(super) struct CollectionItem {
     /// The operation that returned first; `last` is the operation that was called last.
     pub(super) first: u32,
     pub(super) last: u32,
-    /// The moments at which the item is surely inside: the first moment, and the exclusive end. No moment if
-    /// `from >= to`.
+    /// The moments at which the item is surely inside: the first moment, and the exclusive end. If `from >= to`, the
+    /// item is surely inside at no moment.
     pub(super) from: u32,
     pub(super) to: u32,
 }

@@ -68,7 +68,7 @@ pub enum Action<V = u32> {
     Take(V),
     /// May have removed an item: a removal that never returned.
     TakeUnknown,
-    /// Found no item.
+    /// Found the object empty.
     Empty,
     /// Found the value and did not change it: a read, a peek, or an insert or `contains` that found the value.
     Peek(V),

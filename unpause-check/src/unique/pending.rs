@@ -10,7 +10,7 @@
 //! 3. Some items, each alone, obstruct an operation that has returned. They are matched with the removals: the earliest
 //!    call takes the item that must leave first. If this matching explains the history, it is linearizable.
 //!
-//! The search decides a history that is still undecided.
+//! A history that is still undecided after these steps is decided by the search.
 
 use super::intervals::NONE;
 use super::items::Items;
@@ -38,7 +38,7 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
     let Some(fault) = collection.fault(&items) else {
         return Ruling::Linearizable(None);
     };
-    // Without such removals, nothing is left open, so the fault is a violation.
+    // Without such removals, no choice is open, so the fault is a violation.
     let Some(&earliest) = items.unknown.first() else {
         return Ruling::Violated(collection.core(&items, fault));
     };
@@ -54,7 +54,7 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
     for value in &untaken {
         items.keep(*value);
     }
-    // Step 3: the item that must leave first gets the removal that was invoked first. The other items stay.
+    // Step 3: the item that must leave first gets the removal that was invoked first. The other items stay inside.
     due.sort_unstable();
     for (place, (_, value)) in due.into_iter().enumerate().take(items.unknown.len()) {
         items.assign(value, items.unknown[place]);

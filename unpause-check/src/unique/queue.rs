@@ -72,7 +72,7 @@ struct QueueItem {
     /// The times of the addition. Its return is never later than the return of the removal, because the removal comes
     /// after it.
     add: (u64, u64),
-    /// The times of the removal. Its invocation is never earlier than the invocation of the addition. Both are
+    /// The times of the removal. Its invocation is never earlier than the invocation of the addition. Both times are
     /// `u64::MAX` if no operation took the item.
     take: (u64, u64),
     added: u32,

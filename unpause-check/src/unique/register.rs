@@ -254,7 +254,7 @@ impl<'a> RegisterCheck<'a> {
             }
             blocks.push(block);
         }
-        // Swaps in a circle have no first value, so no root leads to them.
+        // Swaps in a cycle have no first value, so no root leads to them.
         if reached < there { Err(self.circle(&blocks)) } else { Ok(blocks) }
     }
 

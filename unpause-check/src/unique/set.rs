@@ -110,7 +110,7 @@ impl<'a> SetCheck<'a> {
     fn contradiction(&self, value: usize) -> Option<Ruling> {
         let (add, take) = (self.rows.add[value], self.rows.take[value]);
         let Inside { from: (end, first), to: (call, last) } = self.inside[value];
-        // An initial value that no operation removes fits every operation that found it.
+        // If no operation removes an initial value, the value fits every operation that found it.
         if first == NONE || first == START && take == NONE {
             return None;
         }
@@ -185,7 +185,8 @@ impl<'a> SetCheck<'a> {
             // If a value is never surely inside (`to < from`), its operations share one moment, and the rank orders
             // them.
             let moment = if rank == 0 {
-                // As early as possible, or as late as possible if the value is inside at that time.
+                // The moment is as early as possible. If the value is inside at that time, the moment is as late as
+                // possible.
                 if from < call && call < to { (end, 4) } else { (call + 1, 0) }
             } else if first == NONE {
                 continue;
@@ -199,7 +200,7 @@ impl<'a> SetCheck<'a> {
             times.push(moment.0);
             rest.push((moment.1, index as u32));
         }
-        // Sort by time first. Few operations share a time, and then the rank decides.
+        // The operations are first sorted by time. Few operations share a time; their ranks then decide.
         let mut order = placed::by_key(&times);
         for group in order.chunk_by_mut(|one, other| times[*one as usize] == times[*other as usize])
         {

@@ -128,14 +128,15 @@ impl StackCheck<'_> {
 
     /// Returns the contradiction between the operations of a smallest set of stuck items that is stuck by itself.
     fn out_of_order(&self, items: &Items, layout: &Layout, stuck: Vec<u32>) -> Core {
-        // Two items that cross contradict each other, so the costly minimization is not needed for them.
+        // Two crossing items contradict each other, so the costly minimization is not needed for them.
         let pair = layout.crossing(items, &stuck);
         let few = pair.map_or_else(|| layout.minimize(stuck), |pair| pair.to_vec());
         let values: Vec<u32> = few.iter().map(|number| layout.values[*number as usize]).collect();
         // Items that are initially under all of these items stay under them.
         let under = self.initial.iter().position(|value| values.contains(value));
         let told = &self.initial[under.unwrap_or(self.initial.len())..];
-        // The core contains the first and the last operation of each item anyway, which is enough for a crossing.
+        // The core always contains the first and the last operation of each item. For two crossing items, these are
+        // enough.
         let looks = match pair {
             Some(_) => Vec::new(),
             None => layout.observers_needed(&few),

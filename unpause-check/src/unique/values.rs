@@ -108,7 +108,8 @@ impl Contradiction {
 
     pub(super) fn ruling(self, name: &str, text: String) -> Ruling {
         let Contradiction { operations, edges } = self;
-        // Keep the first of several mentions in its position, because the text refers to it.
+        // If an operation is mentioned several times, the first mention is kept in its position, because the text
+        // refers to it.
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
         first.sort_unstable();
         first.dedup_by_key(|(operation, _)| *operation);

@@ -1,8 +1,8 @@
 //! The class number of a run.
 //!
-//! Each event gets a hash of only its predecessors in the happens-before order. These are the last event of its task
-//! and the last access that changed its object. If the event itself changes the object, the hash also includes the sum
-//! of the reads since, because reads have no order. A failed compare-exchange counts as a read.
+//! Each event gets a hash of only its predecessors in the happens-before order. The predecessors are the last event of
+//! its task and the last access that changed its object. If the event itself changes the object, the hash also includes
+//! the sum of the reads since, because reads have no order. A failed compare-exchange counts as a read.
 //!
 //! Some objects, such as channels, have operations with their own kinds. For such an object, the hash includes the sums
 //! of the earlier events that conflict with the event. This costs one step for each earlier message of a channel.
@@ -15,7 +15,7 @@
 //!
 //! - values, because they follow from the order;
 //! - communication between tasks outside this library, for example through a channel of another library;
-//! - the real-time order of returns and invocations of calls. An exhaustive search that is displayed run by run
+//! - the real-time order of returns and invocations of calls. An exhaustive search whose runs are displayed one by one
 //!   distinguishes this order. So it has more runs if calls are recorded, for example 68 runs for the 28 classes of
 //!   Harris's list in the corpus;
 //! - for a task with several branches, the branch that found another task ended;

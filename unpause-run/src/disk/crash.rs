@@ -114,7 +114,7 @@ impl Crashed {
             return self.durable.get(location).cloned();
         };
         let chain: Vec<u64> = chain.iter().copied().collect();
-        // Both sets cut a chain at one place, because later versions are ordered after earlier versions.
+        // Later versions are ordered after earlier versions. So each of the two sets splits the chain at one position.
         let low = chain.partition_point(|id| self.kept.contains(id));
         let high = chain.partition_point(|id| !self.lost.contains(id));
         debug_assert!(low <= high);

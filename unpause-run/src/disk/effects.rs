@@ -76,8 +76,8 @@ impl Pending {
         self.effects.len() - self.clean
     }
 
-    /// Returns the oldest effect that is not clean, and its predecessors in the order. They are all clean, so they are
-    /// older versions of locations or first halves of renames.
+    /// Returns the oldest effect that is not clean, and its predecessors in the order. These predecessors are all
+    /// clean, so they are older versions of locations or first halves of renames.
     pub(super) fn oldest_dirty(&mut self) -> Set<u64> {
         let mut dirty = self.effects.range(self.dirty_from..).filter(|(id, _)| self.orders(**id));
         let Some((&oldest, _)) = dirty.next() else { return Set::new() };

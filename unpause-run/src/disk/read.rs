@@ -213,7 +213,7 @@ impl Call<'_> {
         }
     }
 
-    /// Makes the contents of `ino` durable before a rename replaces another file with it.
+    /// Makes the contents of `ino` durable before a rename puts this file in the place of another file.
     pub(super) fn flush_for_rename(&mut self, ino: Ino) {
         let covered = self.disk.pending.on(Location::all_of(ino));
         if self.disk.kinds[ino.0 as usize] == Kind::File && !covered.is_empty() {

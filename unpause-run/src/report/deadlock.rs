@@ -183,7 +183,7 @@ fn wakers(finding: &Finding, waits: &[Wait], names: &DisplayNames<'_>) -> String
     match () {
         // Other runs pass without help from outside.
         () if passes && foreign.is_empty() => NOBODY_IS_LEFT.to_owned(),
-        // The same tasks may wait at the end of a run that passes, because no task joins them.
+        // The same tasks may also wait at the end of a passing run, because no task joins them.
         () if passes => format!(
             "{NOBODY_IS_LEFT} Other runs of this program pass: here {wakers} may have been called too early, or not at \
              all."

@@ -138,7 +138,7 @@ fn each_kind_of_failure_is_read_as_it_was_written() {
     }
     let all: Set<&str> = Failure::VARIANTS.iter().copied().collect();
     assert_eq!(seen.keys().copied().collect::<Set<&str>>(), all);
-    // The schema knows these and no others.
+    // The schema must contain exactly these fields.
     let fields = schema["$defs"]["Failure"]["properties"].as_object().unwrap();
     let common = ["kind", "text", "signature"];
     let fields = fields.keys().map(String::as_str).filter(|name| !common.contains(name));

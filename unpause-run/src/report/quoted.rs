@@ -1,7 +1,7 @@
 //! Source lines below an explanation and below the waits of a deadlock, so that they can be read without an editor.
 //!
-//! This module selects the lines and draws them. The engine reads them from the source files when a test ends, because
-//! renderers read no files. A line that could not be read is left out.
+//! This module selects the quoted lines and draws them. The engine reads them from the source files when a test ends,
+//! because renderers read no files. A line that could not be read is left out.
 
 use super::Finding;
 use super::deadlock;

@@ -190,7 +190,7 @@ impl LimitsText<'_> {
         self.screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
     }
 
-    /// Writes remarks that also apply to a proof.
+    /// Writes the remarks that apply even if the search is a proof.
     fn write_remarks(&mut self) {
         let searched = self.searched;
         let of_fallback = self.fallback.map_or(0, |fallback| fallback.searched.repeated);

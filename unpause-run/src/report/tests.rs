@@ -103,7 +103,7 @@ fn an_order_of_two_lines_has_its_number_and_the_interleavings_that_keep_it() {
         text(3, 1, 1, 0),
         "remedy sample.rs:A three times before :B: the one interleaving that keeps it passes (proved; 1 passes now)"
     );
-    // Both operations are on one line.
+    // Both operations are on the same line.
     assert!(text(2, 6, 9, 1).starts_with("remedy sample.rs:A:"), "{}", text(2, 6, 9, 1));
     assert!(text(2, 6, 9, 1).contains(" twice before :A:"), "{}", text(2, 6, 9, 1));
 }

@@ -28,7 +28,7 @@ const LEAKED_MAX: usize = 5;
 ///
 /// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`, `history:`, `page:`,
 /// `replay:` or `record:`, because users copy them. Control characters in names and messages are escaped. The time is
-/// linear in the length of the run. For a long run, only the beginning and the end are shown.
+/// linear in the length of the run. If a run is long, only its beginning and its end are shown.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};

@@ -45,7 +45,7 @@ pub trait Strategy: Send {
     /// Returns the value of a draw, less than `draw.bound`.
     ///
     /// # Errors
-    /// The same as for [`pick`](Strategy::pick).
+    /// [`Mismatch`] in the cases of [`pick`](Strategy::pick).
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch>;
 
     /// Returns the value of a decision that strategies do not explore: `value`, unless a replay overrides it.
@@ -54,7 +54,7 @@ pub trait Strategy: Send {
     /// leaves out. A trace must record these decisions, but strategies must not vary them to find bugs.
     ///
     /// # Errors
-    /// The same as for [`pick`](Strategy::pick).
+    /// [`Mismatch`] in the cases of [`pick`](Strategy::pick).
     fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
         let _ = draw;
         Ok(value)

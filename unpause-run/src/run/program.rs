@@ -21,7 +21,7 @@ pub struct ProgramRecord {
     pub op_type: String,
     /// The number of orders in which the commands could have taken effect; `u64::MAX` if there are more.
     pub interleavings: u64,
-    /// The same number for the largest program of this shape.
+    /// The same number, for the largest program with this shape.
     pub interleavings_max: u64,
     /// The commands as they were generated, including commands that were left out later.
     pub commands: Vec<CommandRecord>,

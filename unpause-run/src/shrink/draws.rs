@@ -13,7 +13,8 @@ pub(super) fn run(search: &mut Search<'_>) {
     let mut task = 0;
     while task < search.best().draws.len() && !search.spent() {
         clear(search, task);
-        // Only if few values are left or the pieces have the minimum size, because each value needs many replays.
+        // The pass runs only if few values are left or the pieces have the minimum size, because each value needs many
+        // replays.
         if search.finest(search.cost().draws_set as usize) == 1 {
             lower(search, task);
         }

@@ -157,11 +157,11 @@ pub struct PassStats {
 /// One method for finding smaller schedules.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Its name, one word.
+    /// The name of the pass, which is one word.
     pub name: &'static str,
     /// A summary in a few words.
     pub summary: &'static str,
-    /// The rounds in which it runs.
+    /// The rounds in which the pass runs.
     pub phase: PassPhase,
     /// The function that tries candidates. It should depend only on the best schedule, and should try big changes
     /// first.
@@ -173,7 +173,7 @@ pub struct Pass {
 pub enum PassPhase {
     /// In every round.
     Always,
-    /// Only with the smallest pieces, and only if no earlier pass of the round finds anything.
+    /// The pass runs only with the smallest pieces, and only if no earlier pass of the round finds anything.
     Stuck,
 }
 

@@ -48,8 +48,8 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
     projected
 }
 
-/// Removes the steps of a task with these numbers from the turns. `turns` are the turns of `schedule`, some of them
-/// possibly shortened.
+/// Removes from the turns the steps of a task that have these numbers. `turns` are the turns of `schedule`, some of
+/// them possibly shortened.
 fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
     let mut at = 0;
     for (turn, original) in turns.iter_mut().zip(&schedule.turns) {

@@ -12,10 +12,10 @@ use crate::run::op::Access;
 use crate::run::rng::Rng;
 use crate::run::what_if::Site;
 
-/// One in this many steps is a switch, under [`Then::Sticky`].
+/// Under [`Then::Sticky`], one in this many steps is a switch.
 pub const ONE_SWITCH_IN: u64 = 8;
 
-/// One in this many steps redraws the priority of its task, under [`Then::Any`].
+/// Under [`Then::Any`], one in this many steps redraws the priority of its task.
 const ONE_CHANGE_IN: u64 = 12;
 
 /// The choice of tasks after the prefix.

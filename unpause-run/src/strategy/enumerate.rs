@@ -108,7 +108,7 @@ impl Dice for All {
     fn reseed(&mut self, _: Seed) {}
 
     fn below(&mut self, bound: u64) -> u64 {
-        // One possibility needs no random choice.
+        // If there is only one possibility, no random choice is needed.
         if bound == 1 { 0 } else { self.0.lock().unwrap().below(bound) }
     }
 

@@ -55,7 +55,7 @@ struct ClockedStep {
     /// guarded operations.
     items: (u32, u32, u32),
     clock: (u32, u32),
-    /// See [`NewStep::drawn`].
+    /// The value of [`NewStep::drawn`].
     drawn: u64,
     /// The class of the run up to the step.
     class: u64,
@@ -73,7 +73,7 @@ struct TaskLog {
     ended: bool,
     /// The number of tasks that this task has created.
     children: u32,
-    /// A hash of its spawn path, which is the same in every run.
+    /// A hash of the spawn path of the task, which is the same in every run.
     name: u64,
     /// The node life to which the task belongs, if it took a step.
     life: Life,

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::run::board::Board;
 
-    /// Simulates a run with one object for each key. Returns the known object that each of them matches, if any.
+    /// Simulates a run with one object for each key. Returns for each object the matching known object, if any.
     fn run(known: &mut KnownObjects, keys: &[u64], learning: bool) -> Vec<Option<u32>> {
         known.restart();
         let board = Board { object_keys: keys.to_vec(), ..Board::default() };

@@ -134,7 +134,7 @@ mod tests {
         for (stride, first) in [(1, 1 << 40), (2, 1), (16, 1 << 20), (16, 3), (64, 7), (256, 0)] {
             let mut seeds = [0u64; LESSONS as usize];
             let count = 1u64 << 16;
-            // Starts after all seeds at which lessons are added.
+            // This position is after all seeds at which lessons are added.
             let from = first + (BLOCK << LESSONS);
             (0..count).for_each(|n| seeds[lesson_of(Seed(from + n * stride)) as usize] += 1);
             let share = count / u64::from(LESSONS);
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// A run that was begun: the rehearsals that its strategy had executed, and its seed.
+    /// A run that was begun: the rehearsals that its strategy had executed before, and its seed.
     type Begun = (Vec<u64>, u64);
 
     /// A strategy that records the runs that it begins. The list outlives the strategy.

@@ -100,14 +100,14 @@ use std::sync::Arc;
 /// A strategy that can be selected by name.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyRow {
-    /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
+    /// The name of the strategy in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
     /// The bugs that it finds well, as one line of Markdown for the table of this module. The next two fields have the
     /// same form.
     pub good_at: &'static str,
-    /// Its promise.
+    /// The promise of the strategy.
     pub promise: &'static str,
     /// The bugs that it rarely finds.
     pub weak: &'static str,

@@ -24,7 +24,7 @@ use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
-/// One seed in this many has no moments.
+/// One seed in this many runs without moments.
 const PLAIN: u64 = 3;
 
 /// The stage of a fault in a run.

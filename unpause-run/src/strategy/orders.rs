@@ -56,7 +56,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 
-/// Its row in [`STRATEGIES`](super::STRATEGIES).
+/// The row of this strategy in [`STRATEGIES`](super::STRATEGIES).
 pub(super) const ROW: StrategyRow = StrategyRow {
     name: "orders",
     summary: "every order of the accesses to each object with the same probability",

@@ -28,7 +28,7 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::op::Access;
 use crate::run::rng::Rng;
 
-/// Its row in [`STRATEGIES`](super::STRATEGIES).
+/// The row of this strategy in [`STRATEGIES`](super::STRATEGIES).
 pub(super) const ROW: StrategyRow = StrategyRow {
     name: "pct",
     summary: "the task of highest priority, which loses it at a few random steps",

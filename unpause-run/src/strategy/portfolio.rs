@@ -18,7 +18,7 @@ use super::{StrategyRow, lessons};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 
-/// Its row in [`STRATEGIES`](super::STRATEGIES).
+/// The row of this strategy in [`STRATEGIES`](super::STRATEGIES).
 pub(super) const ROW: StrategyRow = StrategyRow {
     name: "portfolio",
     summary: "one of the others for each seed, which the seed names",

@@ -9,7 +9,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 
-/// Its row in [`STRATEGIES`](super::STRATEGIES).
+/// The row of this strategy in [`STRATEGIES`](super::STRATEGIES).
 pub(super) const ROW: StrategyRow = StrategyRow {
     name: "random",
     summary: "every candidate with the same probability, at every step",

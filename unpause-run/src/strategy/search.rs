@@ -12,8 +12,8 @@ use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// A search. Its [`strategy`](Self::strategy) answers the choices of a run. After each run, the driver of the search
-/// calls [`advance`](Self::advance).
+/// A strategy that plans each run from the previous runs. Its [`strategy`](Self::strategy) answers the choices of a
+/// run. After each run, the driver of the search calls [`advance`](Self::advance).
 pub trait Search: Send + Sync {
     /// Returns the strategy that answers the choices of all runs, one run after the other.
     fn strategy(&self) -> Box<dyn Strategy>;
@@ -77,7 +77,7 @@ pub trait Search: Send + Sync {
         false
     }
 
-    /// Ends a slice. Returns the results of its runs and the rest of the part.
+    /// Ends a slice. Returns the results of the runs of this slice, and the rest of the part.
     fn leave(&self) -> Slice;
 }
 
@@ -110,7 +110,7 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// No differences.
+    /// No differences: only operations distinguish runs.
     pub const NOTHING: Apart = Apart {
         orders: false,
         counts: false,
@@ -130,7 +130,7 @@ impl Apart {
     pub const LOCKS: Apart = Apart { locks: true, ..Apart::NOTHING };
     pub const REFERENCES: Apart = Apart { references: true, ..Apart::NOTHING };
 
-    /// Each single difference with its name.
+    /// Each difference alone, with its name.
     const NAMED: [(&str, Apart); 8] = [
         ("orders", Apart::ORDERS),
         ("counts", Apart::COUNTS),
@@ -232,11 +232,11 @@ impl Drawn {
 /// A search that can be selected by name.
 #[derive(Clone, Copy)]
 pub struct SearchRow {
-    /// Its name in `strategy = "..."` and `SIM_STRATEGY`.
+    /// The name of the search in `strategy = "..."` and `SIM_STRATEGY`.
     pub name: &'static str,
     /// A summary in one line.
     pub summary: &'static str,
-    /// Its names with a bound, where the bound is the position in this list. The plain name means no bound.
+    /// The names of the search with a bound. The bound is the position in this list. The plain name means no bound.
     pub numbered: &'static [&'static str],
     /// The search that gets the remaining runs if this search will not finish; see `Runner::strategy`.
     pub fallback: Option<&'static str>,

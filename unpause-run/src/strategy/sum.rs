@@ -42,7 +42,7 @@ struct Terms {
     path: Vec<TaskId>,
     frames: Vec<Frame>,
     known: HashMap<State, f64>,
-    /// The probability of failure after the prefix at which the last run was cut.
+    /// The last run was cut at a prefix. This is the probability of failure after the prefix.
     cut: Option<f64>,
     blind: bool,
     /// For each prefix of the path, by its number of steps, the probability of failure after it.
@@ -151,7 +151,7 @@ impl Terms {
         let parent_on_path = self.frames.last().is_none_or(|frame| frame.on_path && frame.at == 0);
         let next = self.path.get(depth).filter(|_| parent_on_path);
         let on_path = match next.and_then(|next| tasks.iter().position(|task| task == next)) {
-            // The path is the first run, so no prefix of it is cut.
+            // The first run defines the path, so no prefix of it is cut.
             Some(first) => {
                 tasks.swap(0, first);
                 true

@@ -35,7 +35,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 
-/// Its row in [`STRATEGIES`](super::STRATEGIES).
+/// The row of this strategy in [`STRATEGIES`](super::STRATEGIES).
 pub(super) const ROW: StrategyRow = StrategyRow {
     name: "surw",
     summary: "every interleaving of the accesses to one object with the same probability",

@@ -9,10 +9,10 @@ use crate::run::choice::View;
 use crate::run::ids::TaskId;
 use unpause_ordered::Map;
 
-/// A task that was in no rehearsal.
+/// The number of a task that was in no rehearsal.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The numbers of children that are faults have this bit.
+/// The bit that is set in the number of a child that is a fault.
 const FAULT: u32 = 1 << 31;
 
 /// Per-task counts.

@@ -170,7 +170,7 @@ impl Strategy for WitnessedStrategy {
         let earlier = self.drawn[..nth].iter().filter(|drawn| **drawn).count();
         if self.drawn[nth] {
             let observer = &mut self.seen.seen().observer;
-            // If steps are told apart, a search explores all values, each as a class of its own.
+            // If steps are distinguished, a search explores all values, each as a separate class.
             if !observer.apart().steps {
                 observer.settle(earlier);
             }

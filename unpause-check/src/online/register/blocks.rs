@@ -15,11 +15,12 @@ use crate::online::slab::Slab;
 /// The index for "no cluster" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The number of returned blocks before the first search for values that are over.
+/// The number of returned blocks at which values that are over are first searched.
 const FEW: usize = 32;
 
 pub(super) struct Blocks<M: Model> {
-    /// The state before all blocks, or before the rest of the first block if its beginning was forgotten.
+    /// The state before all blocks. If the beginning of the first block was forgotten, the state before the rest of
+    /// this block.
     start: M,
     /// The cluster of each value that a later call could read or replace.
     values: Table<Key, u32>,
@@ -45,7 +46,8 @@ pub(super) struct ValueCluster<M: Model> {
     /// The value that a swap replaces.
     from: Option<Key>,
     is_lost: bool,
-    /// The reads in the order of their returns. If there were too many, only the first read and the later reads.
+    /// The reads in the order of their returns. If there were too many reads, only the first read and the later reads
+    /// are kept.
     pub(super) reads: VecDeque<KeptCall<M>>,
     pub(super) has_gap: bool,
     /// The state while the register holds the value, once the register certainly held it.
@@ -85,7 +87,7 @@ impl<M: Model> ValueCluster<M> {
         }
     }
 
-    /// Keeps a read. If there are too many, drops a read that does not matter.
+    /// Keeps a read. If the cluster has too many reads, drops a read that does not matter.
     fn keep(&mut self, call: KeptCall<M>) -> usize {
         self.reads.push_back(call);
         if self.reads.len() <= WINDOW {
@@ -146,7 +148,7 @@ impl<M: Model> Blocks<M> {
         self.values.get(&value).copied()
     }
 
-    /// Makes later calls find no cluster of this value. Its cluster stays.
+    /// Ensures that later calls find no cluster of this value. The cluster of the value stays.
     pub(super) fn forget_mapping(&mut self, value: Key) {
         self.values.remove(&value);
     }
@@ -165,7 +167,8 @@ impl<M: Model> Blocks<M> {
         self.clusters.get(at).is_some_and(|cluster| cluster.from == from && cluster.value == value)
     }
 
-    /// Records that the writer of a cluster certainly took effect, and so did the writers before it in its chain.
+    /// Records that the writer of a cluster certainly took effect. The writers before it in its chain then took effect,
+    /// too.
     pub(super) fn settle(&mut self, cluster: u32) -> Result<(), RegisterRefusal> {
         let mut chain = vec![cluster];
         // Collect the swaps that must precede this swap, back to a value that the register certainly held.
@@ -282,7 +285,7 @@ impl<M: Model> Blocks<M> {
     /// Records a return of a cluster.
     fn count_return(&mut self, at: u32, block: u32, returned: u64) {
         let cluster = &mut self.clusters[at];
-        // A return contradicts nothing: no call was invoked after it yet.
+        // A return alone contradicts nothing, because no call has been invoked after it yet.
         cluster.first = cluster.first.min(returned);
         let block_first = &mut self.blocks[block].first;
         if *block_first == u64::MAX {
@@ -298,8 +301,8 @@ impl<M: Model> Blocks<M> {
             return Ok(());
         }
         let (first, last) = (own.first, std::mem::replace(&mut own.last, invoked));
-        // The block contradicted no other block so far, so each block that it now contradicts had its first return in
-        // between.
+        // The block contradicted no other block before. So if it now contradicts a block, that block had its first
+        // return in between.
         let begin = self.returned.partition_point(|(first, _)| *first < last);
         let between = self.returned[begin..].iter().take_while(|(first, _)| *first < invoked);
         for (returned, other) in between {
@@ -392,7 +395,8 @@ impl<M: Model> Blocks<M> {
         for at in it.chain.range(..over) {
             forget_value(&mut self.values, &self.clusters[*at], *at);
         }
-        // The rest of the block must come before all other kept blocks, now and later, because it starts the replay.
+        // The rest of the block must come before all other kept blocks and all later blocks, because it starts the
+        // replay.
         let first = it.first;
         if over == 0 || all.iter().any(|other| *other != block && self.blocks[*other].last <= first)
         {
@@ -409,7 +413,8 @@ impl<M: Model> Blocks<M> {
 
     fn drop_cluster(&mut self, at: u32) {
         let cluster = self.clusters.remove(at);
-        // Reads of this cluster are missing, so no earlier operation may be shown next to the later ones.
+        // Some reads of this cluster are missing, so an earlier operation must not be shown directly before the later
+        // operations.
         if cluster.has_gap {
             self.forgotten.clear();
         }

@@ -59,8 +59,8 @@ impl<M: Model> Register<M> {
         let mut order: Vec<u64> = self.forgotten().collect();
         for cluster in self.blocks.in_order() {
             if cluster.has_gap {
-                // Reads of this cluster are missing, so the operations before the gap are not adjacent to the later
-                // ones.
+                // Some reads of this cluster are missing, so the operations before the gap are not adjacent to the
+                // later operations.
                 order.clear();
             } else {
                 order.extend(cluster.writer.iter().map(|call| call.number));
@@ -87,8 +87,8 @@ impl<M: Model> Register<M> {
             match event {
                 Replayed::Invoke { op, number, .. } => {
                     let slot = again.invoke(op.clone(), number).or_else(|op| {
-                        // This engine accepted the write of a value that was over. A read that showed it to be over may
-                        // have been dropped since, so the new engine cannot find out.
+                        // This engine accepted the write of a value that was over. The read that proved this may have
+                        // been dropped since, so the new engine could not accept the write.
                         again.forget_value_of(&op);
                         again.invoke(op, number)
                     });

@@ -1,4 +1,4 @@
-//! Values that are written again, after calls that show them to be over were dropped.
+//! Values that are written again after calls were dropped that show these values to be over.
 
 use super::super::{ClientEvent, Online, OnlineStatus};
 use crate::models::{Register, RegisterOp, RegisterOp::*, RegisterRet};
@@ -13,7 +13,7 @@ fn saw(client: u32, value: u64) -> Event {
     ClientEvent::Return { client, ret: RegisterRet::Value(value) }
 }
 
-/// Of many reads of one value only some are kept. A new engine for the evidence gets only the kept calls.
+/// Only some of the many reads of a value are kept. A new engine for the evidence gets only the kept calls.
 #[test]
 fn a_violation_after_a_value_was_written_again_has_evidence() {
     let done = |client| ClientEvent::Return { client, ret: RegisterRet::Done };
@@ -26,7 +26,7 @@ fn a_violation_after_a_value_was_written_again_has_evidence() {
         // Pending to the end.
         invoke(2, Read),
         done(0),
-        // This read shows that 1 is over. It is dropped later.
+        // This read shows that 1 is over. The read is dropped later.
         invoke(1, Read),
         saw(1, 2),
         invoke(0, Write(1)),

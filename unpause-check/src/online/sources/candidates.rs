@@ -70,7 +70,7 @@ struct Seeker<'a, 's, M: Model> {
 }
 
 impl<M: Model> Seeker<'_, '_, M> {
-    /// Adds the clusters that take part. They come first, because they require no new writer in the plan.
+    /// Adds the clusters that take part. These clusters come first, because they require no new writer in the plan.
     fn add_clusters(&self, found: &mut Candidates) {
         let (plan, span) = (self.plan, self.call.span());
         for (at, cluster) in plan.active() {

@@ -82,7 +82,8 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Returns a source that keeps the chosen plan consistent, if a source exists that itself needs no source.
+    /// Returns a source that keeps the chosen plan consistent. The source itself must not need a source. `None` if
+    /// there is no such source.
     fn choice(
         &mut self,
         call: u32,

@@ -50,8 +50,7 @@ impl<M: Model> Sources<M> {
             next.clear();
             order.push(it.number as usize);
         }
-        // Only some observers of a large cluster are kept, so the order before such a gap is
-        // dropped.
+        // Only some observers of a large cluster are kept, so the evidence shows no order before such a gap.
         if let Some(gap) =
             clusters.iter().rposition(|at| self.chosen.clusters[*at as usize].gap > 0)
         {

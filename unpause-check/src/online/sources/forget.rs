@@ -115,7 +115,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Returns the length of the longest beginning of the order that can be forgotten.
+    /// Returns the length of the longest prefix of the order that can be forgotten.
     fn cut(&self, order: &[u32], may_spend: bool) -> Option<usize> {
         // For each position in the order: the earliest invocation among the calls in flight and the calls at or behind
         // this position whose source may change. Such calls must not observe a value before the cut.
@@ -205,7 +205,7 @@ impl<M: Model> Sources<M> {
             next.clear();
         }
         self.start = state;
-        // The calls before these calls are missing, so earlier operations can no longer be shown next to them.
+        // Calls before these calls are missing, so earlier operations must not be shown next to them.
         if has_gap {
             self.forgotten.clear();
         }

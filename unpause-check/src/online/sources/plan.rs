@@ -94,8 +94,8 @@ impl SourcePlan {
         all.filter(|(_, it)| it.zone != EMPTY).map(|(at, it)| (at as u32, it))
     }
 
-    /// Returns `true` if a call with this span can observe the cluster without any change of zones. Such a choice
-    /// restricts nothing.
+    /// Returns `true` if a call with this span can observe the cluster without any change of zones. If the call
+    /// observes this cluster, nothing else is restricted.
     pub(super) fn is_free(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
         // A cut sets `first` to 0, so the first condition does not imply the third.
@@ -130,7 +130,7 @@ impl SourcePlan {
             }
             place = later.after;
         }
-        // Only a zone that has grown can contradict other blocks.
+        // Only a zone that has grown can contradict blocks that it did not contradict before.
         let before = self.zones[cluster.block as usize];
         let zone = before.with(zone);
         zone == before || self.is_clear(zone, cluster.block, NONE)

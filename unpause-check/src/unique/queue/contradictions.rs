@@ -26,7 +26,7 @@ impl QueueCheck {
             story.edge(first.added, second.added, RETURNED);
             story.edge(second.added, second.taken, "adds what it takes");
         }
-        // Each earlier deadline uses up one removal, so the contradiction includes its operations.
+        // Each earlier deadline uses up one removal, so the contradiction includes the operations of that deadline.
         for (_, item, second) in &deadlines[..deadlines.len() - 1] {
             let second = &self.items[*second as usize];
             for operation in [self.items[*item as usize].added, second.added, second.taken] {

@@ -87,7 +87,7 @@ impl RegisterCheck<'_> {
         let mut story = Contradiction::default();
         let it = story.name(self.intro[start as usize]);
         let mut value = start;
-        // Two swaps never replace the same value here (see `find_links`), so each value that is left is in a circle.
+        // Two swaps never replace the same value here (see `find_links`), so each remaining value is in a cycle.
         loop {
             let next = self.after[value as usize];
             let (from, to) = (self.intro[value as usize], self.intro[next as usize]);
@@ -179,7 +179,7 @@ impl RegisterCheck<'_> {
             if story.named().iter().any(shows) {
                 return;
             }
-            // The proof can be another swap without a return, which then needs a proof too.
+            // The proof can be another swap without a return. That swap needs a proof, too.
             operation = self.seen[value as usize];
             story.with(operation);
         }

@@ -30,8 +30,8 @@ impl RegisterCheck<'_> {
         let mut floor = 0;
         for (invoked, index, value) in failed {
             let returned = self.spans[index as usize].returned;
-            // The earliest return is last in `placed`. Invocations ascend, so a swap that is removed here constrains
-            // all later swaps.
+            // The earliest return is the last entry of `placed`. Invocations are visited in ascending order, so a swap
+            // that is removed here constrains all later swaps.
             while let Some(&(end, gap)) = placed.last().filter(|(end, _)| *end < invoked) {
                 debug_assert!(end < invoked);
                 floor = gap.max(floor);

@@ -17,7 +17,7 @@ fn accesses(disk: &mut Disk, act: impl FnOnce(&mut Call<'_>)) -> Accesses {
     call.accesses
 }
 
-/// The contents that processes see, and all contents that a crash may leave.
+/// Returns the contents that processes see, and all contents that a crash may leave.
 fn now_and_after_a_crash(disk: &Disk) -> (Vec<String>, std::collections::BTreeSet<Vec<String>>) {
     let seen = |disk: &mut Disk, draw: Draw<'_>| -> Vec<String> {
         PATHS.iter().map(|path| show(disk, path, draw)).collect()

@@ -1,8 +1,8 @@
-//! The known cases: a program, the paths that recovery reads, and all contents that it may find.
+//! Known cases. Each case has a program, the paths that recovery reads, and all contents that recovery may find.
 //!
 //! Sources: ALICE (Pillai et al., OSDI 2014), CrashMonkey and ACE (Mohan et al., OSDI 2018), crash-consistency models
-//! (Bornholt et al., ASPLOS 2016), failures of fsync (Rebello et al., ATC 2020). A sector has two bytes; `0` is a zero
-//! byte, `-` no such file, `''` an empty one.
+//! (Bornholt et al., ASPLOS 2016), failures of fsync (Rebello et al., ATC 2020). A sector has two bytes. `0` is a zero
+//! byte, `-` a missing file, and `''` an empty file.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn old(content: &str) -> Vec<Act> {
     vec![Create("/f"), write("/f", 0, content), SyncAll]
 }
 
-/// All states that the model may leave, and all states that the definition allows.
+/// Asserts that the model may leave exactly these states, and that the definition allows exactly these states.
 #[track_caller]
 fn assert_leaves(program: &[Act], paths: &[&str], rules: Rules, expected: &str) {
     let mut before = disk(rules);
@@ -41,7 +41,8 @@ fn assert_leaves(program: &[Act], paths: &[&str], rules: Rules, expected: &str) 
     assert_eq!(allowed.collect::<BTreeSet<String>>(), expected, "definition: {program:?}");
 }
 
-/// One case: under POSIX, under a journal, and under ext4, which also flushes at a rename over a file.
+/// Asserts the contents after a program under three sets of rules: POSIX, a journal, and ext4. Ext4 also flushes a file
+/// that is renamed over another file.
 #[track_caller]
 fn case(begin: Vec<Act>, program: &[Act], paths: &[&str], posix: &str, journal: &str, ext4: &str) {
     let program = [begin, program.to_vec()].concat();
@@ -51,7 +52,7 @@ fn case(begin: Vec<Act>, program: &[Act], paths: &[&str], posix: &str, journal: 
     assert_leaves(&program, paths, Rules::EXT4, ext4);
 }
 
-/// A case in which the last two agree.
+/// Asserts a case in which the journal and ext4 agree.
 #[track_caller]
 fn simple(begin: Vec<Act>, program: &[Act], paths: &[&str], posix: &str, journal: &str) {
     case(begin, program, paths, posix, journal, journal);

@@ -49,7 +49,8 @@ fn a_crash_with_many_pending_effects_is_read_in_linear_time() {
     let count = if crate::long() { 30_000 } else { 3_000 };
     for rules in [Rules::POSIX, Rules::EXT4, Rules::PREFIX] {
         let is_posix = rules == Rules::POSIX;
-        // The whole length, which some rules leave with all records only; under the others one in three is old.
+        // The draws begin with the length. Some rules keep the whole length only with all records. Under the other
+        // rules, one record in three is old.
         let mut asked = 0;
         let third = kept_records(rules, count, |_| {
             asked += 1;

@@ -12,7 +12,7 @@ const ALL: [Rules; 5] = [Rules::POSIX, Rules::EXT4, Rules::PREFIX, JOURNAL, Rule
 
 type States = BTreeSet<Vec<String>>;
 
-/// All states that recovery may find, and the number of runs that find all of them.
+/// Returns all states that recovery may find, and the number of runs that find all of them.
 fn left_by(before: &Disk, paths: &[&str]) -> (States, usize) {
     let mut crashed = before.clone();
     crashed.power_off();
@@ -51,7 +51,7 @@ fn a_crash_leaves_what_the_definition_allows() {
             let disk = after(&program, rules);
             let (found, count) = left_by(&disk, &PATHS);
             assert_eq!(found, allowed(&program, rules), "seed {seed} {program:?} {rules:?}");
-            // A recovery that reads in another order finds the same.
+            // A recovery that reads the paths in another order must find the same states.
             let (found_backwards, _) = left_by(&disk, &backwards);
             let turned = found_backwards.into_iter().map(|mut seen| {
                 seen.reverse();
@@ -63,14 +63,14 @@ fn a_crash_leaves_what_the_definition_allows() {
             }
         }
     }
-    // Few draws lead to a state that others reach, too.
+    // Few draws lead to a state that other draws reach, too.
     assert!(runs < 2 * states, "{runs} runs for {states} states");
 }
 
 #[test]
 fn weaker_rules_allow_what_stronger_ones_do() {
     let mut strictly = [false; 4];
-    // Few programs tell the first two sets of rules apart.
+    // Few programs distinguish the first two sets of rules.
     for seed in 0..programs().max(150) {
         let program = random_program(&mut Rng::new(seed), 16, 10, &ALL);
         let of = |rules| left_by(&after(&program, rules), &PATHS).0;
@@ -126,7 +126,7 @@ fn a_second_crash_leaves_what_the_definition_allows() {
     for seed in 0..programs() {
         let rng = &mut Rng::new(seed);
         let first = random_program(rng, 9, 6, &ALL);
-        // The calls of the second life do not depend on the crash; some of them fail then.
+        // The calls of the second life do not depend on the crash, so some of them fail after it.
         let mut as_before = after(&first, Rules::POSIX);
         let second: Vec<Act> = (0..5)
             .map(|_| {

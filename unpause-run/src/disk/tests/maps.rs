@@ -32,7 +32,7 @@ fn two_files() -> Vec<Act> {
 
 fn random_act(rng: &mut Rng) -> Act {
     let file = FILES[usize::from(rng.below(4) == 0)];
-    // Only few places, so that accesses overlap.
+    // Accesses use only a few positions, so that they overlap.
     let at = [0, 1, 2, 3, 8, 9, 10][rng.below(7) as usize];
     let bytes = |rng: &mut Rng, len| (0..len).map(|_| b"0ab"[rng.below(3) as usize]).collect();
     match rng.below(16) {
@@ -209,7 +209,7 @@ fn a_word_is_whole_and_a_slice_is_torn_between_words() {
     let left = words_left(&disk, &[8, 16, 24]);
     let prefixes = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]].map(|words| words.to_vec());
     assert_eq!(left, BTreeSet::from(prefixes));
-    // A sampled crash tears it, too.
+    // A sampled crash tears the store, too.
     disk.set_choosing(Choosing::Moods);
     let left = words_left(&disk, &[8, 16, 24]);
     assert_eq!(left.len(), 4, "{left:?}");
@@ -243,7 +243,7 @@ fn the_first_store_into_a_sector_takes_room() {
     assert_eq!(call.store(file, 8, &[1; 8]).unwrap(), Ok(()));
 }
 
-/// The same bytes, stored again after a sync that failed, are written by the next sync.
+/// After a failed sync, a store of the same bytes makes the next sync write them.
 #[test]
 fn a_store_after_a_failed_sync_is_the_cure() {
     let (mut disk, file) = mapped(512);
@@ -384,7 +384,7 @@ fn words_of_different_sectors_commute() {
     assert!(!call.accesses.conflicts_with(&load));
 }
 
-/// The chain of a word that is stored for ever is bounded, and read in linear time.
+/// The chain of a word that is stored repeatedly is bounded, and is read in linear time.
 #[test]
 fn many_stores_cost_what_the_bound_says() {
     let (mut disk, file) = mapped(512);

@@ -73,7 +73,8 @@ fn a_misdirected_write_leaves_its_sector_and_hits_another() {
     call.misdirect(1, 0);
     assert_eq!(call.write_at(a, 2, b"xxyy"), Ok(4));
     assert_eq!(show(&mut disk, "/a", &mut newest), "xxbbyy");
-    // The rest of a sector goes with the part that is written, and the file has its new length.
+    // The misdirected write overwrites a whole sector, including bytes that the call does not write. The file gets its
+    // new length nevertheless.
     let mut call = disk.call(&mut draw);
     assert_eq!(call.sectors_of_write(a, Some(5), 2), Ok((2, 3, 4)));
     call.misdirect(3, 1);

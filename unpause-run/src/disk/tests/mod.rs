@@ -17,7 +17,7 @@ use std::path::Path;
 
 use super::*;
 
-/// All results of `body`, one for each way to answer its draws, depth first, with the answers.
+/// Returns all results of `body` with the answers that led to them. Enumerates the answers to its draws depth first.
 fn enumerate<T>(mut body: impl FnMut(Draw<'_>) -> T) -> Vec<(T, Vec<u64>)> {
     let mut results = Vec::new();
     let mut script: Vec<u64> = Vec::new();
@@ -30,7 +30,7 @@ fn enumerate<T>(mut body: impl FnMut(Draw<'_>) -> T) -> Vec<(T, Vec<u64>)> {
             answer
         });
         results.push((result, taken.iter().map(|(answer, _)| *answer).collect()));
-        // The last question with an answer left has the next one.
+        // The last question whose answers are not exhausted gets its next answer.
         let Some(last) = taken.iter().rposition(|(answer, bound)| answer + 1 < *bound) else {
             return results;
         };

@@ -65,7 +65,7 @@ fn each_mood_loses_what_it_says() {
     let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(of_mood(0), set(&["aabbccddee"]));
     assert_eq!(of_mood(2), set(&["''"]));
-    // A prefix of the calls. The last append keeps its length without its data, or both, or neither.
+    // The crash keeps a prefix of the calls. The last append keeps its length without its data, or both, or neither.
     let all = "aabbccddee";
     let mut prefixes = set(&["''"]);
     for len in [2, 4, 6, 8, 10] {
@@ -99,7 +99,7 @@ fn a_loss_is_reported_by_the_read_that_finds_it() {
     run(&program, &mut disk, &mut newest);
     let ino = disk.call(&mut newest).metadata(std::path::Path::new("/a")).unwrap().ino;
     disk.power_off();
-    // The length is kept, of the two versions of the sector one is lost.
+    // The length is kept, but one of the two versions of the sector is lost.
     let mut answers = [0, 1].into_iter();
     let mut draw = |_| answers.next().unwrap();
     let mut call = disk.call(&mut draw);

@@ -13,7 +13,7 @@ pub(super) enum Act {
     Store(&'static str, u64, Vec<u8>),
     /// Syncs these bytes of a mapped file.
     Flush(&'static str, u64, u64),
-    /// The same, with an error.
+    /// A flush that fails.
     FailFlush(&'static str, u64, u64),
     Truncate(&'static str, u64),
     Rename(&'static str, &'static str),
@@ -30,7 +30,7 @@ pub(super) enum Act {
 pub(super) const PATHS: [&str; 5] = ["/a", "/b", "/d", "/d/a", "/d/b"];
 
 impl Act {
-    /// Makes the call. Its errors do not matter: the reference does nothing in the same places.
+    /// Executes the call. Errors of the call are ignored, because the reference does nothing in the same cases.
     pub(super) fn on(&self, disk: &mut Disk, draw: Draw<'_>) -> Accesses {
         if *self == Act::SyncAll {
             let mut accesses = Accesses::default();
@@ -139,7 +139,7 @@ impl Act {
     }
 }
 
-/// A random program, as long as a crash after it leaves at most `effects` effects under all rules.
+/// Returns a random program. It ends before a crash after it could leave more than `effects` effects under some rules.
 pub(super) fn random_program(
     rng: &mut Rng,
     calls: usize,

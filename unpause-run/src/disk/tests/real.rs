@@ -254,7 +254,7 @@ impl Real {
     }
 }
 
-/// A folder that is removed at the end, also of a test that fails.
+/// A folder that is removed at the end of a test, even if the test fails.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -288,6 +288,6 @@ fn random_programs_have_the_results_of_the_real_file_system() {
             }
         }
     }
-    // The errors of all codes, except the codes of full disks, broken disks and too large files.
+    // All error codes must occur, except the codes of full disks, broken disks and too large files.
     assert!(worked > 30 * programs && failed.len() >= 10, "{worked} calls worked, {failed:?}");
 }

@@ -1,5 +1,5 @@
-//! The declarative definition: a disk after a crash is the durable disk with a subset of the pending effects. With
-//! each effect, the subset has all effects that must precede it.
+//! The declarative definition: a disk after a crash is the durable disk with a subset of the pending effects. If the
+//! subset contains an effect, it also contains all effects that must precede it.
 //!
 //! Written without the model, from the table of rules: a map of values, a list of effects, an order that is a predicate
 //! on two effects, and all subsets.
@@ -42,7 +42,7 @@ pub(super) struct Reference {
     rules: Rules,
     durable: Image,
     now: Image,
-    /// All effects so far, including durable effects.
+    /// All effects so far, including effects that are already durable.
     effects: Vec<Effect>,
     directories: BTreeSet<u64>,
     /// Sectors that were ever written.
@@ -211,14 +211,14 @@ impl Reference {
         }
     }
 
-    /// Each sector by an effect of its own.
+    /// Stores bytes through a map, in a separate effect for each sector.
     fn store(&mut self, ino: u64, at: u64, bytes: &[u8]) {
         if at + bytes.len() as u64 <= Self::size(&self.now, ino) {
             self.write(ino, at, bytes);
         }
     }
 
-    /// The effects on the sectors of these bytes that a sync of them writes.
+    /// Returns the effects on the sectors of these bytes that a sync of the bytes writes.
     fn on_bytes(&self, ino: u64, from: u64, to: u64) -> BTreeSet<usize> {
         let is_in = |loc: &Loc| match loc {
             Loc::Sector(of, index) => {
@@ -260,7 +260,7 @@ impl Reference {
 
     /// Makes a call.
     pub(super) fn act(&mut self, act: &Act) {
-        // A call that is impossible does nothing.
+        // An impossible call does nothing.
         let _ = self.try_act(act);
     }
 
@@ -383,7 +383,7 @@ impl Reference {
         images
     }
 
-    /// The disks that recovery may start with. Behind the length of a file are zeros.
+    /// Returns the disks with which recovery may start. Bytes after the end of a file are zeros.
     pub(super) fn crashed(&self) -> Vec<Reference> {
         let images: BTreeSet<Image> =
             self.images().into_iter().map(|image| self.cut_off(image)).collect();
@@ -410,7 +410,7 @@ impl Reference {
         values.collect()
     }
 
-    /// The contents that processes see at these paths.
+    /// Returns the contents that processes see at these paths.
     pub(super) fn show(&self, paths: &[&str]) -> Vec<String> {
         let seen = paths.iter().map(|path| match self.look(&self.now, path) {
             None => "-".to_owned(),

@@ -22,7 +22,7 @@ enum Bug {
     NoSequenceNorTruncation,
     /// A failed sync is tried again.
     Retry,
-    /// Recovery gives records that may be in the page cache alone.
+    /// Recovery returns records that may be only in the page cache.
     UnsyncedRecovery,
 }
 
@@ -47,7 +47,7 @@ struct Life<'a> {
     is_last: bool,
     /// True to crash also before calls that sync nothing.
     everywhere: bool,
-    /// The number of syncs that may still fail.
+    /// The number of further syncs that may fail.
     errors: u64,
     asked: Vec<u8>,
     acknowledged: Vec<u8>,
@@ -197,7 +197,7 @@ fn run(settings: (Rules, Bug, bool), lives: &[&[u8]], errors: u64, draw: Draw<'_
         };
         let end = life.live(values);
         let Life { asked: more, acknowledged, found, recovered, .. } = life;
-        // A life that dies during its recovery has returned nothing.
+        // If a life dies during its recovery, recovery has returned nothing.
         if recovered {
             if !found.starts_with(&held) {
                 return Verdict::Lost;

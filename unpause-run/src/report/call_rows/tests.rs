@@ -11,7 +11,7 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{CallRecord, Failure};
 use unpause_check::picture::Style;
 
-/// The steps of a run that is written down, and their calls.
+/// The steps of a hand-written run, and the calls of these steps.
 struct Steps {
     sample: Sample,
     calls: Vec<CallRecord>,

@@ -79,7 +79,7 @@ impl Planted {
         Pattern::of(run, &Interruption { task, region, is_reached, between, decisive })
     }
 
-    /// The same for a failed assertion, with all events of the other task as decisive events.
+    /// Asserts the pattern of a failed assertion. All events of the other task are decisive events.
     fn panics(self, from: usize, to: usize) -> Option<Pattern> {
         let events = &self.sample.run.events;
         let task = events[from].task;
@@ -239,7 +239,8 @@ fn reads_before_and_after_one_update_are_torn() {
     assert_eq!(two_reads([2, 2], 0), None);
 }
 
-/// A read of a flag, a store to it, and an operation on another object.
+/// Returns the pattern if a task reads a flag, another task stores to it, and the first task then operates on another
+/// object.
 fn checked(left: u64, op: &'static Op, values: Values) -> Option<Pattern> {
     let mut run = Planted::new();
     let from = run.does(1, &LOAD, FLAG, Values::Read(0));
@@ -281,9 +282,9 @@ fn a_notification_before_the_wait_is_a_lost_wake_up() {
     assert_eq!(notified(&[], &NOTIFY, deadlock), Some(Pattern::LostWakeUp));
     // Another task receives it.
     assert_eq!(notified(&[0], &NOTIFY, deadlock), None);
-    // It is stored.
+    // A notification with `TELL_ONE` is stored, so it is not lost.
     assert_eq!(notified(&[], &TELL_ONE, deadlock), None);
-    // No task waits in the end.
+    // At the end, no task waits.
     assert_eq!(notified(&[], &NOTIFY, |_| panic()), None);
     let other = |_| Failure::Deadlock { waits: vec![wait(2, &WAKE, BELL, None)] };
     assert_eq!(notified(&[], &NOTIFY, other), None);

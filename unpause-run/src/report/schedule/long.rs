@@ -1,7 +1,8 @@
 //! The rows of a long schedule: its beginning, its end, and the most important rows in the middle.
 //!
 //! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption deviates
-//! from the program order. Faults and messages are shown, too. The other rows are omitted and counted.
+//! from the program order. Faults and messages are shown, too; the other rows are omitted and counted. The other rows
+//! are omitted and counted.
 
 use std::ops::Range;
 

@@ -70,7 +70,7 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
     }
     let own: Set<usize> = run.threads.own.iter().copied().collect();
     let mut tasks: Vec<Known> = Vec::new();
-    // For each thread, the task that it polls.
+    // For each thread, the task that it currently polls.
     let mut polls: Map<TaskId, ObjectId> = Map::new();
     let mut of_threads = Map::new();
     for (index, event) in run.events.iter().enumerate() {

@@ -81,7 +81,7 @@ fn threads_that_wait_in_a_library_have_the_lines_of_their_calls() {
     for _ in 0..2 {
         run.does(0, &SPAWN, None, Values::None);
     }
-    // Each task holds a shard and waits for the other task's shard.
+    // Each task holds one shard, and waits for the shard of the other task.
     for (task, own, line) in [(1, 0, 20), (2, 1, 21)] {
         let takes = run.does(task, &COMPARE_EXCHANGE, Some(own), Values::Changed(0, 4));
         run.call(task, "get", line, &[takes], false);
@@ -152,7 +152,7 @@ fn the_end_of_a_scope_waits_for_its_threads() {
         run.does(0, &ADD, Some(0), Values::Changed(n, n + 1));
         run.does(0, &SPAWN, None, Values::None);
     }
-    // One more thread, outside the scope.
+    // A further thread is spawned outside the scope.
     run.does(0, &SPAWN, None, Values::None);
     run.does(1, &SUB, Some(0), Values::Changed(2, 1));
     let looks = run.does(0, &LOAD, Some(0), Values::Read(1));
@@ -164,7 +164,7 @@ fn the_end_of_a_scope_waits_for_its_threads() {
     assert!(!text.contains("thread#"), "{text}");
 }
 
-/// A thread that waits in a queue of parking_lot waits for the lock that its call has looked at.
+/// If a thread waits in a queue of parking_lot, it waits for the lock that its call has read.
 #[test]
 fn readers_of_a_lock_that_is_stepped_in_detail_are_holders() {
     let mut run = Deadlock::of(&["", ""], &["RwLock", "AtomicU32"]);
@@ -176,7 +176,7 @@ fn readers_of_a_lock_that_is_stepped_in_detail_are_holders() {
     let waits = run.does(2, &ENQUEUE, Some(1), Values::Changed(0, 1));
     run.call(2, "write", 8, &[marks, waits], true);
     run.waits(2, &RESUME, Some(1), None);
-    // Also the reader that waits, among the readers.
+    // The waiting reader is also one of the readers.
     run.waits(1, &JOIN, None, Some(2));
     let text = run.explained();
     assert!(text.contains("held by 0.0 since step 3"), "{text}");

@@ -15,10 +15,10 @@ const MOVES: Bits = 1 << 6;
 const RESTS: Bits = 1 << 7;
 const ADJUSTS: Bits = 1 << 8;
 
-/// Read the time, or set a timer relative to it.
+/// The task read the time, or set a timer relative to it.
 pub const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
 
-/// Continued after a timer. Guard: the time has reached the timer's deadline.
+/// The task continued after a timer. Guard: the time has reached the timer's deadline.
 pub const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | MOVES).looks();
 
 /// Advanced the time.
@@ -27,16 +27,16 @@ pub const ADVANCE: Kind = Kind::of(ADVANCES)
     .enables(DUES)
     .disables(MOVES);
 
-/// Changed the deadline of another task's timer.
+/// The task changed the deadline of another task's timer.
 pub const RESET: Kind = Kind::of(RESETS)
     .conflicts_with(DUES | RESETS | MOVES)
     .enables(DUES | MOVES)
     .disables(DUES | MOVES);
 
-/// Began to wait for a future deadline. Recorded only if the time may move at any moment.
+/// The task began to wait for a future deadline. The operation is recorded only if the time may move at any moment.
 pub const SET: Kind = Kind::of(SETS).conflicts_with(ADVANCES | MOVES).enables(MOVES).looks();
 
-/// Stopped waiting for a deadline. Recorded only if the time may move at any moment.
+/// The task stopped waiting for a deadline. The operation is recorded only if the time may move at any moment.
 pub const UNSET: Kind = Kind::of(UNSETS).conflicts_with(MOVES).disables(MOVES).looks();
 
 /// Moved the time to the next deadline, although tasks can step. Guard: there is a future deadline.
@@ -45,8 +45,8 @@ pub const MOVE: Kind = Kind::of(MOVES)
     .enables(DUES)
     .disables(MOVES);
 
-/// Changed the rate of a node's clock, which continues from its current time. The change affects the moments of future
-/// deadlines, but makes no timer due now. Another object orders the changes of one clock.
+/// The task changed the rate of a node's clock, which continues from its current time. The change affects the moments
+/// of future deadlines, but makes no timer due now. Another object orders the changes of one clock.
 pub const ADJUST: Kind = Kind::of(ADJUSTS).conflicts_with(ADVANCES | MOVES);
 
 /// Observed that the time has moved because no task could step. Guard: the time has moved. The move is a barrier and

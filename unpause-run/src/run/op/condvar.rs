@@ -11,21 +11,21 @@ const LEAVES: Bits = 1 << 4;
 
 const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
 
-/// Began to wait. The order in which tasks begin to wait does not affect the choice of the notified task.
+/// The task began to wait. The order in which tasks begin to wait does not affect the choice of the notified task.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
 
-/// Continued. Guard: the task was notified, or it wakes up spuriously.
+/// The task continued. Guard: the task was notified, or it wakes up spuriously.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(NOTIFIES);
 
-/// Notified one waiting task, if any.
+/// The task notified one waiting task, if any.
 pub const NOTIFY_ONE: Kind =
     Kind::of(NOTIFIES_ONE).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
 
-/// Notified all waiting tasks.
+/// The task notified all waiting tasks.
 pub const NOTIFY_ALL: Kind =
     Kind::of(NOTIFIES_ALL).conflicts_with(REGISTERS | HEARS | NOTIFIES_ONE | LEAVES).enables(HEARS);
 
-/// Stopped waiting. A notification for this task passes to another task.
+/// The task stopped waiting. A notification for this task passes to another task.
 pub const LEAVE: Kind =
     Kind::of(LEAVES).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
 

@@ -11,33 +11,32 @@ const TAKES: Bits = 1 << 4;
 const COUNTS: Bits = 1 << 5;
 const WEIGHS: Bits = 1 << 6;
 
-/// Created a non-owning reference from an owning reference.
+/// The task created a non-owning reference from an owning reference.
 pub const GAIN: Kind = Kind::of(GAINS).conflicts_with(COUNTS | WATCHES).enables(WATCHES);
 
-/// Dropped a reference to a value without a destructor: nothing distinguishes the last drop from
-/// the others.
+/// The task dropped a reference to a value without a destructor: nothing distinguishes the last drop from the others.
 pub const LOSE: Kind =
     Kind::of(LOSES).conflicts_with(UPGRADES | TAKES | COUNTS | WATCHES).enables(WATCHES);
 
-/// Dropped a reference to a value with a destructor, which the last drop calls.
+/// The task dropped a reference to a value with a destructor, which the last drop calls.
 pub const END: Kind =
     Kind::of(ENDS).conflicts_with(ENDS | UPGRADES | TAKES | COUNTS | WATCHES).enables(WATCHES);
 
-/// Created an owning reference from a weak reference, if the value was still alive.
+/// The task created an owning reference from a weak reference, if the value was still alive.
 pub const UPGRADE: Kind =
     Kind::of(UPGRADES).conflicts_with(LOSES | ENDS | TAKES | COUNTS | WATCHES).enables(WATCHES);
 
-/// Tried to take the value out of a reference. This succeeds only for the last reference; otherwise
-/// the reference is dropped or kept.
+/// The task tried to take the value out of a reference. This succeeds only for the last reference; otherwise the
+/// reference is dropped or kept.
 pub const TAKE: Kind = Kind::of(TAKES)
     .conflicts_with(LOSES | ENDS | UPGRADES | TAKES | COUNTS | WATCHES)
     .enables(WATCHES);
 
-/// Read the reference counts.
+/// The task read the reference counts.
 pub const COUNT: Kind =
     Kind::of(COUNTS).conflicts_with(GAINS | LOSES | ENDS | UPGRADES | TAKES | WEIGHS).looks();
 
-/// Created or dropped a weak reference.
+/// The task created or dropped a weak reference.
 pub const WEIGH: Kind = Kind::of(WEIGHS).conflicts_with(COUNTS | WATCHES).enables(WATCHES);
 
 #[cfg(any(test, feature = "planted"))]

@@ -111,33 +111,33 @@ pub mod inode {
     /// A call that reads the inode, or its result.
     pub const SEE: Kind = Kind::of(SEES).looks();
 
-    /// Read the inode.
+    /// The task read the inode.
     pub const READ: Kind = Kind::of(READS).conflicts_with(WRITES).looks();
 
-    /// Read the inode through a word of a map. The operation on the word has the point.
+    /// The task read the inode through a word of a map. The operation on the word has the point.
     pub const READ_BY_WORD: Kind = READ.beside_a_point();
 
-    /// Changed the inode. A task may wait for a word of its map.
+    /// The task changed the inode. A task may wait for a word of its map.
     pub const WRITE: Kind =
         Kind::of(WRITES).conflicts_with(READS | WRITES | WATCHES).enables(WATCHES);
 
-    /// Locked the inode exclusively. Guard: no other open file has a lock on it, or this open file has a shared lock,
-    /// which the step then releases instead.
+    /// The task locked the inode exclusively. Guard: no other open file has a lock on it, or this open file has a
+    /// shared lock, which the step then releases instead.
     pub const LOCK: Kind =
         Kind::of(LOCKS).conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS).disables(LOCKS | SHARES);
 
-    /// Locked the inode in shared mode. Guard: no other open file holds its exclusive lock. May enable a conversion to
-    /// an exclusive lock.
+    /// The task locked the inode in shared mode. Guard: no other open file holds its exclusive lock. May enable a
+    /// conversion to an exclusive lock.
     pub const SHARE: Kind =
         Kind::of(SHARES).conflicts_with(LOCKS | UNLOCKS | FAILS).enables(LOCKS).disables(LOCKS);
 
-    /// Released a lock on the inode. May disable a conversion to an exclusive lock.
+    /// The task released a lock on the inode. This may disable a conversion to an exclusive lock.
     pub const UNLOCK: Kind = Kind::of(UNLOCKS)
         .conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS)
         .enables(LOCKS | SHARES)
         .disables(LOCKS);
 
-    /// Tried to lock the inode while it was locked.
+    /// The task tried to lock the inode while it was locked.
     pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(LOCKS | SHARES | UNLOCKS);
 
     #[cfg(any(test, feature = "planted"))]

@@ -16,26 +16,26 @@ const LOOKS: Bits = 1 << 7;
 
 const TOUCHED: Bits = TOUCHES | LOOKS;
 
-/// Acquired the lock exclusively. Guard: the lock is free.
+/// The task acquired the lock exclusively. Guard: the lock is free.
 pub const ACQUIRE: Kind = Kind::of(ACQUIRES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED)
     .disables(ACQUIRES | SHARES);
 
-/// Released the exclusive lock.
+/// The task released the exclusive lock.
 pub const RELEASE: Kind = Kind::of(RELEASES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED | WATCHES)
     .enables(ACQUIRES | SHARES | WATCHES);
 
-/// Tried to acquire the lock while it was held.
+/// The task tried to acquire the lock while it was held.
 pub const FAIL: Kind =
     Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES | TOUCHES);
 
-/// Acquired the lock in shared mode. Guard: no task holds it exclusively, and no writer queues.
+/// The task acquired the lock in shared mode. Guard: no task holds it exclusively, and no writer queues.
 pub const SHARE: Kind = Kind::of(SHARES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | QUEUES | TOUCHED)
     .disables(ACQUIRES);
 
-/// Released a lock that was held in shared mode.
+/// The task released a lock that was held in shared mode.
 pub const LEAVE: Kind = Kind::of(LEAVES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | TOUCHED | WATCHES)
     .enables(ACQUIRES | WATCHES);
@@ -47,13 +47,13 @@ pub const LEAVE: Kind = Kind::of(LEAVES)
 // writers.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(SHARES).disables(SHARES);
 
-/// Changed the memory of the lock, or tried to, by an operation outside the calls of the lock.
+/// The task changed the memory of the lock, or tried to, by an operation outside the calls of the lock.
 pub const TOUCH: Kind = Kind::of(TOUCHES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | TOUCHED | WATCHES)
     .enables(ACQUIRES | SHARES | WATCHES)
     .disables(ACQUIRES | SHARES);
 
-/// Read the memory of the lock by an operation outside the calls of the lock.
+/// The task read the memory of the lock by an operation outside the calls of the lock.
 pub const LOOK: Kind =
     Kind::of(LOOKS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES | TOUCHES).looks();
 

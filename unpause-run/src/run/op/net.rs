@@ -45,8 +45,8 @@ pub mod link {
     /// A message waits behind earlier messages of the link.
     pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
-    /// Read the number of messages that cuts have affected, or that clogs have delayed. From this operation, searches
-    /// learn that these numbers matter, and derive its conflicts.
+    /// The task read the number of messages that cuts have affected, or that clogs have delayed. From this operation,
+    /// searches learn that these numbers matter, and derive its conflicts.
     pub const COUNT: Kind = Kind::of(COUNTS).looks();
 
     #[cfg(any(test, feature = "planted"))]
@@ -81,13 +81,13 @@ pub mod window {
     const LOOKS: Bits = 1 << 9;
     const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS | SETS;
 
-    /// Wrote the end of the stream, or bytes that fit into the window even if the receiver takes none.
+    /// The task wrote the end of the stream, or bytes that fit into the window even if the receiver takes none.
     pub const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES | LOOKS);
 
-    /// Wrote as many bytes as fit into the window, checked for room, or found no room.
+    /// The task wrote as many bytes as fit into the window, checked for room, or found no room.
     pub const WRITE_TIGHT: Kind = Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
-    /// Wrote or checked for room in the same way, but after a wait. Guard: the writer was woken.
+    /// The task wrote or checked for room in the same way, but after a wait. Guard: the writer was woken.
     pub const GO_ON: Kind = Kind::of(GOES_ON).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
     /// The receiver took bytes out of the window.
@@ -107,10 +107,10 @@ pub mod window {
     /// The settings of the connection's link changed.
     pub const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES | LOOKS);
 
-    /// Read an option of the socket that does not affect writes.
+    /// The task read an option of the socket that does not affect writes.
     pub const OPTION: Kind = Kind::of(OPTIONS).conflicts_with(SETS_OPTION).looks();
 
-    /// Set an option of the socket.
+    /// The task set an option of the socket.
     pub const SET_OPTION: Kind = Kind::of(SETS_OPTION).conflicts_with(OPTIONS | SETS_OPTION);
 
     #[cfg(any(test, feature = "planted"))]
@@ -147,10 +147,10 @@ const SETS_BACK: Bits = 1 << 12;
 const WAITS: Bits = 1 << 13;
 const COUNTED: Bits = 1 << 14;
 
-/// Sent a message of a stream. The order of such messages matters.
+/// The task sent a message of a stream. The order of such messages matters.
 pub const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
 
-/// Sent a datagram.
+/// The task sent a datagram.
 pub const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
 /// A message arrived. Guard, for a stream: the earlier messages have arrived, and the link is not cut.
@@ -165,27 +165,27 @@ pub const WAIT_BEHIND: Kind = Kind::of(WAITS).conflicts_with(ARRIVES | CUTS | HE
 /// The operations that take messages.
 const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
 
-/// Took a message or the end of a stream, or all requested bytes. Guard: there is something to take.
+/// The task took a message or the end of a stream, or all requested bytes. Guard: there is something to take.
 pub const TAKE: Kind =
     Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
-/// Took a message, without a point.
+/// The task took a message, without a point.
 pub const TAKE_NOW: Kind =
     Kind::of(TAKES_NOW).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
-/// Took all available bytes, which are fewer than requested.
+/// The task took all available bytes, which are fewer than requested.
 pub const TAKE_ALL: Kind = Kind::of(TAKES_ALL)
     .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | SETS_BACK)
     .disables(TAKES);
 
-/// Read the list of messages, or looked for a message and found none.
+/// The task read the list of messages, or looked for a message and found none.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
 
-/// Read the peer address of the socket. Connecting a socket counts as a close, because it ends the messages from other
-/// senders.
+/// The task read the peer address of the socket. Connecting a socket counts as a close, because it ends the messages
+/// from other senders.
 pub const PEER: Kind = Kind::of(PEERS).conflicts_with(CLOSES).looks();
 
-/// Closed the inbox: no more messages arrive.
+/// The task closed the inbox: no more messages arrive.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with(SENDS | ARRIVES | TAKE_ANY | PEERS | LOOKS | CLOSES | SETS | SETS_BACK)
     .enables(ARRIVES | TAKES);
@@ -198,8 +198,9 @@ pub const CUT: Kind =
 pub const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS | COUNTED).enables(ARRIVES);
 
-/// Sent a message of a stream, in a program that reads the number of messages affected by cuts. A cut affects the
-/// messages that are sent before it is healed. This kind accompanies [`SEND`] and is not recorded: searches derive it.
+/// The task sent a message of a stream, in a program that reads the number of messages affected by cuts. A cut affects
+/// the messages that are sent before it is healed. This kind accompanies [`SEND`] and is not recorded: searches derive
+/// it.
 pub const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
 /// The settings of the link to the inbox changed. Also recorded when a reply reports that the port has no

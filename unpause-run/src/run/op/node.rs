@@ -15,20 +15,20 @@ const ADDS: Bits = 1 << 2;
 const FINDS: Bits = 1 << 3;
 const RUNS: Bits = 1 << 4;
 
-/// Read the state of the node: its life, and if it is up or paused.
+/// The task read the state of the node: its life, and if it is up or paused.
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(CHANGES).looks();
 
-/// Changed the state of the node.
+/// The task changed the state of the node.
 pub const CHANGE: Kind =
     Kind::of(CHANGES).conflicts_with(SEES | CHANGES | RUNS | WATCHES).enables(WATCHES);
 
-/// Set the main function of the node, which each restart calls.
+/// The task set the main function of the node, which each restart calls.
 pub const RUN: Kind = Kind::of(RUNS).conflicts_with(CHANGES | RUNS);
 
-/// Added the node. A second node with the same name fails the run, so the order of two additions matters.
+/// The task added the node. A second node with the same name fails the run, so the order of two additions matters.
 pub const ADD: Kind = Kind::of(ADDS).conflicts_with(ADDS | FINDS | WATCHES).enables(WATCHES);
 
-/// Looked up the name of the node.
+/// The task looked up the name of the node.
 pub const FIND: Kind = Kind::of(FINDS).conflicts_with(ADDS).looks();
 
 #[cfg(any(test, feature = "planted"))]
@@ -46,14 +46,14 @@ pub mod table {
     const LISTS: Bits = 1 << 5;
     const ADDS_IN_ORDER: Bits = 1 << 6;
 
-    /// Added a node.
+    /// The task added a node.
     pub const ADD: Kind = Kind::of(ADDS).conflicts_with(LISTS);
 
-    /// Listed all nodes, or found that a number belongs to no node.
+    /// The task listed all nodes, or found that a number belongs to no node.
     pub const LIST: Kind = Kind::of(LISTS).conflicts_with(ADDS).looks();
 
-    /// Added a node, in a program that can observe the numbers of nodes. This kind accompanies [`ADD`] and is not
-    /// recorded: searches derive it.
+    /// The task added a node, in a program that can observe the numbers of nodes. This kind accompanies [`ADD`] and is
+    /// not recorded: searches derive it.
     pub const ADD_IN_ORDER: Kind = Kind::of(ADDS_IN_ORDER).conflicts_with(ADDS_IN_ORDER);
 
     #[cfg(any(test, feature = "planted"))]

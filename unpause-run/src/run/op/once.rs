@@ -17,29 +17,29 @@ const GIVES_UP: Bits = 1 << 6;
 /// The operations with an order that decides which task initializes the value.
 const TURNS: Bits = BEGINS | QUEUES | HEARS | SETTLES | GIVES_UP;
 
-/// Found no value, and began to initialize it.
+/// The task found no value, and began to initialize it.
 pub const BEGIN: Kind = Kind::of(BEGINS).conflicts_with(TURNS);
 
-/// Found that an initialization is in progress, and began to wait for its end. The waiting tasks
-/// have no order.
+/// The task found that an initialization is in progress, and began to wait for its end. The waiting tasks have no
+/// order.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(TURNS & !QUEUES);
 
-/// Continued after a wait for an initialization. Guard: an initialization has ended since the wait
-/// began. Recorded as the operation that the task then does.
+/// The task continued after a wait for an initialization. Guard: an initialization has ended since the wait began. The
+/// operation is recorded as the operation that the task then does.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TURNS);
 
-/// Checked if there is a value, or found the value.
+/// The task checked if there is a value, or found the value.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SETTLES).looks();
 
-/// Continued after a wait for the value itself. Guard: there is a value. Recorded as a look.
+/// The task continued after a wait for the value itself. Guard: there is a value. The operation is recorded as a look.
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(SETTLES).looks();
 
-/// Initialized the value.
+/// The task initialized the value.
 pub const SETTLE: Kind = Kind::of(SETTLES)
     .conflicts_with(TURNS | LOOKS | SEES | WATCHES)
     .enables(HEARS | SEES | WATCHES);
 
-/// Abandoned the initialization.
+/// The task abandoned the initialization.
 pub const GIVE_UP: Kind = Kind::of(GIVES_UP).conflicts_with(TURNS).enables(HEARS);
 
 #[cfg(any(test, feature = "planted"))]

@@ -11,16 +11,16 @@ const TELLS: Bits = 1 << 3;
 /// The operations of the task that owns the token.
 const OWN: Bits = TAKES | RESTS | HEARS;
 
-/// Took the token, which was available.
+/// The task took the token, which was available.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(OWN | TELLS);
 
-/// Found no token, and began to wait for it.
+/// The task found no token, and began to wait for it.
 pub const REST: Kind = Kind::of(RESTS).conflicts_with(OWN | TELLS);
 
-/// Continued with the token, if any. Guard: the token was given, or the task wakes up spuriously.
+/// The task continued with the token, if any. Guard: the token was given, or the task wakes up spuriously.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(OWN | TELLS);
 
-/// Gave the token. Giving it a second time changes nothing.
+/// The task gave the token. Giving it a second time changes nothing.
 pub const TELL: Kind = Kind::of(TELLS).conflicts_with(OWN).enables(HEARS);
 
 #[cfg(any(test, feature = "planted"))]

@@ -1,4 +1,4 @@
-//! Each pass alone, on runs that follow their schedules exactly.
+//! Tests of each single pass, on runs that follow their schedules exactly.
 
 use crate::run::ids::TaskPath;
 use crate::run::schedule::{Schedule, Turn};

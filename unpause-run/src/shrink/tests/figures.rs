@@ -1,4 +1,4 @@
-//! Random programs: the share of those shrunk to the minimum, and the number of replays.
+//! Random programs. The tests measure the share of programs that are shrunk to the minimum, and the number of replays.
 
 use super::interp::Op::*;
 use super::interp::{Op, Program, Rng};
@@ -6,10 +6,10 @@ use super::optimum::least_cost_within;
 use super::shrink_run;
 use crate::shrink::{PASSES, Pass};
 
-/// Shrinks a failing run of each of `cases` random programs. The program's smallest failing run,
-/// among the runs that are no longer, has at least `preemptions`; at most `missed` results may have
-/// another number of preemptions than the smallest. Returns how many candidates of each pass were
-/// accepted.
+/// Shrinks a failing run of each of `cases` random programs, in which the smallest failing run has at least
+/// `preemptions` preemptions. Only runs that are no longer than the first run are considered. At most `missed` results
+/// may have another number of preemptions than the smallest run. Returns the number of accepted candidates of each
+/// pass.
 fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: usize) -> Vec<u64> {
     let mut rng = Rng(1);
     let (mut done, mut as_many, mut least_of_all, mut replays) = (0, 0, 0, 0);
@@ -71,15 +71,15 @@ fn random_programs_with_locks_come_down_to_the_least() {
     let accepted = check(random_locks, cases(40, 150), 1, 2);
     let idle = |(row, accepted): (&Pass, u64)| (accepted == 0).then_some(row.name);
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
-    // Every other pass finds something that the earlier passes do not. These programs draw nothing
-    // and are not generated.
+    // Every other pass must find something that the earlier passes do not find. These programs draw nothing and are not
+    // generated.
     assert_eq!(idle, ["commands", "parts", "draws", "arguments", "needed"]);
 }
 
 #[test]
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
-    // The hardest there are. A missed minimum has its turns in another order: too far away for a
-    // step, and too deep for a search within the budget.
+    // These programs are the hardest to shrink. If the minimum is missed, its turns have another order. It is then too
+    // far away for one step, and too deep for a search within the budget.
     check(random_locks, cases(1, 20), 2, if crate::long() { 1 } else { 0 });
 }
 

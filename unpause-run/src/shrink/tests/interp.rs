@@ -1,8 +1,8 @@
 //! A tiny interpreter of concurrent programs: the runs that the tests shrink.
 //!
-//! A step does one visible operation and the invisible ones up to the next visible one; a task that begins
-//! with invisible ones does them in its first step. Draws, jumps, assertions and spawns are not
-//! visible: no other task can step before them.
+//! A step executes one visible operation, and the invisible operations up to the next visible one. If a task begins
+//! with invisible operations, its first step executes them. Draws, jumps, assertions and spawns are invisible, because
+//! no other task can step between them and the next visible operation.
 
 use crate::run::ids::TaskPath;
 use crate::run::schedule::{Cursor, Schedule};
@@ -30,7 +30,7 @@ pub(super) enum Op {
     SkipIf(usize, i64, usize),
     /// Fails if r = is.
     FailIf(usize, i64),
-    /// Fails if r >= from.
+    /// Fails if the register is at least `from`.
     FailFrom(usize, i64),
     Spawn(usize),
 }
@@ -52,9 +52,9 @@ pub(super) struct Program {
 /// The failure of a run: the same kind in the same place is the same failure.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) enum Fail {
-    /// This `FailIf` or `FailFrom` of this task.
+    /// This `FailIf` or `FailFrom` operation of this task failed.
     Assert { task: usize, op: usize },
-    /// No task can step, and these wait for locks.
+    /// No task can step, and these tasks wait for locks.
     Deadlock { waiting: Vec<(usize, usize)> },
 }
 

@@ -61,7 +61,8 @@ fn random_failing(program: &Program, rng: &mut Rng, stay: u64) -> (Schedule, Fai
     runs.find_map(|(ran, fail)| Some((ran, fail?))).expect("a walk that fails")
 }
 
-/// Some tasks increment a counter in two steps each. The body waits for them and for other tasks.
+/// Returns a program in which some tasks increment a counter in two steps each. The body waits for them and for other
+/// tasks.
 fn increments(tasks: usize, others: Vec<Vec<Op>>) -> Program {
     let all = 1..=tasks + others.len();
     let mut main: Vec<Op> = all.clone().map(Spawn).collect();
@@ -98,9 +99,9 @@ fn lost_updates_of_three_tasks_come_down_to_the_least() {
 
 #[test]
 fn an_aba_bug_comes_down_to_its_two_preemptions() {
-    // A stack has `a` (0) on `b` (1) on nothing (2). One task pops `a`; in between another pops `a`,
-    // a third pops and frees `b`, and the other pushes `a` again. So the first makes `b` the top (3),
-    // which is free.
+    // A stack has `a` (0) above `b` (1), and nothing (2) below `b`. While one task pops `a`, a second task pops `a`, a
+    // third task pops and frees `b`, and the second task pushes `a` again. So the first task makes `b` the top (3),
+    // although `b` is free.
     let (top, next, freed) = (0, 1, 2);
     let pop = vec![
         Load(next, 1),
@@ -117,7 +118,7 @@ fn an_aba_bug_comes_down_to_its_two_preemptions() {
 
 #[test]
 fn a_task_that_has_done_the_harm_does_not_go_on() {
-    // Without another preemption the second task would take ten steps more.
+    // Without another preemption, the second task would take ten more steps.
     let noise = vec![Add(1, 1); 10];
     let looks = vec![Load(0, 0), Load(0, 1), FailIf(1, 1)];
     let harm = [vec![Add(0, 1)], noise].concat();
@@ -141,7 +142,7 @@ fn a_task_that_has_done_the_harm_does_not_go_on() {
 
 #[test]
 fn a_run_is_not_made_longer_for_a_preemption_less() {
-    // Alternating turns need three steps and two preemptions. Without preemptions, a task needs thirty steps.
+    // Alternating turns need three steps and two preemptions. Without preemptions, one task needs thirty steps.
     let between = vec![Load(0, 0), FailIf(0, 1), Load(0, 1), FailIf(1, 1)];
     for noise in [1, 2, 3, 4, 30] {
         let program =
@@ -173,8 +174,8 @@ fn every_deadlock_of_two_locks_comes_down_to_one_preemption() {
 
 #[test]
 fn dining_philosophers_come_down_to_one_preemption() {
-    // One preemption less than philosophers is not enough. When the last philosopher has his left fork, each other
-    // philosopher, from the last to the first, takes his left fork and waits for his right fork.
+    // One preemption is enough, although each philosopher seems to need one. When the last philosopher has his left
+    // fork, each other philosopher, from the last to the first, takes his left fork and waits for his right fork.
     check_some(&philosophers(3), 50, 1);
 }
 
@@ -263,7 +264,7 @@ fn long_program(len: usize) -> Program {
 
 #[test]
 fn tens_of_thousands_of_steps_come_down_to_two_turns_in_sixty_replays() {
-    // A hundred thousand steps, or a fifth of them.
+    // A long test has a hundred thousand steps, and the default test a fifth of them.
     let (len, steps, turns) =
         if crate::long() { (12_500, 90_000, 30_000) } else { (2_500, 18_000, 6_000) };
     let program = long_program(len);

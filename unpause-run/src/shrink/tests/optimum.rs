@@ -1,4 +1,4 @@
-//! The oracle: all failing runs of a program, and the cheapest of them.
+//! The oracle computes all failing runs of a program, and the cheapest of them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,9 +14,9 @@ pub(super) fn least_cost(program: &Program, fail: &Fail) -> Option<Cost> {
 
 /// Returns the least cost of a run of at most `steps_max` steps that ends in `fail`.
 ///
-/// Dijkstra over (state, last task, and steps if they are bounded): a run's cost is a sum over its steps,
-/// and adding is monotone in the order of costs, so the first time `fail` is reached it is reached at least
-/// cost.
+/// Dijkstra's algorithm over the state, the last task, and the number of steps if it is bounded. The cost of a run is a
+/// sum over its steps, and addition is monotone in the order of costs. So the first time that `fail` is reached, it is
+/// reached at the least cost.
 pub(super) fn least_cost_within(program: &Program, fail: &Fail, steps_max: u64) -> Option<Cost> {
     let bounded = steps_max < u64::MAX;
     let mut nodes: Vec<(State, Option<usize>, u64)> = vec![(program.begin(), None, 0)];

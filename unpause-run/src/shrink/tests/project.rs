@@ -18,8 +18,8 @@ fn turns(turns: &[(usize, u32)]) -> Vec<Turn> {
     turns.iter().map(|(task, steps)| Turn { task: *task, steps: *steps, preempts: false }).collect()
 }
 
-/// A program of one command in each of three branches and one after them. A branch has a step to begin
-/// with and two for its command; the changes are the first values that the body draws.
+/// Returns the schedule of a program with one command in each of three branches, and one command after the branches. A
+/// branch takes one step to begin, and two steps for its command. The changes are the first values that the body draws.
 fn three_branches() -> Schedule {
     let command = |nth: usize, part, task, from, to| Command {
         part,
@@ -28,7 +28,7 @@ fn three_branches() -> Schedule {
         simpler: (4, 4),
         candidates: 0,
         steps: Some((task, from, to)),
-        // One of a branch draws a value, another branch draws two.
+        // The command of a branch draws one value; the last command draws two.
         draws: if task == MAIN { (4, 6) } else { (0, 1) },
     };
     let branch = |branch| Part::Branch { stage: 0, branch };
@@ -74,7 +74,7 @@ fn a_tombstone_keeps_its_points() {
     let buried = project(&all, &[(1, Change::Tombstone(2))]);
     assert_eq!((&buried.tasks, &buried.turns), (&all.tasks, &all.turns));
     assert_eq!(buried.draws[MAIN], [0, Change::Tombstone(2).to_decision(), 0, 0, 44, 45]);
-    // It draws nothing.
+    // A tombstone draws nothing.
     assert_eq!(buried.draws[1..], [vec![11], vec![], vec![33]]);
 }
 
@@ -127,7 +127,7 @@ fn values_are_drawn_by_whoever_runs_the_command_and_in_its_order() {
     let moved = [(0, Change::ToSuffix), (1, Change::ToPrefix)];
     let projected = project(&three_branches(), &moved);
     assert_eq!(projected.draws, [[suffix, prefix, 0, 0, 22, 33, 11, 44, 45]]);
-    // The same holds if the prefix has a command, and a branch has two commands, one of them dropped.
+    // The same must hold if the prefix has a command, and a branch has two commands, one of them dropped.
     let mut all = three_branches();
     all.commands[0].part = Part::Prefix;
     all.commands[0].steps = Some((MAIN, 0, 1));
@@ -149,7 +149,7 @@ fn what_a_gone_branch_spawned_is_gone_with_it() {
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks, tasks(2));
     assert!(projected.steps() < all.steps() - 7);
-    // And the children of another task are named after it.
+    // The paths of the children of a renamed task change, too.
     all.tasks[4] = TaskPath::main().child(1).child(0);
     let projected = project(&all, &[(0, Change::Drop)]);
     assert_eq!(projected.tasks[3], TaskPath::main().child(0).child(0));
@@ -159,7 +159,7 @@ fn what_a_gone_branch_spawned_is_gone_with_it() {
 fn steps_are_neither_lost_nor_made() {
     let mut rng = Rng(5);
     for _ in 0..2000 {
-        // The same program with its turns split and merged at random, each task's steps in order.
+        // This is the same program with its turns split and merged at random. The steps of each task stay in order.
         let mut all = three_branches();
         let mut left: Vec<u32> = vec![5, 3, 3, 3];
         all.turns.clear();

@@ -1,7 +1,7 @@
 //! The classes of the runs of a search, for look-ups of the classes of other runs.
 //!
-//! The memory for classes is bounded. If there are too many classes, only those below some value are kept, and slices
-//! return only these.
+//! The memory for classes is bounded. If there are too many classes, only the classes below some value are kept, and
+//! slices return only these classes.
 
 use super::SearchTree;
 

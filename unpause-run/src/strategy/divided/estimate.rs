@@ -53,7 +53,8 @@ impl TreeEstimate {
     }
 }
 
-/// The part of a tree that probes explore: the whole tree, or a share. For a bounded search, within its current bound.
+/// The part of a tree that probes explore: the whole tree, or a share. In a bounded search, the part contains only the
+/// runs within the current bound.
 #[derive(Clone, Debug)]
 pub struct ProbeRoot {
     apart: Apart,

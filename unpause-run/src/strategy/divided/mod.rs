@@ -109,7 +109,7 @@ pub struct SearchTree {
     whole: f64,
     /// The estimated number of runs, if any.
     estimate: Option<TreeEstimate>,
-    /// The estimate for the live display; no decision depends on it.
+    /// The estimate for the live display. No decision depends on this estimate.
     live: Option<TreeEstimate>,
     /// The bound below which classes are recorded, and the number of recorded classes; `None` without recording.
     written: Option<(u64, u64)>,
@@ -210,8 +210,8 @@ impl SearchTree {
         self.runs + self.blocked + self.repeated
     }
 
-    /// Returns the number of runs on the current level of a bounded search, counted or not. Without a bound, all runs
-    /// since the search restarted.
+    /// Returns the number of runs on the current level of a bounded search, counted or not. Without a bound, returns
+    /// the number of all runs since the search restarted.
     pub fn made_on_level(&self) -> u64 {
         self.made() - self.below_level
     }
@@ -471,7 +471,8 @@ impl SearchTree {
         (self.runs - before) as f64 / (estimate.runs - before as f64).max(1.0)
     }
 
-    /// Returns the estimated number of runs, if any. For a bounded search, the number of runs within its current bound.
+    /// Returns the estimated number of runs, if any. For a bounded search, returns the estimate for the runs within its
+    /// current bound.
     pub fn estimate(&self) -> Option<TreeEstimate> {
         self.estimate
     }

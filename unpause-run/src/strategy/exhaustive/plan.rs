@@ -46,7 +46,7 @@ pub(super) struct OpenReversal {
 
 #[cfg(any(test, feature = "planted"))]
 impl OpenReversal {
-    /// Returns its frame `at`, its task, and the last step of the prefix that needs the reversal.
+    /// Returns the number `at` of its frame, its task, and the last step of the prefix that needs the reversal.
     pub(super) fn named(&self, at: usize) -> (usize, TaskId, Index) {
         (at, self.task, self.until)
     }
@@ -195,8 +195,8 @@ impl Planner<'_> {
             if !self.rules.has(Rule::Sleepers) {
                 return;
             }
-            // Earlier runs explored the step of this task here. Its continuation is new only after a step that
-            // conflicts with it.
+            // Earlier runs have explored the step of this task at this frame. Its continuation is new only after a step
+            // that conflicts with it.
             stays_open(frame);
             for step in from..order.steps() {
                 let other = order.task_of(step);

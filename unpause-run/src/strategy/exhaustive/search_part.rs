@@ -127,7 +127,7 @@ impl Explorer {
         let frame = &mut frames[at];
         let tries_all = place.rules.has(DivisionRule::Values);
         let has_more = Drawn::advance(&mut probe.draws, 0) && tries_all;
-        // For the current step, only the values before its next values count.
+        // For the current step, only the values before its next value count.
         if has_more && (nth.is_some() || !same_values(&probe.draws, &frame.draws)) {
             // Below the path, the search tried all values of an explored step, so the probe tries all of them, however
             // many there are.

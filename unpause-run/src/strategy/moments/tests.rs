@@ -59,7 +59,7 @@ fn each_gap_takes_at_most_three_times_the_runs_of_a_uniform_draw() {
 
 #[test]
 fn a_seed_with_moments_draws_them_uniformly() {
-    // Only the moments: a strategy that always picks the first task that is not held.
+    // Only the moments are tested: this strategy always picks the first task that is not held.
     struct First(All, crate::strategy::rehearsal::Rehearsal, Moments);
     impl Strategy for First {
         fn begin(&mut self, _: crate::run::ids::Seed) {
@@ -107,7 +107,8 @@ fn a_seed_with_moments_draws_them_uniformly() {
     for writes in 1..=6 {
         let first = |dice| First(dice, Default::default(), Moments::default());
         let found = sums(orders(&killed(writes), first), gap);
-        // Its first step counts, too: two moments are before the first write. Without moments the killer goes first.
+        // The first step of a task counts, too, so two moments come before the first write. Without moments, the killer
+        // steps first.
         let steps = writes as u128 + 1;
         for (gap, p) in found {
             let moments = Exact::new(if gap == 0 { 4 } else { 2 }, 3 * (steps + 1));
@@ -129,6 +130,6 @@ fn no_value_is_drawn_for_a_program_without_faults() {
     }
     moments.begin(&mut dice);
     assert!(!moments.is_on());
-    // A program in which no task is killed has as many orders as before.
+    // If no task is killed, a program has as many orders as without moments.
     assert_eq!(run(&writers(&[2]), &mut with!(Urw::<All>::default())(dice)).len(), 2);
 }

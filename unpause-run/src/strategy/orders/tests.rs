@@ -37,7 +37,7 @@ fn always(dice: All) -> impl Strategy {
     begun(dice, |_| {})
 }
 
-/// For each object the tasks in the order of their accesses.
+/// For each object, the tasks in the order of their accesses.
 type Choice = BTreeMap<u32, Vec<usize>>;
 
 fn choice(program: &Program, order: &Order) -> Choice {
@@ -154,7 +154,7 @@ fn an_access_that_was_not_expected_can_still_be_the_first() {
     };
     let found = orders_of(&program, ignorant);
     assert_eq!(found.len(), 3);
-    // It exists before the first access with a probability of 3/4, and is then one of three pending accesses.
+    // The access exists before the first access with a probability of 3/4, and is then one of three pending accesses.
     assert_eq!(probability(&found, |order| order[0].0 == 1), Exact::new(1, 4));
 }
 
@@ -198,7 +198,7 @@ fn nobody_is_favoured_where_no_part_is_rare() {
     for (readers, writers) in [(0, 4), (1, 1), (1, 2), (2, 2), (3, 4)] {
         assert_eq!(favours(&of_one_access(readers, writers)), nobody);
     }
-    // Each has its own part.
+    // Each task has its own part.
     let own = |object| vec![X, AbstractOp::To(object, &WRITE), AbstractOp::To(object + 1, &WRITE)];
     assert_eq!(favours(&(1..6).map(own).collect()), nobody);
     // Nor can a parent come before the tasks that it spawns.
@@ -225,7 +225,7 @@ fn circle(tasks: u32) -> Program {
     (0..tasks).map(task).collect()
 }
 
-/// Each task has its first lock, and no task can continue.
+/// Returns `true` if each task has its first lock, and no task can continue.
 fn is_stuck(order: &Order) -> bool {
     order.iter().all(|(_, act)| *act == 0)
 }

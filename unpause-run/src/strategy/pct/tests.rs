@@ -32,7 +32,7 @@ fn bugs(all: &[Order], depth: usize) -> BTreeSet<u128> {
     found
 }
 
-/// No bug of this depth has less than 1 / (n k^(d-1)).
+/// Asserts that each bug of this depth is found with a probability of at least 1 / (n k^(d-1)).
 #[track_caller]
 fn meets_the_bound(program: &Program, depth: u32) {
     let orders = pct(program, depth);
@@ -41,7 +41,7 @@ fn meets_the_bound(program: &Program, depth: u32) {
     let all = all_orders(program);
     let bugs = bugs(&all, depth as usize);
     assert!(bugs.len() >= 10, "{}", bugs.len());
-    // All probabilities are multiples of this part: this is the number of equally likely draws.
+    // All probabilities are multiples of 1 / `draws`, because `draws` is the number of equally likely draws.
     let draws = (1..=program.len()).product::<usize>() as u128 * bound / program.len() as u128;
     let count = |order| {
         let p = orders.get(order).copied().unwrap_or(Exact::ZERO);

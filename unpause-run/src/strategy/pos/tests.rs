@@ -29,7 +29,7 @@ fn pos(dice: All) -> Pos<All> {
     }
 }
 
-/// POS in which no seed is plain, or every seed.
+/// Returns POS with no plain seeds, or with only plain seeds.
 fn always(dice: All, plain: bool) -> impl Strategy {
     WithBegin(pos(dice), move |pos: &mut Pos<All>, seed| {
         pos.rehearsal.begin();
@@ -73,7 +73,7 @@ fn private_operations_change_nothing() {
 
 #[test]
 fn what_conflicts_gets_a_new_priority() {
-    // Without that, an operation that has lost once would have lost to all later writes.
+    // If an operation kept its priority, it would lose to all later writes after it has lost once.
     let program = vec![vec![W, W, W], vec![W]];
     let last = |order: &Order| order[3].0 == 1;
     let p = probability(&eager(&program), last);
@@ -82,11 +82,11 @@ fn what_conflicts_gets_a_new_priority() {
 
 #[test]
 fn what_does_not_conflict_keeps_its_priority() {
-    // The reads access one more object, which is shared so that they are not private.
+    // The reads access another object. This object is shared, so the reads are not private.
     let other = AbstractOp::To(1, &READ);
     let program = vec![vec![other, other], vec![W], vec![AbstractOp::To(1, &WRITE), W]];
     let found = eager(&program);
-    // Each of the four priorities is the highest equally often, so the write's priority is.
+    // Each of the four priorities is equally often the highest, and this includes the priority of the write.
     let first = |order: &Order| order[0] == (1, 0);
     assert_eq!(probability(&found, first), Exact::new(1, 3));
 }

@@ -28,7 +28,7 @@ fn surw(dice: All) -> Surw<All> {
     }
 }
 
-/// Checks that there are `count` orders in which tasks access object 0, and that they are equally probable.
+/// Asserts that tasks access object 0 in `count` different orders, and that these orders are equally probable.
 #[track_caller]
 fn uniform(program: &Program, count: usize) {
     let of_x = |order: &Order| {
@@ -81,7 +81,7 @@ fn every_interleaving_is_possible_when_tasks_wait() {
 
 #[test]
 fn an_access_that_no_rehearsal_saw_can_still_be_the_first() {
-    // Only the object is kept from the rehearsals.
+    // The strategy remembers only the object, and no counts, from the rehearsals.
     let program = vec![vec![X, X], vec![X]];
     let found = orders(&program, ignorant);
     assert_eq!(found.len(), 3, "{found:?}");

@@ -19,8 +19,8 @@ fn urw(dice: All) -> Urw<All> {
 
 #[test]
 fn every_interleaving_has_the_same_probability() {
-    // Each task's first step counts, so the uniform distribution is over orders with one more act
-    // for each task.
+    // The first step of each task counts, too. So the distribution is uniform over orders with one additional act for
+    // each task.
     for acts in [&[1, 1][..], &[2, 2], &[4, 1], &[1, 2, 1]] {
         let program = writers(acts);
         let steps = |order: &[(usize, usize)]| order.to_vec();
@@ -40,7 +40,8 @@ fn starts(order: &[(usize, usize)], tasks: usize) -> u128 {
     let mut before: Vec<usize> =
         (0..tasks).map(|task| order.iter().position(|act| act.0 == task).unwrap()).collect();
     before.sort_unstable();
-    // One after the other, the tightest first; each inserted step adds one more place.
+    // The numbers of possible positions are multiplied, the smallest first. Each inserted step adds one more position
+    // for later steps.
     before.iter().enumerate().map(|(i, place)| (place + 1 + i) as u128).product()
 }
 
@@ -54,7 +55,7 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
     let stranger_last = |order: &[(usize, usize)]| order[order.len() - 2..] == [(2, 0), (2, 1)];
     let p = found.iter().filter(|(order, _)| stranger_last(order));
     let p = p.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one));
-    // Its first step may be anywhere in or behind five others: 6 of C(8, 3).
+    // Its first step may be at any of six positions among five other steps: 6 of C(8, 3).
     assert_eq!(p, Exact::new(6, 56));
 }
 

@@ -35,71 +35,72 @@ const HAVE_ROOM: Bits = GOES | GOES_AND_PUSHES;
 /// Operations that free room for waiting senders.
 const GIVE_ROOM: Bits = GIVES | LEAVES | POPS | HEARS | CLOSES;
 
-/// Put a message into the channel. The sender had reserved a slot, or the operation itself took a free slot.
+/// The task put a message into the channel. The sender had reserved a slot, or the operation itself took a free slot.
 pub const PUSH: Kind = Kind::of(PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | ASKS | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)
     .puts();
 
-/// Took room, or began to queue for room.
+/// The task took room, or began to queue for room.
 pub const ASK: Kind = Kind::of(ASKS).conflicts_with(PUSHES | ASKS | GIVE_ROOM | LOOKS).puts();
 
-/// Continued with room. Guard: the sender has all the room that it asked for, or the queue of messages is closed.
+/// The task continued with room. Guard: the sender has all the room that it asked for, or the queue of messages is
+/// closed.
 pub const GO: Kind = Kind::of(GOES).conflicts_with(GIVE_ROOM).puts();
 
-/// Continued with room, and put a message in. Guard: the same as for [`GO`].
+/// The task continued with room, and put a message in. Guard: the same as for [`GO`].
 pub const GO_AND_PUSH: Kind = Kind::of(GOES_AND_PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)
     .puts();
 
-/// Returned room without a message.
+/// The task returned room without a message.
 pub const GIVE: Kind = Kind::of(GIVES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | LEAVES | HEARS | MISSES | CLOSES | LOOKS)
     .enables(HAVE_ROOM | HEARS);
 
-/// Left the queue for room, or returned the room it had received there.
+/// The task left the queue for room, or returned the room it had received there.
 pub const LEAVE: Kind = Kind::of(LEAVES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | LOOKS)
     .enables(HAVE_ROOM | HEARS);
 
-/// Received messages without waiting.
+/// The task received messages without waiting.
 pub const POP: Kind = Kind::of(POPS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | (GIVE_ROOM & !GIVES) | MISSES | LOOKS)
     .enables(HAVE_ROOM)
     .takes();
 
-/// Received messages or found the end, after a wait. Guard: a message arrived since, or the queue ended.
+/// The task received messages or found the end, after a wait. Guard: a message arrived since, or the queue ended.
 pub const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | DROPS | LOOKS)
     .enables(HAVE_ROOM)
     .takes();
 
-/// Found no message, or found the end.
+/// The task found no message, or found the end.
 pub const MISS: Kind =
     Kind::of(MISSES).conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | DROPS).looks();
 
-/// Closed the queue of messages: no more room is given.
+/// The task closed the queue of messages: no more room is given.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | LOOKS | SEES_CLOSED)
     .enables(HAVE_ROOM | HEARS | SEES_CLOSED);
 
-/// Dropped a sender, which may be the last one.
+/// The task dropped a sender, which may be the last one.
 pub const DROP: Kind =
     Kind::of(DROPS).conflicts_with(HEARS | MISSES | UPGRADES | LOOKS).enables(HEARS);
 
-/// Created a sender from another sender, or changed the number of weak senders.
+/// The task created a sender from another sender, or changed the number of weak senders.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LOOKS);
 
-/// Created a sender from a weak sender.
+/// The task created a sender from a weak sender.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS);
 
-/// Read the number of messages, the number of senders or the available room.
+/// The task read the number of messages, the number of senders or the available room.
 pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(PUSHES | ASKS | GOES_AND_PUSHES | GIVE_ROOM | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Checked if the queue is closed, or continued after it was closed. Guard: the queue is closed.
+/// The task checked if the queue is closed, or continued after it was closed. Guard: the queue is closed.
 pub const SEE_CLOSED: Kind = Kind::of(SEES_CLOSED).conflicts_with(CLOSES).looks();
 
 #[cfg(any(test, feature = "planted"))]

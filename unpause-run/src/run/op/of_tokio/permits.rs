@@ -23,46 +23,46 @@ const KEEPS: Bits = 1 << 11;
 
 const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES | SETTLES;
 
-/// Took free permits.
+/// The task took free permits.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Joined the queue, and took the permits that were free.
+/// The task joined the queue, and took the permits that were free.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Found that the object is closed: it gives no more permits.
+/// The task found that the object is closed: it gives no more permits.
 pub const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES).looks();
 
-/// Continued from the queue. Guard: the task has all its permits, or the object is closed.
+/// The task continued from the queue. Guard: the task has all its permits, or the object is closed.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES | SETTLES);
 
-/// Gave permits back, or added new permits.
+/// The task gave permits back, or added new permits.
 pub const GIVE: Kind =
     Kind::of(GIVES).conflicts_with((CHANGES & !GIVES) | HEARS | FAILS | COUNTS).enables(HEARS);
 
-/// Left the queue, or gave back the permits that it had received there.
+/// The task left the queue, or gave back the permits that it had received there.
 pub const LEAVE: Kind =
     Kind::of(LEAVES).conflicts_with(CHANGES | HEARS | FAILS | COUNTS).enables(HEARS);
 
-/// Tried to take more permits than were free, or found that the object is closed.
+/// The task tried to take more permits than were free, or found that the object is closed.
 pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(CHANGES).looks();
 
-/// Removed free permits permanently.
+/// The task removed free permits permanently.
 pub const FORGET: Kind = Kind::of(FORGETS).conflicts_with(CHANGES | FAILS | COUNTS);
 
-/// Kept its permits permanently.
+/// The task kept its permits permanently.
 pub const KEEP: Kind = Kind::of(KEEPS).looks();
 
-/// Closed the object: it gives no more permits.
+/// The task closed the object: it gives no more permits.
 pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with((CHANGES & !CLOSES) | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
-/// Closed the object, as the only operation that may close it.
+/// The task closed the object, as the only operation that may close it.
 pub const SETTLE: Kind = Kind::of(SETTLES)
     .conflicts_with(CHANGES | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
-/// Read the number of free permits, or checked if the object is closed.
+/// The task read the number of free permits, or checked if the object is closed.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES).looks();
 
 #[cfg(any(test, feature = "planted"))]

@@ -24,45 +24,45 @@ const ENTERS: Bits = READS | QUEUES_TO_READ;
 const WRITER: Bits = WRITES | QUEUES_TO_WRITE;
 const OPENS: Bits = ENDS_WRITING | DOWNGRADES | LEAVES;
 
-/// Acquired the lock for reading.
+/// The task acquired the lock for reading.
 pub const READ: Kind = Kind::of(READS).conflicts_with(WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Joined the queue for reading.
+/// The task joined the queue for reading.
 pub const QUEUE_TO_READ: Kind = Kind::of(QUEUES_TO_READ).conflicts_with(WRITER | OPENS);
 
-/// Continued from the queue, and holds the lock for reading.
+/// The task continued from the queue, and holds the lock for reading.
 pub const HEAR_TO_READ: Kind = Kind::of(HEARS_TO_READ).conflicts_with(OPENS);
 
-/// Released the read lock.
+/// The task released the read lock.
 pub const END_READING: Kind = Kind::of(ENDS_READING)
     .conflicts_with(WRITER | OPENS | HEARS_TO_WRITE | FAILS_TO_WRITE)
     .enables(HEARS_TO_WRITE);
 
-/// Tried to acquire the lock for reading, and failed.
+/// The task tried to acquire the lock for reading, and failed.
 pub const FAIL_TO_READ: Kind = Kind::of(FAILS_TO_READ).conflicts_with(WRITER | OPENS).looks();
 
-/// Acquired the lock for writing.
+/// The task acquired the lock for writing.
 pub const WRITE: Kind = Kind::of(WRITES)
     .conflicts_with(ENTERS | ENDS_READING | FAILS_TO_READ | WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Joined the queue for writing.
+/// The task joined the queue for writing.
 pub const QUEUE_TO_WRITE: Kind = Kind::of(QUEUES_TO_WRITE)
     .conflicts_with(ENTERS | ENDS_READING | FAILS_TO_READ | WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Continued from the queue, and holds the lock for writing.
+/// The task continued from the queue, and holds the lock for writing.
 pub const HEAR_TO_WRITE: Kind = Kind::of(HEARS_TO_WRITE).conflicts_with(ENDS_READING | OPENS);
 
-/// Released the write lock.
+/// The task released the write lock.
 pub const END_WRITING: Kind = opens(ENDS_WRITING);
 
-/// Tried to acquire the lock for writing, and failed.
+/// The task tried to acquire the lock for writing, and failed.
 pub const FAIL_TO_WRITE: Kind =
     Kind::of(FAILS_TO_WRITE).conflicts_with(READS | ENDS_READING | WRITER | OPENS).looks();
 
-/// Downgraded the write lock to a read lock.
+/// The task downgraded the write lock to a read lock.
 pub const DOWNGRADE: Kind = opens(DOWNGRADES);
 
-/// Left the queue without the lock.
+/// The task left the queue without the lock.
 pub const LEAVE: Kind = opens(LEAVES);
 
 const fn opens(bit: Bits) -> Kind {

@@ -22,48 +22,48 @@ const LOOKS: Bits = 1 << 8;
 const SEES_CLOSED: Bits = 1 << 9;
 const DROPS_RECEIVER: Bits = 1 << 10;
 
-/// Sent a message to all receivers.
+/// The task sent a message to all receivers.
 pub const SEND: Kind = Kind::of(SENDS)
     .conflicts_with(SENDS | READS | HEARS | MISSES | SUBSCRIBES | DROPS_RECEIVER | LOOKS)
     .enables(HEARS)
     .puts();
 
-/// Received a message or the number of missed messages, without waiting.
+/// The task received a message or the number of missed messages, without waiting.
 pub const READ: Kind = Kind::of(READS).conflicts_with(SENDS | LOOKS).takes();
 
-/// Received a message, the number of missed messages or the end, after a wait. Guard: a message was sent since, or the
-/// end came.
+/// The task received a message, the number of missed messages or the end, after a wait. Guard: a message was sent
+/// since, or the end came.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS).takes();
 
-/// Found no message, or found the end.
+/// The task found no message, or found the end.
 pub const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS).looks();
 
-/// Created a receiver. A task that waits for the last receiver to be dropped, and was woken, then waits again.
+/// The task created a receiver. A task that waits for the last receiver to be dropped, and was woken, then waits again.
 pub const SUBSCRIBE: Kind = Kind::of(SUBSCRIBES)
     .conflicts_with(SENDS | DROPS_RECEIVER | LOOKS | SEES_CLOSED)
     .disables(SEES_CLOSED);
 
-/// Dropped a receiver, which may be the last one.
+/// The task dropped a receiver, which may be the last one.
 pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
     .conflicts_with(SENDS | SUBSCRIBES | LOOKS | SEES_CLOSED)
     .enables(SEES_CLOSED);
 
-/// Dropped a sender, which may be the last one.
+/// The task dropped a sender, which may be the last one.
 pub const DROP: Kind =
     Kind::of(DROPS).conflicts_with(HEARS | MISSES | UPGRADES | LOOKS).enables(HEARS);
 
-/// Created a sender from another sender, or changed the number of weak senders.
+/// The task created a sender from another sender, or changed the number of weak senders.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LOOKS);
 
-/// Created a sender from a weak sender.
+/// The task created a sender from a weak sender.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS);
 
-/// Read the number of messages, senders or receivers.
+/// The task read the number of messages, senders or receivers.
 pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Checked if there is a receiver, or continued because there is no receiver. Guard: there is no receiver.
+/// The task checked if there is a receiver, or continued because there is no receiver. Guard: there is no receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

@@ -16,31 +16,31 @@ const LEAVES: Bits = 1 << 7;
 
 const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 
-/// Read how many times all tasks had been notified, for a later comparison.
+/// The task read how many times all tasks had been notified, for a later comparison.
 pub const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
 
-/// Joined the queue of the waiting tasks.
+/// The task joined the queue of the waiting tasks.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Took a stored notification, or found that all tasks had been notified.
+/// The task took a stored notification, or found that all tasks had been notified.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Continued. Guard: the task was notified.
+/// The task continued. Guard: the task was notified.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
 
-/// Notified the first waiting task, or stored the notification.
+/// The task notified the first waiting task, or stored the notification.
 pub const TELL_ONE: Kind =
     Kind::of(TELLS_ONE).conflicts_with(queue() | (TELLS & !TELLS_ONE)).enables(HEARS);
 
-/// Notified the last waiting task, or stored the notification.
+/// The task notified the last waiting task, or stored the notification.
 pub const TELL_LAST: Kind =
     Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
 
-/// Notified all waiting tasks.
+/// The task notified all waiting tasks.
 pub const TELL_ALL: Kind =
     Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
 
-/// Stopped waiting. A notification for this task passes to another task.
+/// The task stopped waiting. A notification for this task passes to another task.
 pub const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
 
 const fn queue() -> Bits {

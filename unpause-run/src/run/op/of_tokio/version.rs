@@ -14,41 +14,40 @@ const COUNTS: Bits = 1 << 6;
 const TALLIES: Bits = 1 << 7;
 const SEES_CLOSED: Bits = 1 << 8;
 
-/// Wrote a new version, if there was a receiver.
+/// The task wrote a new version, if there was a receiver.
 pub const SEND: Kind = Kind::of(SENDS)
     .conflicts_with(SENDS | LOOKS | HEARS | SUBSCRIBES | DROPS_RECEIVER | WATCHES)
     .enables(HEARS | WATCHES);
 
-/// Dropped a sender. If it was the last sender, there will be no new version.
+/// The task dropped a sender. If it was the last sender, there will be no new version.
 pub const DROP: Kind =
     Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES | WATCHES).enables(HEARS | WATCHES);
 
-/// Read the value or its version.
+/// The task read the value or its version.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
 
-/// Continued. Guard: there is a new version, or there can be no new version.
+/// The task continued. Guard: there is a new version, or there can be no new version.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS).looks();
 
-/// Created a receiver when there may have been no receiver. A task that waits for the last receiver to be dropped, and
-/// was woken, then waits again.
+/// The task created a receiver when there may have been no receiver. A task that waits for the last receiver to be
+/// dropped, and was woken, then waits again.
 pub const SUBSCRIBE: Kind = Kind::of(SUBSCRIBES)
     .conflicts_with(SENDS | DROPS_RECEIVER | TALLIES | SEES_CLOSED)
     .disables(SEES_CLOSED);
 
-/// Dropped a receiver, which may be the last one.
+/// The task dropped a receiver, which may be the last one.
 pub const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
     .conflicts_with(SENDS | SUBSCRIBES | TALLIES | SEES_CLOSED)
     .enables(SEES_CLOSED);
 
-/// Created a sender from a sender, or a receiver from a receiver.
+/// The task created a sender from a sender, or a receiver from a receiver.
 pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
 
-/// Read the number of senders or receivers.
+/// The task read the number of senders or receivers.
 pub const TALLY: Kind =
     Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS).looks();
 
-/// Checked if there is a receiver, or continued because there is no receiver. Guard: there is no
-/// receiver.
+/// The task checked if there is a receiver, or continued because there is no receiver. Guard: there is no receiver.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

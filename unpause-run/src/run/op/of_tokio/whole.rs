@@ -9,20 +9,20 @@ const LOOKS: Bits = 1 << 1;
 const HEARS: Bits = 1 << 2;
 const HEARS_ALONE: Bits = 1 << 3;
 
-/// Changed the object.
+/// The task changed the object.
 pub const CHANGE: Kind = Kind::of(CHANGES)
     .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
     .enables(HEARS | HEARS_ALONE);
 
-/// Left the object unchanged.
+/// The task left the object unchanged.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS).looks();
 
-/// Continued, and changed the object. Guard: the object has woken the task.
+/// The task continued, and changed the object. Guard: the object has woken the task.
 pub const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
     .enables(HEARS | HEARS_ALONE);
 
-/// Continued, and left the object unchanged for other tasks. Guard: the object has woken the task.
+/// The task continued, and left the object unchanged for other tasks. Guard: the object has woken the task.
 pub const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS).looks();
 
 #[cfg(any(test, feature = "planted"))]

@@ -120,13 +120,13 @@
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
-//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value; a run of
+//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value. A run of
 //!   plain threads continues past the limit, and fails only if it never ends;
 //! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the
 //!   checker exceeds its budget (a note names each history that was recorded but never checked);
 //! - it diverges from the trace that it replays;
-//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics during unwinding; both end the
-//!   process, after the trace is written.
+//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics during unwinding. Both end the
+//!   process after the trace is written.
 //!
 //! Create everything in the body: state that survives a run, such as a `static` of std, makes later runs differ. The
 //! library runs the first seed and every failing seed twice, and [reports](run::Failure::NonDeterminism) the first step

@@ -79,7 +79,7 @@ where
 /// Spawns a task that calls `work` once. Outside of runs, `work` may block its thread.
 ///
 /// In a run it is a task of one step: `work` must not wait for another task, because all tasks of a run share a thread.
-/// Outside of runs it has its own thread, whatever the [spawner](set_spawner) is. Not a point.
+/// Outside of runs it has its own thread, whatever the [spawner](set_spawner) is. This call is not a point.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -184,8 +184,8 @@ impl<T> JoinHandle<T> {
         spawn_at(name, future, here)
     }
 
-    /// Aborts the task before its next step. Not a point. Waiting for the task then returns an error that [is an
-    /// abort](JoinError::is_cancelled), unless the task ended first.
+    /// Aborts the task before its next step. This call is not a point. Waiting for the task then returns an error that
+    /// [is an abort](JoinError::is_cancelled), unless the task ended first.
     ///
     /// ```
     /// # sim::block_on(async {
@@ -218,7 +218,7 @@ impl<T> JoinHandle<T> {
         Unparker(self.handle.as_ref().expect("a detached task has no handle").unparker())
     }
 
-    /// Returns `true` if the task has ended. Not a point.
+    /// Returns `true` if the task has ended. This call is not a point.
     ///
     /// ```
     /// # sim::block_on(async {

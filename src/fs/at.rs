@@ -7,9 +7,9 @@ use crate::seam::{self, Here};
 
 /// The machine of a call, in one life of its node; `None` outside of runs.
 ///
-/// It is the machine of the calling code. If that code is in no node, it is the machine of the task
-/// that first polls the call. So both `node.enter(|| File::open(..))` and
-/// `node.spawn(fs::read(..))` are calls of the node.
+/// The machine of a call: the machine of the calling code. If this code is in no node, it is the machine of the task
+/// that first polls the call. So both `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the
+/// node.
 #[derive(Clone)]
 pub(super) struct At(Arc<OnceLock<Option<Life>>>);
 

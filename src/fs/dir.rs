@@ -190,7 +190,7 @@ impl DirEntry {
         self.name.clone()
     }
 
-    /// Returns the kind. Not a point.
+    /// Returns the kind. This call is not a point.
     ///
     /// # Errors
     /// None: [`read_dir`] has already returned any error.
@@ -198,7 +198,7 @@ impl DirEntry {
         Ok(self.kind)
     }
 
-    /// Returns the properties. A point.
+    /// Returns the properties. This call is a point.
     ///
     /// # Errors
     /// If the entry was removed after `read_dir`.
@@ -208,7 +208,8 @@ impl DirEntry {
     }
 }
 
-/// Returns the entries of a directory, all read in one step. A point. In a run the entries are sorted by name.
+/// Returns the entries of a directory, all read in one step. This call is a point. In a run the entries are sorted by
+/// name.
 ///
 /// ```
 /// use sim::fs;
@@ -270,7 +271,7 @@ pub(super) fn read_dir_at(
     }
 }
 
-/// Returns the properties of a file or a directory. A point.
+/// Returns the properties of a file or a directory. This call is a point.
 ///
 /// # Errors
 /// The errors of [`std::fs::metadata`].

@@ -119,7 +119,7 @@ pub struct Faults {
 /// The rates of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rates {
-    /// Each call may fail; used in searches.
+    /// Each call may fail; this choice is used in searches.
     Each,
     /// A few calls fail.
     Rare,

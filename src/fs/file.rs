@@ -48,7 +48,7 @@ pub struct File {
     pub(super) open: Arc<Open>,
     /// Pending calls of the stream traits.
     pub(super) streaming: Streaming,
-    /// The size that was last set. It has no effect.
+    /// The size that was last set with `set_max_buf_size`. It has no effect.
     pub(super) max_buf_size: usize,
 }
 
@@ -81,7 +81,7 @@ impl File {
         File { open: Arc::new(open), streaming: Streaming::default(), max_buf_size: MAX_BUF_SIZE }
     }
 
-    /// Opens a file, or a directory, for reading. A point.
+    /// Opens a file, or a directory, for reading. This call is a point.
     ///
     /// # Errors
     /// The errors of [`std::fs::File::open`].
@@ -91,8 +91,8 @@ impl File {
         OpenOptions::new().read(true).open_at(At::here(here), path.as_ref(), here)
     }
 
-    /// Opens a file for writing. Creates it, or truncates an existing file to length 0. A point. The name is durable
-    /// after a [sync](Self::sync_all) of the directory.
+    /// Opens a file for writing. Creates it, or truncates an existing file to length 0. This call is a point. The name
+    /// is durable after a [sync](Self::sync_all) of the directory.
     ///
     /// # Errors
     /// The errors of [`std::fs::File::create`].
@@ -104,7 +104,7 @@ impl File {
         options.open_at(At::here(here), path.as_ref(), here)
     }
 
-    /// Opens a new file for reading and writing. A point.
+    /// Opens a new file for reading and writing. This call is a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -141,7 +141,8 @@ impl File {
             .await
     }
 
-    /// Reads at the current position and advances it. Returns the number of bytes, 0 at the end of the file. A point.
+    /// Reads at the current position and advances it. Returns the number of bytes, 0 at the end of the file. This call
+    /// is a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -181,8 +182,7 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early, and the errors
-    /// of std's `read`.
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early. Also the errors of std's `read`.
     #[track_caller]
     pub fn read_exact<'a>(
         &'a mut self,
@@ -250,7 +250,7 @@ impl File {
     }
 
     /// Writes at the current position and advances it. If the file was opened for appending, writes at the end. Returns
-    /// the number of written bytes. A point.
+    /// the number of written bytes. This call is a point.
     ///
     /// # Errors
     /// The errors of std's `write`.
@@ -263,7 +263,7 @@ impl File {
         self.write_here(bytes, here)
     }
 
-    /// Writes all of `bytes`. Each write is a point; more than one write is needed only after a short write.
+    /// Writes all of `bytes`. Each write is a point. More than one write is needed only if a write is short.
     ///
     /// # Errors
     /// [`WriteZero`](io::ErrorKind::WriteZero) if nothing more can be written, and the errors of
@@ -288,7 +288,7 @@ impl File {
         Ok(())
     }
 
-    /// Reads from offset `at`, like `FileExt` of std. Does not move the position. A point.
+    /// Reads from offset `at`, like `FileExt` of std. Does not move the position. This call is a point.
     ///
     /// # Errors
     /// The errors of std's `read_at`.
@@ -304,7 +304,7 @@ impl File {
         })
     }
 
-    /// Writes at offset `at`, like `FileExt` of std. Does not move the position. A point.
+    /// Writes at offset `at`, like `FileExt` of std. Does not move the position. This call is a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -331,7 +331,7 @@ impl File {
         })
     }
 
-    /// Moves the position, and returns the new position. A point.
+    /// Moves the position, and returns the new position. This call is a point.
     ///
     /// # Errors
     /// If the new position would be negative.
@@ -364,7 +364,7 @@ impl File {
     }
 
     /// Makes the contents of the file, or the entries of a directory, durable. Does not make the file name durable,
-    /// because the name is an entry of the directory. A point.
+    /// because the name is an entry of the directory. This call is a point.
     ///
     /// ```
     /// use sim::fs::{self, File};
@@ -395,13 +395,13 @@ impl File {
     /// Like [`sync_all`](Self::sync_all): makes contents and length durable.
     ///
     /// # Errors
-    /// The same as for [`sync_all`](Self::sync_all).
+    /// In the same cases as [`sync_all`](Self::sync_all).
     #[track_caller]
     pub fn sync_data(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.sync(&SYNC_DATA, std::fs::File::sync_data, here())
     }
 
-    /// Sets the length. Added bytes read as zeros. A point.
+    /// Sets the length. Added bytes read as zeros. This call is a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -424,7 +424,7 @@ impl File {
         })
     }
 
-    /// Returns the properties of the file. A point.
+    /// Returns the properties of the file. This call is a point.
     ///
     /// # Errors
     /// The errors of std's function.
@@ -446,7 +446,7 @@ impl File {
         })
     }
 
-    /// Returns another `File` for the same open file. Both share the position and the lock. A point.
+    /// Returns another `File` for the same open file. Both share the position and the lock. This call is a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {

@@ -59,7 +59,7 @@ impl LockState {
         if alone { self.shared.contains(&owner) } else { self.alone == Some(owner) }
     }
 
-    /// Returns `true` if a call can take a step: it removes a lock of the other mode or acquires its lock, or it fails
+    /// Returns `true` if a call can take a step. The call removes a lock of the other mode, acquires its lock, or fails
     /// because the node has died.
     fn admits(&self, owner: Owner, alone: bool) -> bool {
         self.is_dead || self.converts(owner, alone) || self.is_free(owner, alone)
@@ -160,8 +160,8 @@ impl FileLock {
         })
     }
 
-    /// Releases the lock of an open file. Without a lock this still records an operation, because another task may lock
-    /// the file.
+    /// Releases the lock of an open file. Records an operation even if the file has no lock, because another task may
+    /// lock the file.
     pub(super) fn unlock(&self, owner: Owner, here: Here) {
         if !self.let_go(owner, here) {
             self.mark.last(&UNLOCK_NOTHING, here);

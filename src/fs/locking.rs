@@ -41,9 +41,9 @@ impl File {
         })
     }
 
-    /// Acquires an exclusive lock on the file. Waits while another open file has a lock on it. A point. The lock is
-    /// released by [`unlock`](Self::unlock), when the last clone of this file is dropped, and when the process (the
-    /// node) dies.
+    /// Acquires an exclusive lock on the file. Waits while another open file has a lock on it. This call is a point.
+    /// The lock is released by [`unlock`](Self::unlock), when the last clone of this file is dropped, and when the
+    /// process (the node) dies.
     ///
     /// The lock is advisory: it does not prevent access to the file. In the real build, and outside of runs, the lock
     /// is effective only within the process.
@@ -94,14 +94,14 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`lock`](Self::lock).
+    /// In the same cases as [`lock`](Self::lock).
     #[track_caller]
     pub fn lock_shared(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.lock_as(false, here())
     }
 
-    /// Locks the file if no other open file has a lock on it. Not a point. Like on Linux, a shared lock of this file is
-    /// removed first. If the call then fails, the file has no lock.
+    /// Locks the file if no other open file has a lock on it. This call is not a point. Like on Linux, a shared lock of
+    /// this file is removed first. If the call then fails, the file has no lock.
     ///
     /// ```
     /// use sim::fs::{self, File};
@@ -131,7 +131,7 @@ impl File {
     /// Like [`try_lock`](Self::try_lock), but acquires a shared lock.
     ///
     /// # Errors
-    /// The same as for [`try_lock`](Self::try_lock).
+    /// In the same cases as [`try_lock`](Self::try_lock).
     #[track_caller]
     pub fn try_lock_shared(&self) -> io::Result<()> {
         let here = here();
@@ -139,7 +139,7 @@ impl File {
         self.open.lock()?.try_take(self.open.owner, false, here)
     }
 
-    /// Releases the lock. Not a point.
+    /// Releases the lock. This call is not a point.
     ///
     /// # Errors
     /// If the node that opened the file has died since then.

@@ -37,7 +37,7 @@ const VISIT: Op = Op::of_kind("visit", Access::Tell, fs::VISIT).quiet();
 const FAIL: Op = Op::of_kind("fail", Access::Tell, fs::FAIL).quiet();
 const KILL: Op = Op::of_kind("close_files", Access::Tell, fs::KILL).quiet();
 const POWER_OFF: Op = Op::of_kind("lose_cache", Access::Tell, fs::POWER_OFF).quiet();
-// This operation is shown on screens, because it names the rules.
+// Screens show this operation, because it names the rules.
 const POWER_OFF_UNDER_RULES: Op =
     Op::of_kind("loses_what_was_not_synced_on", Access::Tell, fs::POWER_OFF);
 const LOST_LENGTH: Op = Op::of_kind("finds_an_old_length_of", Access::Peek, inode::SEE);
@@ -85,7 +85,7 @@ struct State {
 /// A machine, and the number of its life.
 pub(super) type Life = (Arc<Machine>, u64);
 
-/// The effects of an executed call, to be recorded after it.
+/// The effects of an executed call. They are recorded after the call.
 pub(super) struct Effects {
     accesses: Accesses,
     losses: Vec<(Loss, Arc<Wrapped>)>,
@@ -281,7 +281,7 @@ impl Machine {
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
         if self.number == 0 && effects.accesses.is_by_map {
-            // The outside never dies, so durability and the order of changes are not observable.
+            // The machine outside of nodes never dies, so durability and the order of changes are not observable.
             (effects.accesses.syncs, effects.accesses.changes) = (false, false);
         }
         while marks.inodes() < disk.inodes() {
@@ -337,7 +337,7 @@ impl Machine {
         }
         let mut draw = |_| 0;
         let mut call = state.disk.call(&mut draw);
-        // Closing a closed file fails, but that is not an error here.
+        // Closing a closed file fails, but this failure is no error here.
         let _ = call.close(handle);
         let mut effects = Effects::none(false);
         effects.accesses = std::mem::take(&mut call.accesses);

@@ -93,7 +93,7 @@ pub(super) struct Mapped {
 
 impl Map {
     /// Maps these bytes of a file, which must be open for reading and writing. The bytes need not exist yet, because
-    /// the file may grow. A point.
+    /// the file may grow. This call is a point.
     ///
     /// ```
     /// use sim::fs::{File, Map};
@@ -169,7 +169,7 @@ impl Map {
         MapWord { map: self.inner.clone(), at, name: None, values: PhantomData }
     }
 
-    /// Loads a slice at `at`, in bytes from the start of the map. A point.
+    /// Loads a slice at `at`, in bytes from the start of the map. This call is a point.
     ///
     /// # Panics
     /// If the slice is not in the map.
@@ -194,8 +194,8 @@ impl Map {
         })
     }
 
-    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear the slice between
-    /// pieces of eight bytes.
+    /// Stores a slice at `at`, in bytes from the start of the map. This call is a point. A power failure may tear the
+    /// slice between pieces of eight bytes.
     ///
     /// ```
     /// use sim::fs::{File, Map};
@@ -238,7 +238,7 @@ impl Map {
     }
 
     /// Makes the bytes of `range` durable, in bytes from the start of the map. Writes whole sectors, but not the length
-    /// of the file. For the length use [`File::sync_all`]. A point.
+    /// of the file. For the length use [`File::sync_all`]. This call is a point.
     ///
     /// ```
     /// use sim::Ordering::SeqCst;
@@ -266,8 +266,7 @@ impl Map {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`File::sync_all`]. Contents that the sync should have written then count as
-    /// written.
+    /// In the same cases as [`File::sync_all`]. Contents that the sync should have written then count as written.
     ///
     /// # Panics
     /// If the range is not in the map.
@@ -288,7 +287,7 @@ impl Map {
     }
 
     /// Takes the place of a request to the kernel to start writing these bytes. It does nothing, because such a request
-    /// makes nothing durable. Not a point.
+    /// makes nothing durable. This call is not a point.
     ///
     /// # Errors
     /// None.

@@ -23,7 +23,7 @@ pub(super) struct Marks {
 
 struct InodeMark {
     mark: Arc<Wrapped>,
-    /// The path under which the inode was created, and the number of earlier inodes under this path. They replace the
+    /// The path under which the inode was created, and the number of earlier inodes under this path. Both replace the
     /// inode number, which depends on other tasks.
     made: (PathBuf, u32),
 }

@@ -139,7 +139,7 @@ pub fn faults(faults: Faults) {
     }
 }
 
-/// Creates an empty directory. A point.
+/// Creates an empty directory. This call is a point.
 ///
 /// # Errors
 /// The errors of [`std::fs::create_dir`].
@@ -181,7 +181,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 }
 
 async fn create_dir_all_at(at: At, path: PathBuf, here: Here) -> io::Result<()> {
-    // Go up to the first directory that can be created, then down again.
+    // The loop goes up to the first directory that can be created. It then creates the directories below it.
     let mut missing = Vec::new();
     let mut next = (!path.as_os_str().is_empty()).then(|| path.clone());
     while let Some(dir) = next.take() {
@@ -213,7 +213,7 @@ async fn is_directory(at: &At, path: &Path, error: io::Error, here: Here) -> io:
     }
 }
 
-/// Removes a name of a file. The contents are removed with the last name and the last open file. A point.
+/// Removes a name of a file. The contents are removed with the last name and the last open file. This call is a point.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -245,7 +245,7 @@ fn remove_file_at(
     by_path(&REMOVE_FILE, at, path.to_owned(), here, act, move || std::fs::remove_file(&real))
 }
 
-/// Removes an empty directory. A point.
+/// Removes an empty directory. This call is a point.
 ///
 /// # Errors
 /// The errors of [`std::fs::remove_dir`].
@@ -309,7 +309,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
     }
 }
 
-/// Renames a file or a directory, over an existing file or an empty directory. A point.
+/// Renames a file or a directory, over an existing file or an empty directory. This call is a point.
 ///
 /// A power failure leaves the old name or the new name. The new name is durable after a sync of its directory.
 ///
@@ -327,7 +327,7 @@ pub fn rename(
     by_path(&RENAME, At::here(here), shown, here, act, move || std::fs::rename(&real.0, &real.1))
 }
 
-/// Gives a file an additional name. A point.
+/// Gives a file an additional name. This call is a point.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -431,7 +431,7 @@ fn write_at<B: AsRef<[u8]> + Send>(
     }
 }
 
-/// Returns `true` if a file or directory with this name exists. A point.
+/// Returns `true` if a file or directory with this name exists. This call is a point.
 ///
 /// # Errors
 /// The errors of [`std::fs::exists`].

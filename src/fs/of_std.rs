@@ -71,13 +71,13 @@ impl File {
         }
     }
 
-    /// Sets the buffer size, for code that does so with tokio. It has no effect, because calls are not split into
+    /// Sets the buffer size, for code that sets it with tokio. It has no effect, because calls are not split into
     /// pieces.
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
         self.max_buf_size = max_buf_size;
     }
 
-    /// Returns the size that was last set; 2 MiB by default.
+    /// Returns the size that was last set with `set_max_buf_size`; 2 MiB by default.
     pub fn max_buf_size(&self) -> usize {
         self.max_buf_size
     }

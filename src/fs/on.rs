@@ -42,8 +42,8 @@ impl NodeDisk<'_> {
         }
     }
 
-    /// Starts a fault of the disk. The fault lasts across restarts of the node. Not a point.
-    /// Outside of runs and in the real build it does nothing.
+    /// Starts a fault of the disk. The fault lasts across restarts of the node. This call is not a point. Outside of
+    /// runs and in the real build it does nothing.
     ///
     /// ```
     /// use sim::fs::{self, DiskFault};
@@ -64,8 +64,8 @@ impl NodeDisk<'_> {
         set_fault(self.0, (fault, true), here());
     }
 
-    /// Ends a fault. A fault that was [begun](Self::begin) twice lasts until the second end.
-    /// Changed bits and misdirected writes remain. Not a point.
+    /// Ends a fault. A fault that was [begun](Self::begin) twice lasts until the second end. Changed bits and
+    /// misdirected writes remain. This call is not a point.
     ///
     /// ```
     /// use sim::fs::{self, DiskFault};

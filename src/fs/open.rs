@@ -95,7 +95,7 @@ impl OpenOptions {
         self
     }
 
-    /// Opens the file. A point.
+    /// Opens the file. This call is a point.
     ///
     /// A directory can be opened for reading, to [sync](File::sync_all) its entries.
     ///

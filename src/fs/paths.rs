@@ -15,7 +15,7 @@ const CANONICALIZE: Op = sees("canonicalize");
 const SYMLINK_METADATA: Op = sees("symlink_metadata");
 const READ_LINK: Op = sees("read_link");
 
-/// Returns the absolute path of a file or a directory, without `.` and `..`. A point.
+/// Returns the absolute path of a file or a directory, without `.` and `..`. This call is a point.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -53,8 +53,8 @@ fn from_root(path: &Path) -> PathBuf {
     whole
 }
 
-/// Like [`metadata`](super::metadata), but does not follow a symbolic link. A run has no symbolic
-/// links. A point.
+/// Like [`metadata`](super::metadata), but does not follow a symbolic link. A run has no symbolic links. This call is a
+/// point.
 ///
 /// # Errors
 /// The errors of [`std::fs::symlink_metadata`].
@@ -69,7 +69,7 @@ pub fn symlink_metadata(
     by_path(&SYMLINK_METADATA, At::here(here), path, here, act, of_system)
 }
 
-/// Returns the target of a symbolic link. A run has no symbolic links. A point.
+/// Returns the target of a symbolic link. A run has no symbolic links. This call is a point.
 ///
 /// ```
 /// let target = sim::block_on(sim::fs::read_link("/"));

@@ -178,8 +178,8 @@ impl Befalls<'_> {
         self.faults.draw(Draw::ROT) == 1
     }
 
-    /// Draws a misdirected write among the sectors `first` to `last` of a file with `sectors`
-    /// sectors: the sector that is not written, and the sector that receives its contents.
+    /// Draws a misdirected write among the sectors `first` to `last` of a file with `sectors` sectors. Returns the
+    /// sector that is not written, and the sector that receives its contents.
     pub(super) fn misdirects(&self, first: u64, last: u64, sectors: u64) -> Option<(u64, u64)> {
         if sectors < 2 || self.draw(DiskFault::Misdirected, Draw::MISDIRECTED) == 0 {
             return None;

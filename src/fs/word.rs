@@ -181,7 +181,7 @@ impl<T: Number> MapWord<T> {
         self.compare_exchange_at((current, new), failure, here())
     }
 
-    /// The same as [`compare_exchange`](Self::compare_exchange). Never fails spuriously.
+    /// Does the same as [`compare_exchange`](Self::compare_exchange). Never fails spuriously.
     ///
     /// # Panics
     /// If `failure` is `Release` or `AcqRel`, as in std.
@@ -334,7 +334,7 @@ impl<T: Number> Clone for MapWord<T> {
 }
 
 impl<T: Number> fmt::Debug for MapWord<T> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MapWord").field("at", &self.at).finish_non_exhaustive()
     }

@@ -31,7 +31,7 @@ impl Effect for Clogs {
         WAYS * RUNGS.len() as u64
     }
 
-    /// For example `outgoing, 500ms`.
+    /// Returns the parameter as text, for example `outgoing, 500ms`.
     fn tell(&self, parameter: u64) -> Option<String> {
         let (way, by) = parts(parameter);
         Some(format!("{}, {by:?}", DIRECTIONS[way]))

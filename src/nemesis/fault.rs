@@ -196,7 +196,7 @@ fn shown(victims: &[Node], role: Option<&'static str>, note: Option<String>) -> 
         (Some(role), Some(note)) => format!("{names} ({role}, {note})"),
         (None, Some(note)) => format!("{names} ({note})"),
         (Some(role), None) => format!("{names} ({role})"),
-        // Distinct from the node name, because the node is an object of that name, too.
+        // The text contains `node`, because the plain name is the name of the node's own object.
         (None, None) if victims.len() == 1 => format!("node {names}"),
         (None, None) => names,
     }

@@ -128,7 +128,7 @@ impl FaultKind {
         self.row().effect
     }
 
-    /// Returns `true` if the fault affects only the life in which it starts.
+    /// Returns `true` if the fault affects only the life in which it begins.
     pub(super) fn is_of_life(self) -> bool {
         matches!(
             self,
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Each kind without an effect needs a case in `fault.rs`, which the compiler does not check.
+    /// A kind without an effect needs a case in `fault.rs`, and the compiler does not check this.
     #[test]
     fn each_kind_begins_and_ends() {
         let series =

@@ -193,8 +193,7 @@ fn kind_of(nemesis: &Nemesis, package: usize) -> FaultKind {
 struct Draws<'a> {
     nemesis: &'a Nemesis,
     nodes: usize,
-    /// `true` for a generated program. Its values are marked, because shrinking keeps them
-    /// together.
+    /// True for a generated program. Its values are marked, because shrinking keeps them together.
     is_of_program: bool,
 }
 

@@ -5,15 +5,15 @@ use crate::node::Node;
 /// A way to split the nodes into parts. The members of each part are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Partition {
-    /// One node alone.
+    /// One node is isolated.
     One,
-    /// Up to a third of the nodes, at least one, apart from all other nodes.
+    /// Up to a third of the nodes, but at least one, are separated from all other nodes.
     Minority,
     /// A smallest majority of the nodes, apart from all other nodes.
     Majority,
     /// Each node reaches a majority, and no two nodes reach the same majority: a ring in which a node reaches only its
-    /// nearest neighbours. With fewer than four nodes this is the same as `Bridge`, because such neighbours would be
-    /// all nodes.
+    /// nearest neighbours. With fewer than four nodes, this shape is the same as `Bridge`, because such neighbours
+    /// would be all nodes.
     MajoritiesRing,
     /// Two halves, and one node that reaches both halves.
     Bridge,
@@ -52,7 +52,7 @@ impl Partition {
         match self {
             Partition::One => apart(1),
             Partition::Uniform => {
-                // The first part has at least one node, but not all nodes.
+                // The first part must contain at least one node, but not all nodes.
                 let parts = (1_u64 << count).saturating_sub(2).max(1);
                 let part = 1 + coins % parts;
                 (part >> a & 1) != (part >> b & 1)
@@ -60,7 +60,7 @@ impl Partition {
             Partition::Minority => apart(((count - 1) / 3).max(1)),
             Partition::Majority => apart(count / 2 + 1),
             Partition::MajoritiesRing if count > 3 => {
-                // This many nodes on each side, together with the node itself, are a majority.
+                // If a node reaches this many nodes on each side, it reaches a majority together with itself.
                 let reach = (count / 2).div_ceil(2);
                 let distance = a.abs_diff(b);
                 distance.min(count - distance) > reach
@@ -121,7 +121,7 @@ mod tests {
                 assert!(part.len() < count, "{count}: {part:?}");
                 all.insert(part);
             }
-            // Each set that contains the first node, except the set of all nodes.
+            // Each set that contains the first node must occur, except the set of all nodes.
             assert_eq!(all.len(), (1 << (count - 1)) - 1, "{count}");
         }
     }

@@ -211,7 +211,7 @@ impl<M: Send + 'static> Sender<M> {
         self.sides.way.shows().set(text);
     }
 
-    /// Sends a value. A point. Does not wait for the arrival of the value.
+    /// Sends a value. This call is a point. Does not wait for the arrival of the value.
     ///
     /// # Errors
     /// If a reset has arrived because the receiver is gone, or if the node of the sender is down. The error contains
@@ -267,8 +267,8 @@ impl<M: Send + 'static> Drop for Sides<M> {
 }
 
 impl<M: Send + 'static> Receiver<M> {
-    /// Receives the next value. A point. Returns `None` if no more values can arrive, because the senders are gone or
-    /// their node was killed.
+    /// Receives the next value. This call is a point. Returns `None` if no more values can arrive, because the senders
+    /// are gone or their node was killed.
     ///
     /// Cancel safe: a call that is dropped before completion has received nothing.
     ///
@@ -303,7 +303,7 @@ impl<M: Send + 'static> Receiver<M> {
         })
     }
 
-    /// Receives the next value if it has arrived. Not a point.
+    /// Receives the next value if it has arrived. This call is not a point.
     ///
     /// ```
     /// use sim::time::{Duration, sleep};

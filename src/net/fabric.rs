@@ -277,9 +277,9 @@ impl Fabric {
         link
     }
 
-    /// Returns a link that is about to be cut, healed or configured.
+    /// Returns a link that will be cut, healed or configured in this step.
     pub(super) fn link_to_change(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
-        // The link may be new, so an earlier healing of all links may have no record on it.
+        // The link may be new, so an earlier healing of all links may have recorded no operation on it.
         self.all_links(here).record(&CHANGE, here);
         self.link(from, to, here)
     }

@@ -102,7 +102,7 @@ pub fn faults(faults: Faults) {
     Fabric::of_run().set_faults(faults, here());
 }
 
-/// Cuts the link from one node to another. Does not cut the other direction. Not a point.
+/// Cuts the link from one node to another. Does not cut the other direction. This call is not a point.
 ///
 /// ```
 /// use sim::net;
@@ -125,7 +125,7 @@ pub fn cut(from: &Node, to: &Node) {
     Fabric::of_run().set_cut(Host::of(from), Host::of(to), true, here());
 }
 
-/// Heals the link from one node to another. Not a point.
+/// Heals the link from one node to another. This call is not a point.
 ///
 /// ```
 /// use sim::net;
@@ -160,7 +160,7 @@ pub(crate) fn heal_all(here: Here) {
 }
 
 /// Delays messages sent from now on from one node to another, by `by`, until [`unclog`] or [`heal`]. Messages already
-/// in flight are not delayed. Not a point.
+/// in flight are not delayed. This call is not a point.
 ///
 /// Late messages expose code that relies on message order. Examples are a late append of an old leader, or a lease
 /// renewal after the lease has expired.
@@ -217,7 +217,7 @@ pub fn clog_pair(one: &Node, other: &Node, by: Latency) {
     clog_at(other, one, Some(by), here);
 }
 
-/// Ends a [`clog`] of the link from one node to another. Not a point.
+/// Ends a [`clog`] of the link from one node to another. This call is not a point.
 #[track_caller]
 pub fn unclog(from: &Node, to: &Node) {
     clog_at(from, to, None, here());
@@ -229,7 +229,7 @@ pub(crate) fn clog_at(from: &Node, to: &Node, by: Option<Latency>, here: Here) {
 }
 
 /// Sets the faults of messages that are sent from now on from one node to another. Replaces the settings of
-/// [`faults()`] for this link. [`heal`] does not reset them. Not a point.
+/// [`faults()`] for this link. [`heal`] does not reset them. This call is not a point.
 ///
 /// ```
 /// use sim::net::{self, Faults, Latency};
@@ -250,7 +250,7 @@ pub fn faults_on(from: &Node, to: &Node, faults: Faults) {
 }
 
 /// Cuts a node off from all other nodes, in both directions. The test, which is outside all nodes, still reaches it.
-/// Not a point.
+/// This call is not a point.
 ///
 /// ```
 /// use sim::net;
@@ -285,7 +285,7 @@ pub(crate) fn isolate_at(node: &Node, here: Here) {
 }
 
 /// Partitions the nodes into groups: cuts the links between nodes of different groups, in both directions. Nodes in no
-/// group stay connected to all nodes. Not a point.
+/// group stay connected to all nodes. This call is not a point.
 ///
 /// ```
 /// use sim::net;
@@ -316,7 +316,7 @@ pub fn partition(groups: &[&[&Node]]) {
     }
 }
 
-/// Heals all links, and ends all clogs. Not a point.
+/// Heals all links, and ends all clogs. This call is not a point.
 ///
 /// ```
 /// use sim::net;
@@ -342,7 +342,7 @@ pub fn heal() {
     Fabric::of_run().heal(here());
 }
 
-/// Returns the number of messages that clogs have delayed in the run so far. Not a point.
+/// Returns the number of messages that clogs have delayed in the run so far. This call is not a point.
 ///
 /// If a test calls this function or [`met`], a search distinguishes runs by these numbers, and so explores more runs.
 ///
@@ -370,7 +370,7 @@ pub fn delayed() -> u64 {
 }
 
 /// Returns the number of messages that cuts have lost or held in the run so far. A held message counts once for each
-/// cut that holds it. Not a point.
+/// cut that holds it. This call is not a point.
 ///
 /// ```
 /// use sim::net;

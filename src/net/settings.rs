@@ -39,7 +39,7 @@ pub(super) struct Settings {
 struct Own {
     faults: Option<Faults>,
     clog: Option<Latency>,
-    /// The time at which all bytes sent so far have left. Used only with a rate.
+    /// The time at which all bytes sent so far have left. The field is used only if the link has a rate.
     free_at: Option<Instant>,
 }
 

@@ -55,7 +55,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 pub(crate) enum Side {
     Sender,
     Receiver,
-    /// Both ends are on the host.
+    /// Both ends of the stream are on the host that has died.
     Both,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Then {
     Ends,
     /// Nothing more is sent.
     Stops,
-    /// No effect, or the sink has already sent everything.
+    /// The death has no effect, or the sink has already sent everything.
     GoesOn,
 }
 
@@ -114,10 +114,9 @@ struct Flight<T> {
     arrived: u64,
     /// The messages in flight, in the order of their numbers.
     segments: Queue<Segment<T>>,
-    /// The number of the held message that was counted last. A message counts once, even if the link is cut again while
-    /// it is cut.
+    /// The number of the held message that was counted last. A message counts once, even if a cut link is cut again.
     held: Option<u64>,
-    /// The end was sent, so nothing is sent after it.
+    /// True if the end was sent. No message is sent after the end.
     is_ended: bool,
     /// The machine has replied with a reset, because the receiver is gone.
     is_answered: bool,
@@ -175,7 +174,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         self.link.faults()
     }
 
-    /// Passes something that is not a message over the link in this step. Returns `false` if it is lost.
+    /// Passes an item that is not a message over the link in this step. Returns `false` if it is lost.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn passes(&self, here: Here) -> bool {
         self.link.passes(here)

@@ -75,7 +75,7 @@ pub enum Shift {
 }
 
 impl Shift {
-    /// No difference.
+    /// No difference to true time.
     pub const NONE: Shift = Shift::Ahead(Duration::ZERO);
 
     fn nanoseconds(self) -> i64 {
@@ -135,7 +135,7 @@ impl Node {
     /// Makes each step of the node's tasks take time from now on: 1 ms, 20 ms or 500 ms of true time when `k` is 1, 2
     /// or 3. The node stays slow until its death. At most 1,000 steps of each task are slow.
     ///
-    /// Not a point. Outside of runs and in the real build it does nothing.
+    /// This call is not a point. Outside of runs and in the real build it does nothing.
     ///
     /// ```
     /// use sim::time::{Duration, Instant};

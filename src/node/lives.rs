@@ -26,8 +26,8 @@ impl Node {
     /// contents remain. The machine stays on: it refuses connections, and replies with a reset to messages for the dead
     /// process. Does nothing if the node is already down.
     ///
-    /// Not a point. To make it a step of its own in a search, call it in a task that does nothing else. A node that
-    /// kills itself ends at its next point.
+    /// This call is not a point. To make it a step of its own in a search, call it in a task that does nothing else. A
+    /// node that kills itself ends at its next point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -48,7 +48,7 @@ impl Node {
     /// unsynced data may be lost, even if the process was [killed](Self::kill) before. Does nothing if the machine is
     /// already off.
     ///
-    /// Not a point. Outside of runs and in the real build, it does the same as [`kill`](Self::kill).
+    /// This call is not a point. Outside of runs and in the real build, it does the same as [`kill`](Self::kill).
     ///
     /// ```
     /// use sim::fs;
@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// Starts the process again, in the next life of the node. Also starts the machine if it is off. A running process
-    /// is [killed](Self::kill) first. The new process is not paused. Not a point.
+    /// is [killed](Self::kill) first. The new process is not paused. This call is not a point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -110,8 +110,8 @@ impl Node {
     }
 
     /// Stops the tasks of the node until [`resume`](Self::resume), like a long garbage collection. The tasks take no
-    /// steps, but time advances and messages arrive. Does nothing if the node is down. A restart ends the pause. Not a
-    /// point. Outside of runs and in the real build it does nothing.
+    /// steps, but time advances and messages arrive. Does nothing if the node is down. A restart ends the pause. This
+    /// call is not a point. Outside of runs and in the real build it does nothing.
     ///
     /// ```
     /// use sim::time::{Duration, sleep};
@@ -133,14 +133,14 @@ impl Node {
         self.set_paused(true, here());
     }
 
-    /// Lets the tasks of the node continue after [`pause`](Self::pause). Not a point.
+    /// Lets the tasks of the node continue after [`pause`](Self::pause). This call is not a point.
     #[track_caller]
     pub fn resume(&self) {
         self.set_paused(false, here());
     }
 
-    /// Removes all files of the node, like a replaced disk. The process must be dead. The machine stays on or off. Not
-    /// a point. Outside of runs and in the real build there are no files to remove.
+    /// Removes all files of the node, like a replaced disk. The process must be dead. The machine stays on or off. This
+    /// call is not a point. Outside of runs and in the real build there are no files to remove.
     ///
     /// ```
     /// use sim::fs;

@@ -196,7 +196,7 @@ pub fn current() -> Option<Node> {
     (group != Group::outside()).then(|| seam::kept::<Cluster>().of_group(group)).flatten()
 }
 
-/// Returns the node with this name, if any. Not a point.
+/// Returns the node with this name, if any. This call is not a point.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -231,7 +231,7 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
 }
 
 /// Permits nodes of the current run to share memory, and to use memory of earlier lives. Call it at the start of the
-/// body. Not a point.
+/// body. This call is not a point.
 #[track_caller]
 pub fn share_memory() {
     Group::share_objects(here());

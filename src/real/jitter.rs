@@ -56,8 +56,9 @@ impl Shaker {
         Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false, points_left: None }
     }
 
-    /// Draws the action at a point. The first result is true if the task starts together with spawned tasks first.
-    /// `counts` is false at a point that is counted elsewhere.
+    /// Draws the action at a point. A task that has just spawned other tasks starts together with them at this point
+    /// (see [`start`](super::start)). The watchdog sees that the task makes progress. `counts` is false at a point that
+    /// is counted elsewhere.
     fn shake(&mut self, counts: bool) -> (bool, Shake) {
         // Only this task writes the counter, so a load and a store suffice.
         self.moves.store(self.moves.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -85,7 +86,8 @@ impl Shaker {
         (true, late)
     }
 
-    /// Counts a point of work that is dropped at a point. Returns `true` at that point and at all later points.
+    /// Counts a point of work that is dropped at one of its points. Returns `true` at this point and at all later
+    /// points.
     fn is_dropped_here(&mut self, counts: bool) -> bool {
         match &mut self.points_left {
             None => false,
@@ -134,7 +136,7 @@ pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     }
 
     let own = point.saturating_sub(1);
-    // This work may be a part of other work that is dropped.
+    // The work may be a part of other work that is dropped at one of its points.
     let outer = points_left(None);
     let begun = outer.map_or(own, |outer| outer.min(own));
     points_left(Some(begun));

@@ -94,7 +94,7 @@ impl std::fmt::Debug for StressRun {
 }
 
 impl StressRun {
-    /// Returns a run of `test`, whose jitter is drawn from `seed`, and the run's body, which `abort` ends.
+    /// Returns a run of `test`, with jitter that is drawn from `seed`, and the body of the run, which `abort` ends.
     pub(crate) fn begin(
         test: &str,
         (seed, place): (u64, Place),

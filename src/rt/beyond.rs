@@ -12,7 +12,7 @@ use crate::run::Failure;
 /// The position of a run relative to its step limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Beyond {
-    /// Within the limit, or at it.
+    /// The run is within its step limit, or at the limit.
     #[default]
     No,
     /// Beyond the limit.

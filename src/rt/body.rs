@@ -24,7 +24,8 @@ pub(crate) trait Body {
 
 /// The body of a spawned task.
 //
-// Not `Send`: all tasks of a run are on one thread, and tasks of a `LocalSet` may contain values that are not `Send`.
+// The future need not be `Send`: all tasks of a run are on one thread, and tasks of a `LocalSet` may contain values
+// that are not `Send`.
 pub(crate) type BoxBody = Pin<Box<dyn Body>>;
 
 pin_project! {

@@ -32,7 +32,7 @@ impl Chooser {
 impl World {
     /// Answers a choice. All nondeterminism of a run is decided here.
     //
-    // Inlined, so that the compiler knows the kind of the choice.
+    // This function is inlined, so that the compiler knows the kind of the choice.
     #[inline(always)]
     pub(super) fn choose(state: &mut RunState, choice: Choice<'_>) -> Result<u64, Box<Failure>> {
         let RunState { board, chooser, .. } = state;

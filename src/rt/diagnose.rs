@@ -106,7 +106,7 @@ impl World {
 }
 
 /// Returns tasks that wait for each other in a cycle, which nothing can end, although other tasks can step. Each of
-/// them waits for a single thing.
+/// these tasks waits for a single task.
 #[cold]
 pub(super) fn circle(state: &RunState) -> Vec<Wait> {
     let is_blocked = |task: TaskId| state.board.tasks[task.index()].status == Status::Blocked;

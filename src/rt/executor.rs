@@ -405,7 +405,8 @@ impl Executor<'_> {
                 return;
             }
         }
-        // The drop of these tasks would spawn again. As tasks, they would reach the next run.
+        // If these tasks were dropped here, their destructors would spawn again. As tasks, they would reach the next
+        // run.
         let mut state = self.world.unsettled();
         let left = std::mem::take(&mut state.inbox);
         let place = state.board.tasks.last().map_or(String::new(), |row| row.place.to_string());

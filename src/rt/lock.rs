@@ -38,7 +38,7 @@ impl Vacancy {
 }
 
 impl ObjectRow {
-    /// Ends the share of `task`, or of another sharer if `task` is not one.
+    /// Ends the share of `task`. If `task` does not share the lock, ends the share of another task.
     pub(super) fn end_share(&mut self, task: TaskId) {
         let own = self.sharers.iter().position(|sharer| sharer.task == task);
         // A guard may be dropped by a task that did not create it.
@@ -95,7 +95,7 @@ impl World {
         try_acquire(state, op, object, place)
     }
 
-    /// Releases the lock. Not a point. Has no effect if the object is not part of this run.
+    /// Releases the lock. This call is not a point. Has no effect if the object is not part of this run.
     pub(crate) fn release(&self, object: &Object) {
         let mut state = self.state();
         let Some(id) = state.find_object(object) else {
@@ -109,7 +109,7 @@ impl World {
     }
 
     /// Releases the lock `object` of memory outside of this library: `op` has [`Access::Unlock`] or
-    /// [`Access::UnlockShared`]. Not a point. Has no effect if the lock is not held in this way.
+    /// [`Access::UnlockShared`]. This call is not a point. Has no effect if the lock is not held in this way.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn give_up(&self, op: &'static Op, object: ObjectId, place: Place) {
         let mut state = self.state();
@@ -227,8 +227,8 @@ impl RunState {
         row.dirty = false;
         let vacancy = row.vacancy();
         if row.told == vacancy {
-            // The field is current, because an announcement that was added between the acquisition and the release has
-            // already used it.
+            // The field is up to date, because an announcement between the acquisition and the release has already used
+            // it.
             return;
         }
         row.told = vacancy;

@@ -50,7 +50,7 @@ enum Way {
     Point,
     /// In the poll, because the future is polled by hand.
     ByHand,
-    /// In the poll, if a part of the run says so.
+    /// The operation takes effect in the poll that announces it, if a part of the run requests this.
     Fused,
 }
 
@@ -82,9 +82,9 @@ pub(crate) struct Now {
     turn: Cell<u32>,
     /// The values of the last operation that was done.
     values: Cell<Values>,
-    /// See [`by_hand`] and [`fuse`].
+    /// The way in which operations take effect: see [`by_hand`] and [`fuse`].
     way: Cell<Way>,
-    /// See [`statics`].
+    /// The number of the run for objects of statics: see [`statics`].
     statics: Cell<u64>,
     /// The address of the task's own waker while its points are [fused](fuse). During that time, `waker` has an address
     /// that no task has.
@@ -127,8 +127,8 @@ impl Now {
     }
 
     /// Announces an operation that waits for nothing: the current task performs it in its next step. Returns `None` if
-    /// the world must record the announcement. This is so if the task has announced another operation in this step, or
-    /// if a combinator passed its own waker.
+    /// the world must record the announcement. The world must record it if the task has announced another operation in
+    /// this step, or if a combinator passed its own waker.
     #[inline]
     pub(super) fn announce(
         &self,
@@ -279,7 +279,7 @@ pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
         }
     }
 
-    // No waker counts as the task's own, so that a point needs no other check.
+    // No waker may count as the task's own waker, so that a point needs no other check.
     let _restore =
         NOW.with(|now| Restore(now.way.replace(Way::ByHand), now.waker.replace(NO_WAKER)));
     poll()
@@ -303,7 +303,7 @@ pub(crate) fn may_be_at_once(waker: &Waker) -> bool {
 /// must end this mode with [`unfuse`].
 #[cold]
 pub(super) fn fuse() {
-    // No waker counts as the task's own, so that a point needs no other check.
+    // No waker may count as the task's own waker, so that a point needs no other check.
     NOW.with(|now| {
         now.way.set(Way::Fused);
         now.fused.set(now.waker.replace(NO_WAKER));

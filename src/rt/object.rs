@@ -82,7 +82,8 @@ pub(crate) struct Object {
     owner: Owner,
     /// The number of the run and the index of the object's row in it; 0 before its first use in a run.
     slot: AtomicU64,
-    /// The process-wide number of a shared object; 0 before its first use in a run. For foreign memory, its key.
+    /// The process-wide number of a shared object; 0 before its first use in a run. For foreign memory, the key of the
+    /// memory.
     number: AtomicU64,
 }
 
@@ -226,7 +227,7 @@ pub(crate) struct ObjectRow {
     /// For an object with one row per node, the life of the node.
     of_node: Life,
     pub(super) owner: Owner,
-    /// See [`View::key_of`](crate::run::choice::View::key_of).
+    /// The key of the object, see [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
     /// The life that created the object, if the run knows its creator.
     pub(crate) life: Life,
@@ -261,7 +262,7 @@ pub(crate) struct Objects {
 pub(crate) enum UnusableObject {
     /// The object belongs to another run.
     OtherRun,
-    /// The run has too many objects.
+    /// The run has too many objects already.
     TooMany,
 }
 

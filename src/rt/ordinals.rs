@@ -88,7 +88,7 @@ mod tests {
         for objects in [256, 512, 1024, 2048] {
             assert!(comparisons(objects, 2) <= 2 * u64::from(objects));
         }
-        // Here each object has its own place.
+        // In these programs, each object has its own place.
         assert!(comparisons(4096, 4096) <= 3 * comparisons(2048, 2048));
     }
 }

@@ -153,8 +153,8 @@ impl PendingOp {
         }
     }
 
-    /// Returns the object, if the thread can record the effect of the operation. This is so if the word of the object
-    /// is thread-local, and the operation is done in its turn on the newest store.
+    /// Returns the object, if the thread can record the effect of the operation. The thread can record it if the word
+    /// of the object is thread-local, and the operation is done in its turn on the newest store.
     #[inline(always)]
     fn near_in_turn(&self, asked: Asked) -> Option<ObjectId> {
         let is_on_newest = || !asked.is_weaker() || memory::weaker() == Weaker::Nothing;

@@ -168,14 +168,14 @@ impl World {
         drop(waker);
     }
 
-    /// Aborts a task, which then ends before its next step. Not a point.
+    /// Aborts a task, which then ends before its next step. This call is not a point.
     pub(crate) fn abort(&self, run: u64, task: TaskId, place: Place) {
         let mut state = self.state();
         if run != state.run {
             return;
         }
         if state.is_done(task) {
-            // The abort is too late in this run; in another run it may come before the end of the task.
+            // In this run, the abort comes too late. In another run, it may come before the end of the task.
             state.touch(task, Contact::Looked);
             return;
         }
@@ -339,12 +339,12 @@ impl World {
         self.note_untried(Untried::Function(function));
     }
 
-    /// Records that the run does something that searches do not explore completely.
+    /// Records that the run has done something that searches do not explore completely.
     pub(crate) fn note_untried(&self, part: Untried) {
         self.state().leave_untried(part);
     }
 
-    /// Records that the current task changes something that leaves no event and outlives its node.
+    /// Records that the current task makes a change that leaves no event and outlives its node.
     pub(crate) fn tells(&self) {
         self.state().tells();
     }
@@ -380,7 +380,7 @@ impl RunState {
         }
     }
 
-    /// Records that the current task does something that searches do not explore completely.
+    /// Records that the current task has done something that searches do not explore completely.
     pub(super) fn leave_untried(&mut self, part: Untried) {
         self.tells();
         self.record.untried.insert(part);

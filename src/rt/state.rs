@@ -56,8 +56,8 @@ pub(crate) struct RunState {
     pub(super) polls: PollLog,
     /// Locks acquired or released in this step.
     pub(super) dirty: Vec<ObjectId>,
-    /// True if the step needs more work than to record one event and one announcement. Set by
-    /// [`needs_work`](Self::needs_work), cleared by `leave_step`, which does the work.
+    /// True if the step needs more work than to record one event and one announcement. The flag is set by
+    /// [`needs_work`](Self::needs_work), and cleared by `leave_step`, which does the work.
     attention: bool,
     /// The number of tasks that were aborted and have not ended.
     pub(super) aborts: u32,
@@ -344,7 +344,7 @@ impl RunState {
         };
         let row = self.board.tasks.at_mut(self.board.current.index());
         if row.enabled == 0 {
-            // No announcement is enabled.
+            // No announcement is enabled, so nothing can be passed over.
             return;
         }
         let Announcements { first, more } = &mut row.announced;

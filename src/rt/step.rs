@@ -127,7 +127,8 @@ impl RunState {
         while let Some(object) = self.dirty.pop() {
             self.tell_waiters(object);
         }
-        // In an order of their own: tokio wakes the receivers of a `watch` in an order that differs between processes.
+        // The wakers are called in a fixed order, because tokio wakes the receivers of a `watch` in an order that
+        // differs between processes.
         if self.heard.len() > 1 {
             sort_by_key(&mut self.heard, |id| *id);
         }

@@ -115,8 +115,8 @@ impl World {
 impl World {
     /// Records an access to a cell, which is no event. Fails the run if nothing orders the access after an earlier one.
     ///
-    /// These accesses count as ordered: by the destructor of another task's value, by an invariant, and after the end
-    /// of the run.
+    /// Three kinds of accesses count as ordered: accesses by the destructor of another task's value, by an invariant,
+    /// and after the end of the run.
     pub(crate) fn touch(&self, cell: ObjectId, writes: bool, place: Place) {
         let mut state = self.state();
         let task = state.current();

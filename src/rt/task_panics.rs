@@ -2,7 +2,7 @@
 //!
 //! By default, the panic of a task fails the run. A task spawned by a tokio program is an exception: its handle keeps
 //! the panic, as in tokio, and the run continues. The panic fails the run when no handle can receive it: if the task is
-//! detached, or the run is over. A run that waits for ever also fails with this panic, because the panic is the likely
+//! detached, or the run is over. A run that waits forever also fails with this panic, because the panic is the likely
 //! cause.
 
 use std::any::Any;
@@ -46,7 +46,7 @@ impl World {
                 // A destructor of the payload may panic again.
                 std::mem::forget(payload);
             }
-            // The run has failed, and the current task ends, too.
+            // The run has failed, so the current task ends, too.
             None => resume_unwind(payload),
         }
     }

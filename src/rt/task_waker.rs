@@ -163,7 +163,7 @@ impl RunState {
         self.memory.order(self.board.events.len(), (current, task));
         let wakes = self.board.tasks.get(task.index()).is_some_and(|row| !row.woken);
         if wakes && task != current && !self.over && !self.is_done(task) {
-            // A waker does not know the place of its call.
+            // A waker does not know the place from which it is called.
             let place = last_place(self, current);
             self.happened(&task::WAKE_BY_WAKER, None, place, Values::Task(task));
         }

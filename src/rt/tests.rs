@@ -1,4 +1,5 @@
-//! Each part of the list is used by the runs that need it, and by no other run; and the next run has forgotten it.
+//! Tests of the parts. Each part is used by the runs that need it, and by no other run. The next run must not see the
+//! state of a part.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -217,7 +217,7 @@ impl Worker {
         state.memory.is_on() || state.memory.chooses()
     }
 
-    /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].
+    /// Returns `true` if tasks of the last run wait forever: see [`Run::stuck`] and [`Run::circle`].
     pub(crate) fn left_waiting(&self) -> bool {
         let record = &self.world.state().record;
         !record.stuck.is_empty() || !record.circle.is_empty()

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::task::{Context, Poll};
 
-/// The same number as in tokio.
+/// The number of attempts before a task yields, which is the same as in tokio.
 const FULL: u32 = 128;
 
 thread_local! {
@@ -74,7 +74,7 @@ pub(crate) fn without_tokio<R>(act: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Calls `act`. Without tokio there is no budget of its tasks.
+/// Calls `act`. Without the feature `tokio`, tasks have no such budget.
 #[cfg(not(feature = "tokio"))]
 pub(crate) fn without_tokio<R>(act: impl FnOnce() -> R) -> R {
     act()

@@ -11,7 +11,7 @@ use crate::run::op::{Access, Op, once};
 pub(crate) struct OnceOps {
     /// Announced before the call begins; then begins the initialisation.
     pub(crate) begin: Op,
-    /// Found the value, without a wait and after a wait.
+    /// The operations that find the value: without a wait, and after a wait.
     pub(crate) found: [Op; 2],
     /// Waits for the end of the current initialisation.
     pub(crate) queue: Op,

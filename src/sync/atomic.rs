@@ -379,7 +379,7 @@ impl<T: Value> From<T> for Atomic<T> {
 }
 
 impl<T: Value> fmt::Debug for Atomic<T> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Atomic").finish_non_exhaustive()
     }

@@ -182,7 +182,7 @@ impl<T: 'static> From<T> for Cell<T> {
 }
 
 impl<T> fmt::Debug for Cell<T> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell").finish_non_exhaustive()
     }

@@ -95,7 +95,7 @@ impl Condvar {
         }
     }
 
-    /// Notifies one waiting task. Not a point. Does nothing if no task waits.
+    /// Notifies one waiting task. This call is not a point. Does nothing if no task waits.
     ///
     /// ```
     /// use sim::{Condvar, Mutex};
@@ -117,7 +117,7 @@ impl Condvar {
         self.bell.notify_one(here());
     }
 
-    /// Notifies all waiting tasks. Not a point.
+    /// Notifies all waiting tasks. This call is not a point.
     ///
     /// ```
     /// use sim::{Condvar, Mutex};

@@ -190,7 +190,7 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// Returns a non-owning reference to the value. Not a point.
+    /// Returns a non-owning reference to the value. This call is not a point.
     #[track_caller]
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
         let here = here();
@@ -220,7 +220,7 @@ const fn drop_of<T: ?Sized>() -> &'static Op {
 }
 
 impl<T: ?Sized> Clone for Arc<T> {
-    /// Returns another reference. Not a point.
+    /// Returns another reference. This call is not a point.
     #[track_caller]
     fn clone(&self) -> Arc<T> {
         let here = here();
@@ -335,7 +335,7 @@ impl<T: ?Sized> Weak<T> {
 }
 
 impl<T: ?Sized> Clone for Weak<T> {
-    /// Returns another non-owning reference to the value. Not a point.
+    /// Returns another non-owning reference to the value. This call is not a point.
     #[track_caller]
     fn clone(&self) -> Weak<T> {
         let here = here();

@@ -5,7 +5,8 @@ use std::future::Future;
 use super::Ordering;
 use crate::seam::{self, here};
 
-/// Orders the accesses of the task before the fence against its accesses after the fence: std's `fence`. A point.
+/// Orders the accesses of the task before the fence against its accesses after the fence: std's `fence`. This call is a
+/// point.
 ///
 /// By default, memory in a run is sequentially consistent, as if there were a `SeqCst` fence at each access. So a fence
 /// is only a point at which other tasks may run first, and a run cannot show that a fence is missing. With the memory

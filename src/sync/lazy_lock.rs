@@ -129,7 +129,7 @@ where
 }
 
 impl<T, F> fmt::Debug for LazyLock<T, F> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LazyLock").finish_non_exhaustive()
     }

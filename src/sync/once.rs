@@ -204,7 +204,7 @@ thread_local! {
     static POLLED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A guard for a call that its own initialisation must not poll, because the call waits for that initialisation.
+/// A guard for a call that waits for an initialisation. This initialisation must not poll the call.
 #[derive(Clone, Copy)]
 pub(super) struct Reentry {
     kind: &'static str,

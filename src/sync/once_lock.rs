@@ -210,7 +210,7 @@ impl<T> Default for OnceLock<T> {
 }
 
 impl<T> fmt::Debug for OnceLock<T> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnceLock").finish_non_exhaustive()
     }

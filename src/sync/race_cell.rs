@@ -170,7 +170,7 @@ impl<T> From<T> for RaceCell<T> {
 }
 
 impl<T> fmt::Debug for RaceCell<T> {
-    /// Shows no value, because reading it would be an access.
+    /// Shows no value, because reading the value would be an access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RaceCell").finish_non_exhaustive()
     }

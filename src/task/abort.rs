@@ -20,7 +20,7 @@ use crate::seam::{self, Id, here};
 pub struct AbortHandle(pub(super) seam::Stopper);
 
 impl AbortHandle {
-    /// Aborts the task before its next step. Not a point. No effect if the task has ended.
+    /// Aborts the task before its next step. This call is not a point. No effect if the task has ended.
     #[track_caller]
     pub fn abort(&self) {
         self.0.abort(here());
@@ -37,7 +37,7 @@ impl AbortHandle {
         self.0.id()
     }
 
-    /// Returns `true` if the task has ended. Not a point.
+    /// Returns `true` if the task has ended. This call is not a point.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }

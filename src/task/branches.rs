@@ -12,7 +12,7 @@ use crate::seam;
 #[derive(Debug)]
 pub struct Branches<const N: usize> {
     turns: seam::Turns<N>,
-    /// `true` for a branch that must still be polled.
+    /// For each branch, `true` if the branch must still be polled.
     open: [bool; N],
     /// `true` if a branch is pending.
     waits: bool,
@@ -94,7 +94,7 @@ impl<const N: usize> Branches<N> {
 pin_project! {
     /// A future of `join!`, with its output once it has ended.
     //
-    // No bounds, so that an expression that is not a future causes only one error.
+    // The type has no bounds, so that an expression that is not a future causes only one error.
     #[project = JoinedProjection]
     #[allow(missing_docs, reason = "its fields are documented by their names, and not for users")]
     pub enum Joined<F, T> {

@@ -45,7 +45,8 @@ pin_project! {
     /// The future of [`cancellable`].
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Cancellable<F> {
-        // Declared after the future, so that the record of its end follows everything that the drop of the future does.
+        // This field is declared after the future, so that the record of its end follows all effects of the future's
+        // drop.
         #[pin]
         future: Option<F>,
         cancel: Cancel,

@@ -75,7 +75,7 @@ impl<T> JoinSet<T> {
         self.len == 0
     }
 
-    /// Aborts all tasks before their next steps. The tasks must still be joined. Not a point.
+    /// Aborts all tasks before their next steps. The tasks must still be joined. This call is not a point.
     ///
     /// ```
     /// # sim::block_on(async {
@@ -229,7 +229,7 @@ impl<T: 'static> JoinSet<T> {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
-            // A member whose task was joined by `try_join_next` may remain, and nothing wakes it.
+            // The task of a remaining member may have been joined by `try_join_next`; nothing wakes such a member.
             if self.len == 0 {
                 self.members.clear();
                 return Poll::Ready(None);
@@ -244,7 +244,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Returns the result of a task that has ended, if any. Not a point.
+    /// Returns the result of a task that has ended, if any. This call is not a point.
     ///
     /// If several tasks have ended, this is the result of the task that was spawned first. In tokio, it is the result
     /// of the task that ended first.
@@ -276,7 +276,7 @@ impl<T: 'static> JoinSet<T> {
         self.len -= 1;
         match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some((handle.id(), result)),
-            // On real threads, a task counts as ended a moment before its result is available.
+            // On real threads, a task counts as ended slightly before its result is available.
             Poll::Pending => {
                 self.members.push(Member(Some(handle)));
                 self.len += 1;

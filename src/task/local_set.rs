@@ -23,7 +23,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<LocalTasks>>> = const { RefCell::new(None) };
 }
 
-/// Spawns a task on the current [`LocalSet`]. Its future need not be `Send`. Not a point.
+/// Spawns a task on the current [`LocalSet`]. Its future need not be `Send`. This call is not a point.
 ///
 /// # Panics
 /// If there is no current set. A set is current in the future of [`LocalSet::run_until`] and in the tasks of the set.
@@ -144,7 +144,7 @@ impl LocalSet {
         LocalSet::default()
     }
 
-    /// Spawns a task in the set. Not a point.
+    /// Spawns a task in the set. This call is not a point.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -302,7 +302,7 @@ impl<F: Future> Future for Polled<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let Shared(future) = &*self.0;
         let mut future = future.borrow_mut();
-        // Without a future, the set was dropped, so the task is aborted and not polled again.
+        // If the future is missing, the set was dropped. So the task is aborted and not polled again.
         let Some(running) = &mut *future else { return Poll::Pending };
         let polled = running.as_mut().poll(cx);
         let ended = if polled.is_ready() { future.take() } else { None };

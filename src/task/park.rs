@@ -5,7 +5,7 @@ use std::future::Future;
 
 use crate::seam::{self, here};
 
-/// Waits until the current task is unparked: std's `park`, for tasks. A point.
+/// Waits until the current task is unparked: std's `park`, for tasks. This call is a point.
 ///
 /// A task has one token. [`Unparker::unpark`] makes it available, and `park` consumes it, without a wait if it is
 /// already available. So an `unpark` before the `park` is kept, and two of them count as one. If a wait is dropped, its
@@ -74,8 +74,8 @@ pub fn park() -> impl Future<Output = ()> + Send {
 pub struct Unparker(pub(super) seam::Unparker);
 
 impl Unparker {
-    /// Makes the token of the task available. Not a point. Does nothing if the token is already available or the task
-    /// has ended.
+    /// Makes the token of the task available. This call is not a point. Does nothing if the token is already available
+    /// or the task has ended.
     ///
     /// ```
     /// use sim::task::{park, unparker, yield_now};

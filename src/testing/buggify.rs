@@ -16,7 +16,7 @@ use crate::seam::{self, on_carrier};
 /// Each evaluation is a decision with 0 for `false`, so it is replayed, and shrinking removes unneeded `true` results.
 /// Screens show each `true` result by name, for example `buggify: small batch`. A search tries both values, but for
 /// each task at most two `true` results; if more are possible, the report says so. Reports count the evaluations, and
-/// warn about a place that never returned `true`. Not a point.
+/// warn about a place that never returned `true`. This call is not a point.
 ///
 /// The guarded code must be legal behaviour. Then a failing test has found a bug, not an impossible fault.
 ///

@@ -99,7 +99,7 @@ where
 /// `program` is the model. It decides which commands are allowed and resolves results, but it generates nothing.
 ///
 /// # Panics
-/// The same as for [`parallel`]. Also if the model does not allow a command in its place in every order.
+/// In the same cases as [`parallel`], and if the model does not allow a command in its place in every order.
 ///
 /// ```
 /// use sim::check::Model;

@@ -10,8 +10,8 @@ use crate::time::{Instant, sleep};
 /// Requires that a condition holds whenever a run reaches this line. Use it for named system properties, inside the
 /// code of the system.
 ///
-/// Works like `assert!`, in all builds, but reports show the failure as a violation of the property `name`. Not a
-/// point. The name is the last argument, like in [`sometimes!`](macro@crate::sometimes); the order
+/// Works like `assert!`, in all builds, but reports show the failure as a violation of the property `name`. This call
+/// is not a point. The name is the last argument, like in [`sometimes!`](macro@crate::sometimes); the order
 /// `always!("name", condition)` is deprecated.
 ///
 /// ```
@@ -31,7 +31,7 @@ use crate::time::{Instant, sleep};
 /// If the condition does not hold.
 #[macro_export]
 macro_rules! always {
-    // Literals that are conditions, not names.
+    // These literals are conditions, not names.
     (true, $name:expr $(,)?) => {
         $crate::__private::always(true, $name, "true")
     };

@@ -12,7 +12,7 @@ use crate::seam::{self, on_carrier};
 /// Reports name the condition by `name`; uses with the same name are the same condition. The condition is evaluated and
 /// recorded whenever a run reaches it. A line that no run reaches is unknown to the test, so it causes no failure. The
 /// requirement is ignored if a single seed is run or a trace is replayed. A shard only warns; `cargo unpause merge`
-/// checks all shards together. Not a point. Outside of runs, the macro only evaluates the condition.
+/// checks all shards together. This call is not a point. Outside of runs, the macro only evaluates the condition.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};

@@ -30,7 +30,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Returns the current time. Not a point.
+    /// Returns the current time. This call is not a point.
     ///
     /// ```
     /// use sim::time::{Duration, Instant};
@@ -103,7 +103,8 @@ macro_rules! __instant {
                 self.duration_since(earlier)
             }
 
-            /// Returns the time from this moment to now; zero if this moment is in the future. Not a point.
+            /// Returns the time from this moment to now; zero if this moment is in the future. This call is not a
+            /// point.
             #[track_caller]
             pub fn elapsed(&self) -> ::std::time::Duration {
                 $instant::now().duration_since(*self)

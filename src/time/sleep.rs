@@ -95,7 +95,7 @@ impl Sleep {
         self.deadline
     }
 
-    /// Returns `true` if the deadline has passed, even if the sleep was not polled. Not a point.
+    /// Returns `true` if the deadline has passed, even if the sleep was not polled. This call is not a point.
     ///
     /// ```
     /// use sim::time::{Duration, sleep};
@@ -110,8 +110,8 @@ impl Sleep {
         self.timer.is_none() || self.deadline <= Instant::now()
     }
 
-    /// Changes the deadline, even if the sleep was already ready. Not a point. The task that polled the sleep last is
-    /// woken at the new deadline.
+    /// Changes the deadline, even if the sleep was already ready. This call is not a point. The task that polled the
+    /// sleep last is woken at the new deadline.
     ///
     /// ```
     /// use sim::time::{Duration, Instant, sleep};

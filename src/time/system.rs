@@ -47,7 +47,7 @@ impl SystemTime {
     /// ```
     pub const UNIX_EPOCH: SystemTime = SystemTime { std: std::time::UNIX_EPOCH };
 
-    /// Returns the current time. Not a point.
+    /// Returns the current time. This call is not a point.
     #[track_caller]
     pub fn now() -> SystemTime {
         SystemTime { std: seam::wall(&WALL, here()) }
@@ -70,7 +70,7 @@ impl SystemTime {
         self.std.duration_since(earlier.std)
     }
 
-    /// Returns the time from this moment to now. Not a point.
+    /// Returns the time from this moment to now. This call is not a point.
     ///
     /// # Errors
     /// If this moment is in the future, perhaps because the clock has jumped.

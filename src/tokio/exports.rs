@@ -1,4 +1,4 @@
-//! tokio's names for items that this library has without the feature `tokio`, and items that are tokio's own in both
+//! tokio's names for items that this library has without the feature `tokio`. Also items that are tokio's own in both
 //! builds.
 //!
 //! `docs/tokio.md` lists the names that are missing here, with the reasons.

@@ -48,7 +48,7 @@ pub enum Act {
     Lock(usize),
     /// Tries to lock. Logs 0 if the lock is held. Otherwise acts like `Lock`, and logs 1 more than the value. A point.
     TryLock(usize),
-    /// Releases the lock that this piece of the program acquired last. No point.
+    /// Releases the lock that this piece of the program acquired last. This act has no point.
     Unlock,
 
     /// Waits until a word has a value. Each evaluation is a point.
@@ -64,44 +64,45 @@ pub enum Act {
 
     /// Does nothing. A point.
     Yield,
-    /// Draws a value below the bound and logs it. No point.
+    /// Draws a value below the bound and logs it. This act has no point.
     Draw(u8),
-    /// Skips `.1` acts if the value that this piece logged last is `.0`. No point.
+    /// Skips `.1` acts if the value that this piece logged last is `.0`. This act has no point.
     SkipIf(u8, u8),
-    /// Panics, which ends the run. No point.
+    /// Panics, which ends the run. This act has no point.
     Panic,
 
-    /// Spawns a task, and moves the handles of these other tasks into it. No point.
+    /// Spawns a task, and moves the handles of these other tasks into it. This act has no point.
     Spawn(usize, Vec<usize>),
     /// Awaits a handle. Logs 1 if the task ended by itself, and 0 if it was aborted. Takes over the handles that the
     /// target held at its end. A point.
     Join(usize),
-    /// Polls a handle once and drops it. Logs 0 if it was pending, otherwise 1 more than [`Act::Join`] logs. No
-    /// point.
+    /// Polls a handle once and drops it. Logs 0 if it was pending, otherwise 1 more than [`Act::Join`] logs. This act
+    /// has no point.
     Poll(usize),
     /// Polls a handle once and yields. Then awaits the handle, unless the poll was ready.
     PollJoin(usize),
-    /// Aborts a task. No point.
+    /// Aborts a task. This act has no point.
     Abort(usize),
-    /// Logs 1 if a task has ended, and 0 otherwise. No point.
+    /// Logs 1 if a task has ended, and 0 otherwise. This act has no point.
     Look(usize),
-    /// Detaches a task. No point.
+    /// Detaches a task. This act has no point.
     Detach(usize),
-    /// Creates the future of an act with one point, polls it once and drops it. No point.
+    /// Creates the future of an act with one point, polls it once and drops it. This act has no point.
     Drop(Box<Act>),
 
-    /// Adds a running node with this name. The run ends if a node has this name already. No point.
+    /// Adds a running node with this name. The run ends if a node has this name already. This act has no point.
     Node(usize),
-    /// Logs 1 if a node has this name, and 0 otherwise. No point.
+    /// Logs 1 if a node has this name, and 0 otherwise. This act has no point.
     Find(usize),
-    /// Logs the number of the node with this name, in the order of additions from 1; 0 if no node has the name. No
-    /// point.
+    /// Logs the number of the node with this name, in the order of additions from 1; 0 if no node has the name. This
+    /// act has no point.
     Addr(usize),
-    /// Logs twice the number of lives of a node, plus 1 if it is running; 0 if no node has the name. No point.
+    /// Logs twice the number of lives of a node, plus 1 if it is running; 0 if no node has the name. This act has no
+    /// point.
     Life(usize),
-    /// Ends the process of the node with this name, if it exists and is running. No point.
+    /// Ends the process of the node with this name, if it exists and is running. This act has no point.
     Kill(usize),
-    /// Begins the next life of the node with this name, if it exists. No point.
+    /// Begins the next life of the node with this name, if it exists. This act has no point.
     Restart(usize),
 
     /// Two pieces, like in `select`: the first piece that ends drops the other.
@@ -112,7 +113,7 @@ pub enum Act {
     Woken(Vec<Act>, Vec<Act>),
 
     /// From now on, the piece holds a value with this drop effect. It is dropped when the piece ends, its task is
-    /// aborted, or the piece loses a race. The value acquired last is dropped first. No point.
+    /// aborted, or the piece loses a race. The value acquired last is dropped first. This act has no point.
     Defer(Effect),
 
     /// A recorded write of this value to a register, or a recorded read. It accesses each of the words in turn, and the

@@ -1,4 +1,4 @@
-//! Reports of tasks that wait for ever.
+//! Reports of tasks that wait forever.
 
 use std::sync::Arc;
 

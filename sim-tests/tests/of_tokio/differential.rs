@@ -238,7 +238,7 @@ async fn body(program: &Arc<Vec<Vec<Act>>>, got: &Arc<Got>) {
     }
 }
 
-/// The results of the tasks, and the tasks that wait for ever.
+/// The results of the tasks, and the tasks that wait forever.
 type Result = (Vec<Vec<String>>, BTreeSet<String>);
 
 fn result(run: &Run, got: &Got) -> Result {

@@ -43,8 +43,8 @@ impl Aliases {
     }
 }
 
-/// Makes a name refer to a node from now on, in addition to the node's own name. Use it for
-/// services that move from node to node. Node names take precedence over aliases. Not a point.
+/// Makes a name refer to a node from now on, in addition to the node's own name. Use it for services that move from
+/// node to node. Node names take precedence over aliases. This call is not a point.
 ///
 /// [`Faults::lookups`](crate::net::Faults::lookups) makes lookups fail, or return the previous node of the name.
 ///

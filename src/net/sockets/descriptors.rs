@@ -67,7 +67,7 @@ macro_rules! has_descriptor {
 
         #[cfg(unix)]
         impl std::os::fd::AsRawFd for $socket {
-            /// See [`as_fd`](std::os::fd::AsFd::as_fd).
+            /// Returns the descriptor of [`as_fd`](std::os::fd::AsFd::as_fd) as a number.
             fn as_raw_fd(&self) -> std::os::fd::RawFd {
                 std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(self))
             }

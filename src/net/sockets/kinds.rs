@@ -6,7 +6,7 @@ pub(super) enum Of<S, R> {
     Real(R),
 }
 
-/// Declares methods of a socket whose field 0 is an [`Of`]. Used in an `impl` block.
+/// Declares methods of a socket whose field 0 is an [`Of`]. The macro is used in an `impl` block.
 ///
 /// The body of a method is the arm for a run: a closure with the socket of the run and the place of the call. The other
 /// arm calls the method of the same name on the real socket, with the same arguments. A second closure, `|real| …`,

@@ -1,6 +1,6 @@
 //! Socket options: a getter and a setter for each.
 
-/// Calls the method of tokio's socket, by its former name if it has one.
+/// Calls the method of tokio's socket. If the method has a former name in tokio, calls it by that name.
 macro_rules! of_tokio {
     ($socket:ident, $name:ident($($value:ident)?)) => { $socket.$name($($value)?) };
     ($socket:ident, $name:ident($($value:ident)?), $old:ident) => {{

@@ -51,7 +51,7 @@ pub(super) struct Mailbox {
     inbox: Inbox<Datagram>,
     port: Arc<Port>,
     addr: SocketAddr,
-    /// The peer, if the socket is connected: the only address that it sends to and receives from.
+    /// The peer, if the socket is connected. The socket then sends only to this address, and receives only from it.
     peer: Mutex<Option<SocketAddr>>,
     groups: Mutex<Map<Ipv4Addr, Arc<Group>>>,
     /// The datagrams in flight.
@@ -308,8 +308,8 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a datagram to an address, or to a host name with a port. A point. Does not wait for the arrival of the
-    /// datagram.
+    /// Sends a datagram to an address, or to a host name with a port. This call is a point. Does not wait for the
+    /// arrival of the datagram.
     ///
     /// # Errors
     /// If the name is unknown, or the datagram is too large.
@@ -336,7 +336,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Sends a datagram to the peer. A point.
+        /// Sends a datagram to the peer. This call is a point.
         ///
         /// ```
         /// use sim::net::UdpSocket;
@@ -365,8 +365,8 @@ impl UdpSocket {
         }
     }
 
-    /// Receives a datagram. If `buf` is too short, the rest of the datagram is lost. A point. Waits until a datagram
-    /// has arrived. Cancel safe.
+    /// Receives a datagram. If `buf` is too short, the rest of the datagram is lost. This call is a point. Waits until
+    /// a datagram has arrived. Cancel safe.
     ///
     /// ```
     /// use sim::net::UdpSocket;
@@ -398,7 +398,7 @@ impl UdpSocket {
     /// Like [`recv_from`](Self::recv_from), but does not return the address of the sender.
     ///
     /// # Errors
-    /// The same as for [`recv_from`](Self::recv_from).
+    /// In the same cases as [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
         let receive = self.receive(buf, true);
@@ -408,7 +408,7 @@ impl UdpSocket {
     /// Like [`recv_from`](Self::recv_from), but leaves the datagram in the buffer of the socket.
     ///
     /// # Errors
-    /// The same as for [`recv_from`](Self::recv_from).
+    /// In the same cases as [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek_from(
         &self,

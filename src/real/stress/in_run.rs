@@ -50,7 +50,7 @@ impl<F: Future> Future for InRun<F> {
             return poll(this.future, cx);
         };
         if !*this.started {
-            // Only a task of the program's own spawner can be too early here, see `wait_for_start`.
+            // Only a task that the program's own spawner polls can be too early here, see `wait_for_start`.
             let deadline = member.arrive();
             if !member.may_start() && Instant::now() < deadline {
                 cx.waker().wake_by_ref();

@@ -38,8 +38,8 @@ impl<'a> PollGuard<'a> {
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         let (member, shaker) = std::mem::take(&mut self.before);
-        // The member is bound to a variable, and not dropped inside the closure, because it may be the last one of its
-        // run.
+        // The previous member is bound to a variable, and not dropped inside the closure, because it may be the last
+        // member of its run.
         let _member = CURRENT.with(|current| current.replace(member));
         *self.shaker = jitter::set(shaker);
     }

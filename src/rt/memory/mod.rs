@@ -51,7 +51,7 @@ pub(super) fn weaker() -> Weaker {
     WEAKER.get()
 }
 
-/// Ends the recording of weaker orders: an operation that is treated as `SeqCst` was recorded.
+/// Ends the recording of weaker orders, because an operation that is treated as `SeqCst` was recorded.
 pub(super) fn noted() {
     WEAKER.set(Weaker::Nothing);
 }
@@ -133,7 +133,8 @@ impl Memory {
         self.weaker = weaker;
         self.uses_weak = weaker == Weaker::Choose;
         if self.uses_weak {
-            // Without the exact order S, a strengthening to `SeqCst` seems to prevent failures that it allows.
+            // Without the exact order S, a strengthening to `SeqCst` would seem to prevent failures that it does not
+            // prevent.
             let s = if self.raised.is_some() { OrderS::Exact } else { OrderS::ExactWithMoves };
             self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin(seed, s);
         }

@@ -7,8 +7,9 @@
 //! All other events create happens-before edges between tasks. Two operations on the same object are ordered unless it
 //! is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a join or a
 //! check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores are visible.
-//! This memory may contain edges that the real build does not have, so it may miss behaviors. It omits no edge that the
-//! real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and a search is not a proof.
+//! The memory of a run may contain edges that the real build does not have, so it may miss behaviors. It omits no edge
+//! that the real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and a search is not a
+//! proof.
 //!
 //! A run without the memory `c11` uses the machine from the first [cell](super::races) on. Its operations see the
 //! newest values, and only the clocks matter.
@@ -78,7 +79,7 @@ impl Asked {
         Asked { writes: raise.of(writes), reads }
     }
 
-    /// Returns the order of an operation that writes, or of an operation that does not.
+    /// Returns the order of the operation if it writes, or its order if it does not write.
     pub(crate) fn of(self, writes: bool) -> Ordering {
         self.reads.filter(|_| !writes).unwrap_or(self.writes)
     }
@@ -167,12 +168,12 @@ pub(crate) struct Weak {
     /// task whose operations are first, and the other task.
     contacts: Vec<(usize, TaskId, TaskId)>,
     surplus: Surplus,
-    /// The moments whose clocks are wanted, and their clocks so far.
+    /// The moments whose clocks are requested, and the clocks recorded so far.
     looks: Vec<Look>,
     known: Vec<Known>,
 }
 
-/// A moment of a task whose clock is wanted: the number of earlier events, and the task.
+/// A moment of a task whose clock is requested: the number of earlier events, and the task.
 type Look = (usize, TaskId);
 
 /// The knowledge of a task at a moment.
@@ -265,8 +266,8 @@ impl Weak {
         self.words.push(initial);
     }
 
-    /// Orders the steps so far of the first task before the next step of the other task. Used for effects without an
-    /// event, which happen after `events` events.
+    /// Orders the steps so far of the first task before the next step of the other task. This function is for effects
+    /// without an event, which happen after `events` events.
     pub(super) fn order(&mut self, events: usize, (first, then): (TaskId, TaskId)) {
         self.contacts.push((events, first, then));
     }

@@ -9,7 +9,7 @@ use crate::rt::state::RunState;
 use crate::rt::world::World;
 use crate::run::choice::Draw;
 
-/// The maximum number of pending operations that are stored per branch.
+/// The maximum number of pending operations that are stored for each branch.
 const KEYS_MAX: usize = 3;
 
 /// The pending operations of one branch, in the run and task that polled it last.

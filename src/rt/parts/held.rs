@@ -14,7 +14,7 @@ use crate::run::op::kind::{Kind, Span};
 /// The change that an operation makes to the holders of an object, for deadlock reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hold {
-    /// No change.
+    /// The operation does not change the holders.
     Stays,
     /// From now on, the task holds the object or a part of it.
     Begins,

@@ -27,7 +27,7 @@ pub(super) mod held;
 pub(super) mod parking;
 pub(super) mod watch;
 
-// Other programs.
+// Regions that execute as one step, in runs of modified programs.
 pub(super) mod what_if;
 
 // Conditions and reports.

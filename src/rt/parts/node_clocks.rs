@@ -261,7 +261,7 @@ impl World {
         wall
     }
 
-    /// Returns the name of the life to which a moment belongs, for messages.
+    /// Returns the name of the life to which a moment belongs, for error messages.
     pub(crate) fn clock_name(&self, moment: Moment) -> String {
         let state = self.state();
         match state.lives.name_of(moment.life) {

@@ -1,4 +1,4 @@
-//! Wait-freedom: the number of own steps that a task needs for an operation, whatever other tasks do.
+//! Wait-freedom: the number of steps that a task needs for an operation, regardless of the steps of other tasks.
 //!
 //! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last
 //! call are operations, too. So a task without calls is one operation. The step that announces the first access of an
@@ -39,7 +39,7 @@ impl Part for OwnSteps {
     }
 
     fn settle(state: &mut RunState) {
-        // A step that is counted is not a plain step.
+        // A counted step is not a plain step.
         state.needs_work();
         let bound = state.parts.get::<OwnSteps>().bound;
         let failure = bound.filter(|_| !state.over).and_then(|bound| state.count_own_step(bound));

@@ -171,7 +171,7 @@ impl RunState {
             self.needs_work();
             self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
         } else if id.task() == self.current() {
-            // After this, the end of its node would no longer find the timer.
+            // The timer is removed here, so the end of its node would no longer find it.
             self.tells();
         } else {
             // The node ends. Before the time advanced, this would have cancelled the wait.
@@ -218,7 +218,7 @@ impl RunState {
         }
     }
 
-    /// Releases a task that is held until a change, although nothing has changed. Returns `false` if the task is not
+    /// Releases a task that is held until a change, even if nothing has changed. Returns `false` if the task is not
     /// held.
     fn let_go(&mut self, task: TaskId) -> bool {
         let Some(key) = self.board.watches.let_go(task) else { return false };

@@ -92,7 +92,8 @@ impl World {
     /// Returns the object of the only load of a condition that was false, and the number of events of the task. `None`
     /// unless a search chooses the stores of the run, or if the condition did more.
     ///
-    /// While the load returns the same store, the condition stays false. So its next evaluation need not try the store.
+    /// As long as the load returns the same store, the condition stays false. So its next evaluation need not try the
+    /// store.
     pub(crate) fn awaited(&self, reads: &ReadSet) -> Option<(ObjectId, u32)> {
         if memory::weaker() != Weaker::Choose || reads.loads != 1 || reads.beside_loads {
             return None;
@@ -132,8 +133,8 @@ impl World {
             reads.loads += u32::from(is_load && *event.op != MISSED);
             reads.beside_loads |= !is_load;
             match event.object {
-                // This is a read without a point. The next evaluation may have no point, and then it announces nothing
-                // that could be held.
+                // This operation reads without a point. The next evaluation may have no point, and then it announces
+                // nothing that could be held.
                 Some(object)
                     if event.is_look()
                         && (event.op.access != Access::Peek || is_beside_a_point(event)) =>

@@ -54,7 +54,7 @@ impl Group {
         false
     }
 
-    /// Does nothing: no search sees real steps.
+    /// Does nothing, because no search sees real steps.
     pub(crate) fn touch(self, _: Here) {}
 
     /// Does nothing: real memory is shared.

@@ -1,6 +1,6 @@
 //! Happens-before between calls: unknown on real threads, so real time orders calls.
 
-/// No value of this type exists.
+/// This type has no values in this build.
 pub(crate) enum Knowledge {}
 
 impl Knowledge {

@@ -131,7 +131,7 @@ pub(crate) struct Exchange<'a, T: Value> {
     weak: bool,
 }
 
-// No field is pinned.
+// No field of the future is pinned.
 impl<T: Value> Unpin for Exchange<'_, T> {}
 
 impl<T: Value> Future for Exchange<'_, T> {

@@ -173,8 +173,8 @@ impl Turn {
         polled
     }
 
-    /// Announces that a call waits after a poll by hand. The object has another waker, so its turn will ask the object
-    /// again.
+    /// Announces that a call waits after a poll by hand. The object has another waker, so the turn of this call asks
+    /// the object again.
     #[cold]
     fn wait_after_hand(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
         let (ear, _) = self.ear.get_or_insert_with(new_ear);

@@ -1,4 +1,4 @@
-//! Messages in flight; see the carriers of [`rt`](crate::rt). They exist in simulated runs only.
+//! Messages in flight; see the carriers of [`rt`](crate::rt). Messages in flight exist only in simulated runs.
 
 use std::any::Any;
 use std::pin::Pin;

@@ -65,7 +65,7 @@ impl<'a> Crew<'a> {
                 return script.as_mut().poll(cx).map(Some);
             }
             let Some(mut member) = self.take(current) else { return Poll::Pending };
-            // The member is polled while the list is not borrowed, because it may spawn tasks, too.
+            // The list is not borrowed while the member is polled, because the member may spawn tasks.
             if member.as_mut().poll(cx).is_pending() {
                 self.put_back(current, member);
             } else {

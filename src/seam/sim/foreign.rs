@@ -32,8 +32,8 @@ impl ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::default() }
     }
 
-    /// Announces `op`. In its turn calls `effect`, which performs the operation and returns the values that it saw and
-    /// left.
+    /// Announces `op`. In its turn, the operation calls `effect`, which performs the operation and returns the old and
+    /// the new values.
     pub(crate) fn point<'a, R>(
         &'a self,
         op: &'static Op,
@@ -105,8 +105,8 @@ impl ForeignOp {
         ForeignOp { word, pending: PendingOp::new(op, here) }
     }
 
-    /// Announces the operation. In its turn calls `effect`, which performs the operation and returns the values that it
-    /// saw and left. Must be called in a run.
+    /// Announces the operation. In its turn, the operation calls `effect`, which performs the operation and returns the
+    /// old and the new values. Must be called in a run.
     #[inline]
     pub(crate) fn poll<R>(
         &mut self,

@@ -173,7 +173,7 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
         _ => 1,
     };
     let heap = seed().filter(|_| in_run()).map_or(1, by_seed);
-    // This is a single decision, because traces without chances contain no other.
+    // The heap and the chances are a single decision, because traces without chances contain no second decision.
     let drawn = given(HEAPS * sets, heap + HEAPS * chances, "the heap of the run and its chances");
     (drawn % HEAPS, drawn / HEAPS)
 }
@@ -211,7 +211,8 @@ pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool)
     let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
     let starts = if starts_differ { STARTS } else { 1 };
     let start = seed().map_or(0, start_of_seed) % starts;
-    // This is a single decision, because older traces contain no other. Their decision has a smaller bound.
+    // The flags are a single decision, because older traces contain no other decision for them. Their decision has a
+    // smaller bound.
     let flags = u64::from(counts) + 2 * u64::from(seed().is_some());
     let (value, bound) = (detail + DETAILS * (flags + 4 * start), 4 * DETAILS * starts);
     let drawn = given(bound, value, "the detail of locks, the counts of Arc, the clock");
@@ -244,8 +245,8 @@ fn detail_of_seed(seed: u64) -> u64 {
     }
 }
 
-/// Returns `true` if the `Arc` counts are points in the run of a seed. This is so for a quarter of the seeds, but not
-/// for the seeds of rehearsals.
+/// Returns `true` if the `Arc` counts are points in the run of a seed. They are points for a quarter of the seeds, but
+/// not for the seeds of rehearsals.
 fn has_counts(seed: u64) -> bool {
     quarter(seed, 0x94D0_49BB_1331_11EB) == 3
 }
@@ -337,7 +338,7 @@ pub(crate) fn note_fault(count: FaultCount) {
     in_world(|world| world.note_fault(count), || ());
 }
 
-/// Records that the run does something that searches do not see.
+/// Records that the run has done something that searches do not see.
 pub(crate) fn unseen(part: &'static str) {
     in_world(|world| world.note_untried(Untried::Unseen(part)), || ());
 }

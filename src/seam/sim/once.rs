@@ -440,7 +440,7 @@ impl<T> RunValues<T> {
     }
 
     fn at_mut(&mut self, number: usize) -> &mut OnceLock<T> {
-        // This call adds the chunk if it does not exist.
+        // This call adds the chunk if the chunk does not exist yet.
         self.at(number);
         let Some(mut at) = number.checked_sub(1) else { return &mut self.first };
         let mut chunk = self.more.get_mut().expect("it is there");

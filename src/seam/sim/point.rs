@@ -102,7 +102,7 @@ impl PendingOp {
         announce(self, cx.waker())
     }
 
-    /// Announces the operation, and performs it by `effect` in its turn or out of it.
+    /// Announces the operation. Performs it by calling `effect`, either in its turn or out of its turn.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn poll_once<R>(
         &mut self,
@@ -110,8 +110,8 @@ impl PendingOp {
         object: &dyn RunObject,
         effect: impl FnOnce(&PendingOp) -> R,
     ) -> Poll<R> {
-        // `effect` is called in two places, because the compiler then knows at the first place that it is the
-        // operation's turn.
+        // `effect` is called in two places. At the first place, the compiler then knows that it is the operation's
+        // turn.
         if self.is_its_turn() {
             return Poll::Ready(effect(self));
         }
@@ -189,7 +189,7 @@ impl PendingOp {
             spent();
         }
         self.announcement.close();
-        // No run reads the number, because a spent operation is not announced.
+        // No run reads this number, because the operation is spent and not announced.
         self.object = Some(ObjectId::new(0));
     }
 

@@ -187,7 +187,7 @@ impl<T> Slot<T> {
                 None if values.in_first.is_none() => values.in_first = Some(fresh),
                 None => values.in_others.push(fresh),
             }
-            // These are the values of other nodes in the last run.
+            // These values belong to other nodes in the last run.
             if old.is_some() && values.in_others.iter().any(is_stale) {
                 let all = std::mem::take(&mut values.in_others);
                 let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(is_stale);

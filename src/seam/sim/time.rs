@@ -295,7 +295,7 @@ impl Future for Advance {
                 pending.begin_by_hand();
                 Poll::Ready(())
             }
-            // This is not the turn: the world advances the time while the announcement is open.
+            // The operation is not in its turn here. The world advances the time while the announcement is open.
             false => pending.poll_waiting(cx, &Clock),
         };
         polled.map(|()| {

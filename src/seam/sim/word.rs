@@ -142,7 +142,7 @@ impl<T: Value> Word<T> {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
                 let asked = Asked::to_exchange((success, failure));
                 if weak && may_fail_weakly() {
-                    // An operation that fails anyway needs no decision about a spurious failure.
+                    // If the operation fails anyway, it needs no decision about a spurious failure.
                     let word = |id| WORLD.with(|world| world.word(id));
                     let would_succeed = pending.object.map(word) == Some(wanted);
                     if would_succeed && WORLD.with(World::fails_weakly) {

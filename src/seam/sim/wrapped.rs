@@ -44,7 +44,7 @@ pub(crate) trait Owner {
         Values::None
     }
 
-    /// Called when the call is dropped while it waits.
+    /// Called when the call is dropped while it still waits.
     #[inline]
     fn left(&self) {}
 }

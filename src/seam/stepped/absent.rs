@@ -2,12 +2,12 @@
 
 use crate::run::note::Note;
 
-/// Has no effect: no run has a process of its own.
+/// Has no effect, because no run has its own process in this build.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads are watched from within")]
 pub(crate) fn alive() {}
 
-/// Has no effect: no run has a process of its own.
+/// Has no effect, because no run has its own process in this build.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads have nothing to note")]
 pub(crate) fn note(_note: impl FnOnce() -> Note) {}

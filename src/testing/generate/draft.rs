@@ -30,11 +30,11 @@ pub(super) struct PlanDraft<P: Program> {
     heads: Vec<Option<Possible<P>>>,
     /// `true` if a command may contain the id of another command, so that results matter.
     pub(super) looked: bool,
-    /// `true` for a script. A script that is too large to check runs unchanged.
+    /// True for a script. A script that is too large to check runs unchanged.
     pub(super) scripted: bool,
     /// `true` if some command could be unsafe. `None` before the first command.
     restricted: Option<bool>,
-    /// `true` if the rest of a script is accepted unchecked.
+    /// True if the rest of a script is accepted unchecked.
     trusted: bool,
     /// The number of state transitions: in total, and in the current round.
     work: u64,
@@ -125,7 +125,7 @@ impl<P: Program> PlanDraft<P> {
             let mut g = Gen { draw, id, client, earlier: &earlier, looked: false };
             let op = possible.state.generate(&mut g);
             if g.looked && !self.looked {
-                // Results were not stored so far, because no command needed them.
+                // Results were not stored until now, because no command needed them.
                 self.looked = true;
                 let before = self.running();
                 self.rearrange(&vec![Change::Keep; self.slots.len()]);
@@ -208,7 +208,7 @@ impl<P: Program> PlanDraft<P> {
         earlier.collect()
     }
 
-    /// Appends `id` to a branch if that is safe.
+    /// Appends `id` to a branch if the result is safe.
     fn append(
         &mut self,
         id: CommandId,

@@ -89,7 +89,7 @@ pub(crate) struct PlanSlot<P: Program> {
     pub(crate) candidates: u64,
 }
 
-/// A program whose generation was ended by a panic of its model.
+/// A program whose generation a panic of its model has ended.
 pub(crate) struct Unfinished<P: Program> {
     /// The part generated before the panic.
     pub(crate) plan: ProgramPlan<P>,

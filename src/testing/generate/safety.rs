@@ -64,7 +64,7 @@ pub(super) struct Possible<P: Model> {
     pub(super) returned: Vec<Option<P::Ret>>,
     /// Commands without a waiting branch whose effect is still open: it may happen at any time or never.
     pub(super) open: Vec<OpenCommand<P>>,
-    /// `true` if a command ran whose result is never received.
+    /// True if a command has run and no client will receive its result.
     pub(super) lost: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Possible<P: Model> {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct OpenCommand<P: Model> {
     pub(super) op: P::Op,
-    /// `true` if this is the repetition of a command.
+    /// True if this command is the repetition of a command.
     pub(super) again: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct CommandStep<'a, P: Model> {
     pub(super) op: &'a P::Op,
     pub(super) sees: &'a dyn Fn(CommandId) -> bool,
     pub(super) faults: Faults,
-    /// `true` if this is the repetition of the command, after it has returned.
+    /// True if this command is sent again after it has returned.
     pub(super) again: bool,
 }
 
@@ -479,8 +479,8 @@ impl<P: Program> Lattice<P> {
                     if there.len() > STATES_MAX {
                         return Err(StageRefusal::TooMany);
                     }
-                    // One branch that can advance is enough, because it may change the state that the other branches
-                    // wait for.
+                    // One branch that can advance is enough, because it may change the state for which the other
+                    // branches wait.
                     stuck &= goes != BranchProgress::On;
                 }
                 if stuck {

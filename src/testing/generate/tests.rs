@@ -7,7 +7,7 @@ use crate::run::program::{Change, Fate, Faults};
 use crate::run::rng::Rng;
 use unpause_check::Model;
 
-/// Files that are opened and closed; the number of an open one is the result of an earlier command.
+/// Files that can be opened and closed. The number of an open file is the result of an earlier command.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Files {
     opened: u32,
@@ -23,7 +23,7 @@ enum Op {
     CloseFile(u32),
     /// Closes all open files; one must be open.
     CloseAny,
-    /// Closes all open files once one is open.
+    /// Waits until a file is open, and then closes all open files.
     Await,
 }
 
@@ -124,7 +124,7 @@ fn every_order(
     }
 }
 
-/// The number of orders in which sequences of these lengths can be merged.
+/// Returns the number of orders in which sequences of these lengths can be merged.
 fn orders(lengths: &[usize]) -> u64 {
     let next = (0..lengths.len()).filter(|branch| lengths[*branch] > 0);
     let rest = |branch: usize| {
@@ -153,8 +153,8 @@ fn drawn(
     .unwrap_or_else(|unfinished| panic!("{}", unfinished.doing))
 }
 
-/// Runs every command of a plan in every order of every stage, and panics if one is not allowed, all branches
-/// wait, or one sees a concurrent result.
+/// Runs every command of a plan in every order of every stage. Panics if a command is not allowed, if all branches
+/// wait, or if a command sees the result of a concurrent command.
 fn go_through(plan: &ProgramPlan<Files>) {
     let mut starts = vec![Possible::new(Files::default())];
     for stage in &plan.stages {
@@ -204,13 +204,13 @@ fn shapes() -> [Shape; 4] {
     let branches = Shape::branches().max_branches(3).max_branch_length(2).min_prefix_length(1);
     let [chunks, branches] =
         [Shape::chunks().max_chunks(2).max_chunk_size(4), branches.max_prefix_length(3)];
-    // With faults there are many more states, and only small programs are checked as a whole.
+    // With faults, programs have many more states, so only small programs are checked as a whole.
     let few = chunks.clone().max_chunks(1).max_chunk_size(3).max_prefix_length(2);
     let short = branches.clone().max_branches(2).max_prefix_length(2).max_suffix_length(2);
     [chunks, branches, few.crash(0.2).timeout(0.1), short.crash(0.2).timeout(0.1)]
 }
 
-/// The number of programs of each shape that are compared with all their orders.
+/// Returns the number of programs of each shape that are compared with all their orders.
 fn programs() -> u64 {
     if crate::long() { 300 } else { 75 }
 }
@@ -339,7 +339,7 @@ fn a_stage_is_safe_if_all_its_orders_are() {
 
 #[test]
 fn with_too_many_orders_nothing_is_taken_for_safe() {
-    // Eight branches of four commands, where `CloseAny` needs a file that a branch before it opened.
+    // The program has eight branches of four commands. `CloseAny` needs a file that an earlier branch opened.
     let sees = |_| true;
     let step =
         |id, op| CommandStep { id, op, sees: &sees, faults: Faults::default(), again: false };
@@ -399,7 +399,7 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
         let start = || vec![Possible::new(Log::default())];
         let mut grown = Lattice::new(start(), false);
         let mut branches: Vec<Vec<(u32, Faults)>> = Vec::new();
-        // Some seeds have faults, with many states.
+        // Every third seed has faults, and therefore many states.
         let faults = seed % 3 == 0;
         for _ in 0..1 + rng.below(4) {
             branches.push(Vec::new());

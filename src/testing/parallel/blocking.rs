@@ -69,7 +69,7 @@ where
 /// Like [`scripted`](super::scripted), but for code that blocks: see [`blocking`].
 ///
 /// # Panics
-/// The same as for [`scripted`](super::scripted).
+/// In the same cases as [`scripted`](super::scripted).
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -153,7 +153,7 @@ type BlockingCheck<'a, P> =
 #[must_use = "a program does nothing before `run`"]
 pub struct Blocking<'a, P: Program> {
     place: Place,
-    // Taken by `run`.
+    // The parts of the program, until `run` takes them.
     parts: Option<Parts<'a, P>>,
 }
 

@@ -91,7 +91,7 @@ trait OnlyInTheBodyOfTheTest<'a, P: Program> {
 /// The state of a program before and while it runs.
 struct ParallelState<'a, P: Program> {
     hooks: Hooks<'a, P>,
-    /// Taken at the first poll.
+    /// The function that starts the program, until the first poll takes it.
     start: Option<Box<dyn FnOnce(Hooks<'a, P>) -> BorrowedFuture<'a> + 'a>>,
     running: Option<BorrowedFuture<'a>>,
 }

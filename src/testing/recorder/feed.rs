@@ -29,7 +29,7 @@ type Event<M> = ClientEvent<<M as Model>::Op, <M as Model>::Ret>;
 
 /// The checker of a history, and the place that configured it.
 pub(super) struct Feed<M: Model> {
-    /// A panic elsewhere cannot leave it in an inconsistent state.
+    /// Another panic cannot leave this closure in an inconsistent state.
     make: AssertUnwindSafe<Make<M>>,
     pub(super) place: Place,
     state: Mutex<FeedState<M>>,
@@ -58,7 +58,7 @@ struct FedCall {
 struct News<M: Model> {
     events: Vec<(Stamp, Event<M>)>,
     has_ended: bool,
-    /// `true` if the call was fed too early.
+    /// True if the call was fed too early.
     was_early: bool,
 }
 

@@ -89,7 +89,8 @@ where
     fn holds_at(&self, times: &[Timed]) -> bool {
         let records = self.lock();
         if records.by_knowledge {
-            // The happens-before order is the same in all orders of the steps, so the check of the run covers them.
+            // The happens-before order is the same in all orders of the steps, so the check of this run covers all of
+            // them.
             return true;
         }
         let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));

@@ -41,7 +41,7 @@ impl<C: Owner> Drop for End<C> {
 macro_rules! weak_senders {
     ($sender:ident, $weak:ident) => {
         impl<T> $sender<T> {
-            /// Creates a weak sender, which does not keep the channel open. Not a point.
+            /// Creates a weak sender, which does not keep the channel open. This call is not a point.
             #[must_use = "the sender is left as it is"]
             #[track_caller]
             pub fn downgrade(&self) -> $weak<T> {
@@ -61,7 +61,7 @@ macro_rules! weak_senders {
         }
 
         impl<T> $weak<T> {
-            /// Returns a sender, unless all senders have been dropped. Not a point.
+            /// Returns a sender, unless all senders have been dropped. This call is not a point.
             #[must_use]
             #[track_caller]
             pub fn upgrade(&self) -> Option<$sender<T>> {
@@ -90,13 +90,13 @@ macro_rules! weak_senders {
 macro_rules! counted {
     ($sender:ident) => {
         impl<T> $sender<T> {
-            /// Returns the number of senders. Not a point.
+            /// Returns the number of senders. This call is not a point.
             #[track_caller]
             pub fn strong_count(&self) -> usize {
                 self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.strong_count())
             }
 
-            /// Returns the number of weak senders. Not a point.
+            /// Returns the number of weak senders. This call is not a point.
             #[track_caller]
             pub fn weak_count(&self) -> usize {
                 self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.weak_count())

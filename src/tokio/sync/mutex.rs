@@ -113,7 +113,7 @@ impl<T> Mutex<T> {
         OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// Acquires the lock if it is free. Not a point.
+    /// Acquires the lock if it is free. This call is not a point.
     ///
     /// # Errors
     /// If the lock is not free.
@@ -258,7 +258,7 @@ impl<'a, T> MutexGuard<'a, T> {
     }
 }
 
-// A guard for a part of the value does not know the type of the whole value.
+// A guard for a part of the value does not know the type of the whole value, so its owner is only the wrapped object.
 impl<'a, T> From<Held<&'a Mutex<T>>> for Held<&'a Wrapped> {
     fn from(held: Held<&'a Mutex<T>>) -> Held<&'a Wrapped> {
         let wrapped = &held.owner.wrapped;

@@ -45,7 +45,8 @@ const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings:
 /// ```
 pub struct Notify {
     wrapped: Wrapped,
-    /// Used outside of runs, and in runs unless this is a static. The waiting futures share it.
+    /// The object that is used outside of runs, and also in runs unless this `Notify` is a static. The waiting futures
+    /// share it.
     real: Later<(), Real>,
     is_static: bool,
 }
@@ -129,8 +130,8 @@ impl Notify {
         OwnedNotified { call, made: Made::now(), is_done: false }
     }
 
-    /// Notifies the task that has waited longest, or keeps the notification for the next task. Not
-    /// a point.
+    /// Notifies the task that has waited longest, or keeps the notification for the next task. This call is not a
+    /// point.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -149,7 +150,8 @@ impl Notify {
         self.tell(&NOTIFY_ONE, here(), Real::notify_one);
     }
 
-    /// Notifies the task that began to wait last, or keeps the notification for the next task. Not a point.
+    /// Notifies the task that began to wait last, or keeps the notification for the next task. This call is not a
+    /// point.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -168,7 +170,7 @@ impl Notify {
         self.tell(&NOTIFY_LAST, here(), Real::notify_last);
     }
 
-    /// Notifies all waiting tasks. Not a point.
+    /// Notifies all waiting tasks. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -266,7 +268,7 @@ macro_rules! notified {
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            /// Waits from now on, without a poll. Returns `true` if it is already notified. Not a point.
+            /// Waits from now on, without a poll. Returns `true` if it is already notified. This call is not a point.
             #[track_caller]
             pub fn enable(self: Pin<&mut Self>) -> bool {
                 let this = self.project();

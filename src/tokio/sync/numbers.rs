@@ -23,8 +23,8 @@ pub(super) struct Numbers {
     sent: AtomicU32,
     asked: AtomicU32,
     received: AtomicU32,
-    /// `true` if room was ever given back without a message. After that, room may be available
-    /// earlier than the numbers show.
+    /// True if room was ever returned without a message. After that, room may be available earlier than the numbers
+    /// show.
     gave: AtomicBool,
 }
 

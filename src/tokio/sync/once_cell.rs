@@ -43,7 +43,7 @@ const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
 /// ```
 pub struct OnceCell<T> {
     wrapped: Wrapped,
-    // One permit, held by the initialising task; closed once the value is set.
+    // A semaphore with one permit, which the initialising task holds. It is closed once the value is set.
     turns: Semaphore,
     /// The value that the cell was created with, if any.
     given: Option<T>,
@@ -101,13 +101,13 @@ impl<T> OnceCell<T> {
         OnceCell { given: value, ..OnceCell::new() }
     }
 
-    /// Returns `true` if the cell has a value. Not a point.
+    /// Returns `true` if the cell has a value. This call is not a point.
     #[track_caller]
     pub fn initialized(&self) -> bool {
         self.get_at(here()).is_some()
     }
 
-    /// Returns the value, if any. Not a point.
+    /// Returns the value, if any. This call is not a point.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         self.get_at(here())
@@ -118,7 +118,7 @@ impl<T> OnceCell<T> {
         self.given.as_mut().or(self.value.get_mut())
     }
 
-    /// Writes the value. Not a point.
+    /// Writes the value. This call is not a point.
     ///
     /// # Errors
     /// If the cell has a value, or an initialisation is in progress.
@@ -250,7 +250,7 @@ impl<T> OnceCell<T> {
     }
 
     fn publish(&self, value: T) {
-        // Only the holder of the permit writes, so this cannot fail.
+        // Only the holder of the permit sets the value, so this cannot fail.
         let _ = self.value.set(value);
         self.turns.close();
     }

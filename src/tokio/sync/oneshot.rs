@@ -86,7 +86,7 @@ pub struct Sender<T> {
 const UNSENT: &str = "a sender that has sent is gone";
 
 impl<T> Sender<T> {
-    /// Sends the value. Not a point.
+    /// Sends the value. This call is not a point.
     ///
     /// # Errors
     /// Returns the value if the receiver is closed or dropped.
@@ -122,7 +122,7 @@ impl<T> Sender<T> {
         std::future::poll_fn(move |cx| closed.0.poll_closed(cx))
     }
 
-    /// Returns `true` if the receiver is closed or dropped. Not a point.
+    /// Returns `true` if the receiver is closed or dropped. This call is not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         let real = self.real.as_ref().expect(UNSENT);
@@ -185,7 +185,7 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Refuses further values. A value already sent can still be received. Not a point.
+    /// Refuses further values. A value already sent can still be received. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::oneshot;
@@ -204,7 +204,7 @@ impl<T> Receiver<T> {
         self.wrapped.act(&CLOSE, here(), || real.close());
     }
 
-    /// Receives the value if it has been sent. Not a point.
+    /// Receives the value if it has been sent. This call is not a point.
     ///
     /// # Errors
     /// If the value has not been sent yet, or no value can arrive any more.
@@ -229,7 +229,7 @@ impl<T> Receiver<T> {
         self.real.is_terminated()
     }
 
-    /// Returns `true` if there is no value to receive. Not a point.
+    /// Returns `true` if there is no value to receive. This call is not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.wrapped.check(&IS_EMPTY, here(), || self.real.is_empty())

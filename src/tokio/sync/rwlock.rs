@@ -233,7 +233,7 @@ impl<T> RwLock<T> {
         OwnedRwLockWriteGuard { real, held: Held::new(self, release, here) }
     }
 
-    /// Acquires the lock for reading if that needs no wait. Not a point.
+    /// Acquires the lock for reading if that needs no wait. This call is not a point.
     ///
     /// # Errors
     /// If a wait is needed.
@@ -267,7 +267,7 @@ impl<T> RwLock<T> {
         Ok(OwnedRwLockReadGuard { real, held: Held::new(self, release, here) })
     }
 
-    /// Acquires the lock for writing if that needs no wait. Not a point.
+    /// Acquires the lock for writing if that needs no wait. This call is not a point.
     ///
     /// # Errors
     /// If a wait is needed.

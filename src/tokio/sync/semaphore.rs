@@ -52,7 +52,7 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
 /// ```
 pub struct Semaphore {
     wrapped: Wrapped,
-    /// Used outside of runs, and in runs unless this is a static.
+    /// The semaphore that is used outside of runs, and also in runs unless this is a static.
     real: Real,
     /// For a static: the number of initial permits in each run.
     first: Option<usize>,
@@ -106,14 +106,15 @@ impl Semaphore {
         }
     }
 
-    /// Returns the number of free permits. Not a point.
+    /// Returns the number of free permits. This call is not a point.
     #[track_caller]
     pub fn available_permits(&self) -> usize {
         let here = here();
         self.wrapped.count(&AVAILABLE_PERMITS, here, || self.with(here, Real::available_permits))
     }
 
-    /// Adds permits. Not a point. Panics if the free permits then exceed [`MAX_PERMITS`](Self::MAX_PERMITS).
+    /// Adds permits. This call is not a point. Panics if the free permits then exceed
+    /// [`MAX_PERMITS`](Self::MAX_PERMITS).
     ///
     /// ```
     /// use sim::tokio::sync::Semaphore;
@@ -131,7 +132,7 @@ impl Semaphore {
         self.wrapped.now(here, || self.with(here, |real| real.add_permits(n)), added);
     }
 
-    /// Removes up to `n` free permits permanently, and returns how many it removed. Not a point.
+    /// Removes up to `n` free permits permanently, and returns how many it removed. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::Semaphore;
@@ -183,7 +184,7 @@ impl Semaphore {
         self.acquire_at(n, here())
     }
 
-    /// Acquires a permit if one is free. Not a point.
+    /// Acquires a permit if one is free. This call is not a point.
     ///
     /// # Errors
     /// If no permit is free, or the semaphore is closed.
@@ -202,7 +203,7 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Acquires `n` permits if `n` are free. Not a point.
+    /// Acquires `n` permits if `n` are free. This call is not a point.
     ///
     /// # Errors
     /// If fewer than `n` permits are free, or the semaphore is closed.
@@ -315,7 +316,7 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
-    /// Closes the semaphore: waiting and later requests fail with an error. Not a point.
+    /// Closes the semaphore: waiting and later requests fail with an error. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::Semaphore;
@@ -332,7 +333,7 @@ impl Semaphore {
         self.wrapped.act(&CLOSE, here, || self.with(here, Real::close));
     }
 
-    /// Returns `true` if the semaphore is closed. Not a point.
+    /// Returns `true` if the semaphore is closed. This call is not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         let here = here();

@@ -61,20 +61,20 @@ impl<T> SetOnce<T> {
         SetOnce { wrapped: Wrapped::of_static("setonce", here()), real }
     }
 
-    /// Returns `true` if the cell has a value. Not a point.
+    /// Returns `true` if the cell has a value. This call is not a point.
     #[track_caller]
     pub fn initialized(&self) -> bool {
         self.wrapped.check(&GET, here(), || self.real.initialized())
     }
 
-    /// Returns the value, if any. Not a point.
+    /// Returns the value, if any. This call is not a point.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         let got = |value: &Option<&T>| (&GET, Values::Read(u64::from(value.is_some())));
         self.wrapped.now(here(), || self.real.get(), got)
     }
 
-    /// Writes the value, and wakes all waiting tasks. Not a point.
+    /// Writes the value, and wakes all waiting tasks. This call is not a point.
     ///
     /// # Errors
     /// Returns `value` if the cell already has a value.

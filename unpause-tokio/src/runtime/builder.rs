@@ -78,7 +78,7 @@ impl Builder {
     /// Creates a runtime for tasks that need not be `Send`.
     ///
     /// # Errors
-    /// The same as for [`build`](Self::build).
+    /// In the same cases as [`build`](Self::build).
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         refused()?;
         self.0.build_local(options).map(LocalRuntime::of)

@@ -30,8 +30,8 @@ impl AbortHandle {
         AbortHandle(Of::Real(handle))
     }
 
-    /// Aborts the task before its next step, or its next poll. Not a point. No effect if the task
-    /// has ended.
+    /// Aborts the task before its next step, or its next poll. This call is not a point. No effect if the task has
+    /// ended.
     #[track_caller]
     pub fn abort(&self) {
         each!(&self.0, handle => handle.abort())
@@ -45,7 +45,7 @@ impl AbortHandle {
         }
     }
 
-    /// Returns `true` if the task has ended. Not a point.
+    /// Returns `true` if the task has ended. This call is not a point.
     pub fn is_finished(&self) -> bool {
         each!(&self.0, handle => handle.is_finished())
     }

@@ -45,7 +45,7 @@ impl<T> JoinHandle<T> {
         JoinHandle(Inner::Runtime(handle))
     }
 
-    /// Aborts the task before its next step, or its next poll. Not a point.
+    /// Aborts the task before its next step, or its next poll. This call is not a point.
     #[track_caller]
     pub fn abort(&self) {
         match &self.0 {
@@ -54,7 +54,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Returns `true` if the task has ended. Not a point.
+    /// Returns `true` if the task has ended. This call is not a point.
     pub fn is_finished(&self) -> bool {
         match &self.0 {
             Inner::Run { handle, .. } => handle.is_finished(),

@@ -162,7 +162,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Returns the result of a task that has ended, if any. Not a point.
+    /// Returns the result of a task that has ended, if any. This call is not a point.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_join_next_with_id().map(without_id)
     }
@@ -200,7 +200,7 @@ impl<T: 'static> JoinSet<T> {
         results
     }
 
-    /// Aborts all tasks before their next steps. The tasks must still be joined. Not a point.
+    /// Aborts all tasks before their next steps. The tasks must still be joined. This call is not a point.
     #[track_caller]
     pub fn abort_all(&mut self) {
         match &mut self.0 {

@@ -19,7 +19,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Returns the current time. Not a point.
+    /// Returns the current time. This call is not a point.
     #[track_caller]
     pub fn now() -> Instant {
         let std = match in_run() {

@@ -94,7 +94,7 @@ impl Sleep {
         }
     }
 
-    /// Returns `true` if the deadline has passed. Not a point.
+    /// Returns `true` if the deadline has passed. This call is not a point.
     #[track_caller]
     pub fn is_elapsed(&self) -> bool {
         match &self.inner {
@@ -103,7 +103,7 @@ impl Sleep {
         }
     }
 
-    /// Changes the deadline. The future then waits again, even if it was ready before. Not a point.
+    /// Changes the deadline. The future then waits again, even if it was ready before. This call is not a point.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         match self.project().inner.project() {
             Pinned::Run { sleep } => sleep.reset(deadline.in_run()),

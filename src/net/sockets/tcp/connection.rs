@@ -65,7 +65,7 @@ pub(super) enum Owner {
     Process,
     /// The process has closed this end or has died, so the kernel replies.
     Kernel,
-    /// The machine has lost this end, and does not reply before it is on again.
+    /// The machine has lost this end, and does not reply until it is on again.
     Nobody,
 }
 

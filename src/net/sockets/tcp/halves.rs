@@ -134,8 +134,8 @@ macro_rules! either_half {
             two_kinds! {
                 check_outside;
 
-                /// Waits until the connection is ready for one of the operations in `interest`: reading or writing. A
-                /// point.
+                /// Waits until the connection is ready for one of the operations in `interest`: reading or writing.
+                /// This call is a point.
                 ///
                 /// # Errors
                 /// If the connection belongs to another run.
@@ -159,7 +159,7 @@ macro_rules! read_half {
             two_kinds! {
                 check_outside;
 
-                /// Reads the bytes that have arrived. Not a point.
+                /// Reads the bytes that have arrived. This call is not a point.
                 ///
                 /// # Errors
                 /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no bytes have arrived.
@@ -171,7 +171,7 @@ macro_rules! read_half {
                 /// Like [`try_read`](Self::try_read), but reads into several buffers.
                 ///
                 /// # Errors
-                /// The same as for [`try_read`](Self::try_read).
+                /// In the same cases as [`try_read`](Self::try_read).
                 #[track_caller]
                 pub fn try_read_vectored(
                     &self,
@@ -180,7 +180,7 @@ macro_rules! read_half {
                     |run, here| tcp_calls::try_read_vectored(&run.end, bufs, here)
                 }
 
-                /// Waits until a read would not wait. A point.
+                /// Waits until a read would not wait. This call is a point.
                 ///
                 /// # Errors
                 /// If the connection belongs to another run.
@@ -189,7 +189,7 @@ macro_rules! read_half {
                     async |run, here| tcp_stream::readable(&run.end, here).await
                 }
 
-                /// Like a read, but leaves the bytes unread. A point.
+                /// Like a read, but leaves the bytes unread. This call is a point.
                 ///
                 /// # Errors
                 /// The errors of a read.
@@ -227,7 +227,7 @@ macro_rules! write_half {
             two_kinds! {
                 check_outside;
 
-                /// Writes as many bytes as fit into the send window. Not a point.
+                /// Writes as many bytes as fit into the send window. This call is not a point.
                 ///
                 /// # Errors
                 /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the window has no room.
@@ -239,13 +239,13 @@ macro_rules! write_half {
                 /// Like [`try_write`](Self::try_write), but writes from several buffers.
                 ///
                 /// # Errors
-                /// The same as for [`try_write`](Self::try_write).
+                /// In the same cases as [`try_write`](Self::try_write).
                 #[track_caller]
                 pub fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<usize> {
                     |run, here| tcp_calls::try_write_vectored(&run.end, bufs, here)
                 }
 
-                /// Waits until a write would not wait. A point.
+                /// Waits until a write would not wait. This call is a point.
                 ///
                 /// # Errors
                 /// If the connection belongs to another run.

@@ -121,8 +121,7 @@ impl Sink<Parcel> for Incoming {
     }
 
     fn died(&self, of: Side, death: Death, here: Here) -> Then {
-        // Each end is the receiver of one stream. Only this stream handles the death of the end's
-        // host.
+        // Each end is the receiver of one stream. Only the stream of this end handles the death of the end's host.
         if of != Side::Sender {
             let owner = if death == Death::Killed { Owner::Kernel } else { Owner::Nobody };
             self.connection.leave(self.at, owner, false, here);

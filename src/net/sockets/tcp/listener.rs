@@ -182,7 +182,7 @@ impl TcpListener {
     two_kinds! {
         check_outside;
 
-        /// Accepts the next connection. A point. Waits if no connection is available. Cancel safe.
+        /// Accepts the next connection. This call is a point. Waits if no connection is available. Cancel safe.
         ///
         /// ```
         /// use sim::net::{TcpListener, TcpStream};

@@ -320,7 +320,7 @@ impl TcpSocket {
             }
         }
 
-        /// Connects to an address. A point.
+        /// Connects to an address. This call is a point.
         ///
         /// # Errors
         /// If there is no listener at the address, or the host does not reply.

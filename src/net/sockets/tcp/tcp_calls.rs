@@ -77,7 +77,8 @@ impl TcpStream {
     two_kinds! {
         check_outside;
 
-        /// Waits until the connection is ready for one of the operations in `interest`: reading or writing. A point.
+        /// Waits until the connection is ready for one of the operations in `interest`: reading or writing. This call
+        /// is a point.
         ///
         /// # Errors
         /// If the connection belongs to another run.
@@ -147,7 +148,7 @@ impl TcpStream {
         /// ```
         ///
         /// # Errors
-        /// The same as for [`try_read`](Self::try_read).
+        /// In the same cases as [`try_read`](Self::try_read).
         #[track_caller]
         pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
             |run, here| try_read_vectored(&run.end, bufs, here)
@@ -156,7 +157,7 @@ impl TcpStream {
         /// Like [`try_write`](Self::try_write), but writes from several buffers.
         ///
         /// # Errors
-        /// The same as for [`try_write`](Self::try_write).
+        /// In the same cases as [`try_write`](Self::try_write).
         #[track_caller]
         pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
             |run, here| try_write_vectored(&run.end, bufs, here)

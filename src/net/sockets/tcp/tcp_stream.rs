@@ -94,7 +94,7 @@ impl TcpStream {
         TcpStream(Of::Real(stream))
     }
 
-    /// Connects to an address, or to a host name with a port: see [`ToSocketAddrs`]. A point.
+    /// Connects to an address, or to a host name with a port: see [`ToSocketAddrs`]. This call is a point.
     ///
     /// ```
     /// use sim::net::{TcpListener, TcpStream};
@@ -127,8 +127,8 @@ impl TcpStream {
         })
     }
 
-    /// Creates a connection from a connection of std. Only outside of runs. In a run, returns the connection whose
-    /// placeholder [`into_std`](Self::into_std) has created.
+    /// Creates a connection from a connection of std. This works only outside of runs. In a run, returns the connection
+    /// whose placeholder [`into_std`](Self::into_std) has created.
     ///
     /// # Errors
     /// In a run, if the socket is not such a placeholder.
@@ -171,7 +171,7 @@ impl TcpStream {
     two_kinds! {
         check_outside;
 
-        /// Waits until a read would not wait. A point.
+        /// Waits until a read would not wait. This call is a point.
         ///
         /// # Errors
         /// If the connection belongs to another run.
@@ -180,7 +180,7 @@ impl TcpStream {
             async |run, here| readable(&run.end, here).await
         }
 
-        /// Waits until a write would not wait. A point.
+        /// Waits until a write would not wait. This call is a point.
         ///
         /// # Errors
         /// If the connection belongs to another run.
@@ -189,7 +189,7 @@ impl TcpStream {
             async |run, here| writable(&run.end, here).await
         }
 
-        /// Reads the bytes that have arrived. Not a point.
+        /// Reads the bytes that have arrived. This call is not a point.
         ///
         /// ```
         /// use sim::net::{TcpListener, TcpStream};
@@ -216,7 +216,7 @@ impl TcpStream {
             |run, here| run.end.try_read(buf, here)
         }
 
-        /// Writes as many bytes as fit into the send window. Not a point.
+        /// Writes as many bytes as fit into the send window. This call is not a point.
         ///
         /// # Errors
         /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the window has no room.
@@ -225,7 +225,7 @@ impl TcpStream {
             |run, here| run.end.try_write(buf, here)
         }
 
-        /// Like a read, but leaves the bytes unread. A point.
+        /// Like a read, but leaves the bytes unread. This call is a point.
         ///
         /// # Errors
         /// The errors of a read.

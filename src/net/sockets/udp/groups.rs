@@ -25,9 +25,9 @@ const ALL: [Ipv4Addr; 2] = [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 255, 255, 255
 /// The sockets that receive a datagram.
 #[derive(Clone)]
 pub(super) enum Aim {
-    /// The socket that is bound to the address; if none is bound, the sender is notified.
+    /// The socket that is bound to the address. If no socket is bound, the sender is notified.
     One,
-    /// Any socket that is bound to the port of the host, for broadcasts.
+    /// Any socket that is bound to the port of the host; this is for broadcasts.
     Any,
     /// This member of a multicast group.
     Member(Arc<Mailbox>, Ipv4Addr),

@@ -128,7 +128,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Sends a datagram to the peer. Not a point.
+        /// Sends a datagram to the peer. This call is not a point.
         ///
         /// # Errors
         /// If the socket is not connected, or the datagram is too large.
@@ -137,7 +137,7 @@ impl UdpSocket {
             |run, here| run.try_send(buf, run.peer_or_error(here)?, here)
         }
 
-        /// Sends a datagram to an address. Not a point.
+        /// Sends a datagram to an address. This call is not a point.
         ///
         /// # Errors
         /// If the datagram is too large.
@@ -163,7 +163,7 @@ impl UdpSocket {
             |run, _here| run.poll_send(cx, buf, target)
         }
 
-        /// Receives a datagram if one has arrived. Not a point.
+        /// Receives a datagram if one has arrived. This call is not a point.
         ///
         /// ```
         /// use sim::net::UdpSocket;
@@ -193,7 +193,7 @@ impl UdpSocket {
     /// Like [`try_recv_from`](Self::try_recv_from), but does not return the address of the sender.
     ///
     /// # Errors
-    /// The same as for [`try_recv_from`](Self::try_recv_from).
+    /// In the same cases as [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_recv_from(buf).map(|(count, _)| count)
@@ -205,7 +205,7 @@ impl UdpSocket {
         /// Like [`try_recv_from`](Self::try_recv_from), but leaves the datagram in the buffer of the socket.
         ///
         /// # Errors
-        /// The same as for [`try_recv_from`](Self::try_recv_from).
+        /// In the same cases as [`try_recv_from`](Self::try_recv_from).
         #[track_caller]
         pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
             |run, here| run.try_take(buf, false, here)
@@ -215,16 +215,17 @@ impl UdpSocket {
     /// Like [`try_peek_from`](Self::try_peek_from), but does not return the address of the sender.
     ///
     /// # Errors
-    /// The same as for [`try_recv_from`](Self::try_recv_from).
+    /// In the same cases as [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_peek_from(buf).map(|(count, _)| count)
     }
 
-    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. Not a point.
+    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. This call is not a
+    /// point.
     ///
     /// # Errors
-    /// The same as for [`try_recv_from`](Self::try_recv_from).
+    /// In the same cases as [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.try_peek_from(&mut []).map(|(_, from)| from)
@@ -233,15 +234,15 @@ impl UdpSocket {
     /// Like [`recv`](Self::recv), but leaves the datagram in the buffer of the socket.
     ///
     /// # Errors
-    /// The same as for [`recv_from`](Self::recv_from).
+    /// In the same cases as [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
         let peek = self.peek_from(buf);
         async move { peek.await.map(|(count, _)| count) }
     }
 
-    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. A point. Waits until a
-    /// datagram has arrived.
+    /// Returns the sender's address of the next datagram, and leaves the datagram in the buffer. This call is a point.
+    /// Waits until a datagram has arrived.
     ///
     /// ```
     /// use sim::net::UdpSocket;
@@ -258,7 +259,7 @@ impl UdpSocket {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`recv_from`](Self::recv_from).
+    /// In the same cases as [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek_sender(&self) -> impl Future<Output = io::Result<SocketAddr>> + Send + use<'_> {
         let receive = self.receive(&mut [], false);
@@ -314,7 +315,7 @@ impl UdpSocket {
     two_kinds! {
         check_outside;
 
-        /// Waits until a datagram has arrived. A point.
+        /// Waits until a datagram has arrived. This call is a point.
         ///
         /// # Errors
         /// If the socket belongs to another run.

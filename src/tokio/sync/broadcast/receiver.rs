@@ -39,7 +39,7 @@ pub struct Receiver<T> {
     real: real::Receiver<T>,
     /// The number of the next message to receive.
     next: AtomicU32,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     end: End,
 }
 
@@ -49,7 +49,7 @@ impl<T> Receiver<T> {
         Receiver { real, next, end: End::new(channel, &DROP_RECEIVER, here) }
     }
 
-    /// Returns the number of messages not yet received, including missed messages. Not a point.
+    /// Returns the number of messages not yet received, including missed messages. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::broadcast::{self, error::RecvError};
@@ -68,7 +68,7 @@ impl<T> Receiver<T> {
         self.end.wrapped().count(&LEN, here(), || self.real.len())
     }
 
-    /// Returns `true` if this receiver has received all messages. Not a point.
+    /// Returns `true` if this receiver has received all messages. This call is not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
@@ -79,19 +79,19 @@ impl<T> Receiver<T> {
         self.real.same_channel(&other.real)
     }
 
-    /// Returns the number of senders. Not a point.
+    /// Returns the number of senders. This call is not a point.
     #[track_caller]
     pub fn sender_strong_count(&self) -> usize {
         self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
     }
 
-    /// Returns the number of weak senders. Not a point.
+    /// Returns the number of weak senders. This call is not a point.
     #[track_caller]
     pub fn sender_weak_count(&self) -> usize {
         self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())
     }
 
-    /// Returns `true` if all senders have been dropped. Not a point.
+    /// Returns `true` if all senders have been dropped. This call is not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
@@ -99,7 +99,7 @@ impl<T> Receiver<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Creates a receiver for messages sent from now on. Not a point.
+    /// Creates a receiver for messages sent from now on. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::broadcast;
@@ -119,7 +119,7 @@ impl<T: Clone> Receiver<T> {
         Receiver::with(real, &self.end.channel, here)
     }
 
-    /// Receives the next message. A point. Cancel safe: a dropped call loses no message.
+    /// Receives the next message. This call is a point. Cancel safe: a dropped call loses no message.
     ///
     /// # Errors
     /// If messages were missed: the error has their number, and the next call continues with the oldest kept message.
@@ -138,7 +138,7 @@ impl<T: Clone> Receiver<T> {
         Call::new(end.wrapped(), &RECV, here(), real.recv(), came)
     }
 
-    /// Receives the next message if it is available. Not a point.
+    /// Receives the next message if it is available. This call is not a point.
     ///
     /// # Errors
     /// Like [`recv`](Self::recv), and also if there is no message yet.
@@ -171,7 +171,7 @@ impl<T: Clone> Receiver<T> {
     /// [`recv`](Self::recv) instead.
     ///
     /// # Errors
-    /// The same as for [`recv`](Self::recv).
+    /// In the same cases as [`recv`](Self::recv).
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
         self.end.wrapped().blocks("blocking_recv", "recv().await", here());

@@ -34,7 +34,7 @@ const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, ring::LOO
 /// ```
 pub struct Sender<T> {
     real: real::Sender<T>,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     end: End,
 }
 
@@ -50,7 +50,7 @@ impl<T> Sender<T> {
         Sender::with(real::Sender::new(capacity), &made(capacity, here), here)
     }
 
-    /// Sends a message to all receivers. Returns the number of receivers. Not a point.
+    /// Sends a message to all receivers. Returns the number of receivers. This call is not a point.
     ///
     /// # Errors
     /// Returns the message if there is no receiver.
@@ -72,7 +72,7 @@ impl<T> Sender<T> {
         self.end.wrapped().now(here(), || self.real.send(value), op)
     }
 
-    /// Creates a receiver for messages sent from now on. Not a point.
+    /// Creates a receiver for messages sent from now on. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::broadcast;
@@ -91,7 +91,7 @@ impl<T> Sender<T> {
         Receiver::with(real, &self.end.channel, here)
     }
 
-    /// Returns the number of messages that at least one receiver has not received. Not a point.
+    /// Returns the number of messages that at least one receiver has not received. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::broadcast;
@@ -108,13 +108,13 @@ impl<T> Sender<T> {
         self.end.wrapped().count(&LEN, here(), || self.real.len())
     }
 
-    /// Returns `true` if all receivers have received all messages. Not a point.
+    /// Returns `true` if all receivers have received all messages. This call is not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
-    /// Returns the number of receivers. Not a point.
+    /// Returns the number of receivers. This call is not a point.
     #[track_caller]
     pub fn receiver_count(&self) -> usize {
         self.end.wrapped().count(&RECEIVER_COUNT, here(), || self.real.receiver_count())
@@ -125,7 +125,7 @@ impl<T> Sender<T> {
         self.real.same_channel(&other.real)
     }
 
-    /// Waits until there is no receiver. A point. Cancel safe.
+    /// Waits until there is no receiver. This call is a point. Cancel safe.
     ///
     /// ```
     /// use sim::tokio::sync::broadcast;
@@ -158,7 +158,7 @@ impl<T> Sender<T> {
 /// ```
 pub struct WeakSender<T> {
     real: real::WeakSender<T>,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     end: End,
 }
 

@@ -121,7 +121,7 @@ receiver! {
 }
 
 impl<T> Receiver<T> {
-    /// Returns the number of messages for which there is room now. Not a point.
+    /// Returns the number of messages for which there is room now. This call is not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
         self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())
@@ -163,7 +163,7 @@ impl<T> Sender<T> {
         Call::new(&room, &SEND, here, self.real.send(value), came).await
     }
 
-    /// Sends a message if there is room. Not a point.
+    /// Sends a message if there is room. This call is not a point.
     ///
     /// # Errors
     /// Returns the message if there is no room or the receiver is closed.
@@ -351,7 +351,7 @@ impl<T> Sender<T> {
         Ok(OwnedPermit::new(real, end, here))
     }
 
-    /// Reserves room for one message, if there is room. Not a point.
+    /// Reserves room for one message, if there is room. This call is not a point.
     ///
     /// # Errors
     /// If there is no room, or the receiver is closed.
@@ -413,7 +413,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Returns the number of messages for which there is room now. Not a point.
+    /// Returns the number of messages for which there is room now. This call is not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
         self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())

@@ -46,7 +46,7 @@ impl<'a, T> Permit<'a, T> {
         Permit { real: Some(real), channel, here }
     }
 
-    /// Sends a message. Not a point. The message arrives even if the receiver was closed in the meantime.
+    /// Sends a message. This call is not a point. The message arrives even if the receiver was closed in the meantime.
     #[track_caller]
     pub fn send(mut self, value: T) {
         let real = self.real.take().expect(UNSENT);
@@ -152,7 +152,8 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
 pub struct OwnedPermit<T> {
     /// `None` once it has sent.
     real: Option<real::OwnedPermit<T>>,
-    /// Taken together with `real`. Declared below tokio's object, so it is dropped after it.
+    /// The permit's end of the channel, which is taken together with `real`. This field is declared below tokio's
+    /// object, so it is dropped after that object.
     end: Option<End>,
     here: Here,
 }
@@ -162,13 +163,13 @@ impl<T> OwnedPermit<T> {
         OwnedPermit { real: Some(real), end: Some(end), here }
     }
 
-    /// Sends a message. Not a point. The message arrives even if the receiver was closed in the meantime.
+    /// Sends a message. This call is not a point. The message arrives even if the receiver was closed in the meantime.
     #[track_caller]
     pub fn send(self, value: T) -> Sender<T> {
         self.leave(&SEND, here(), |real| real.send(value), Numbers::sent)
     }
 
-    /// Gives the room back. Not a point.
+    /// Gives the room back. This call is not a point.
     #[track_caller]
     pub fn release(self) -> Sender<T> {
         let gave = |channel: &Numbers| {

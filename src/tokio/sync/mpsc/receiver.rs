@@ -7,7 +7,7 @@ macro_rules! receiver {
         pub struct $name<T> {
             real: real::$name<T>,
             recv: Turn,
-            // Declared below tokio's object, so it is dropped after it.
+            // This field is declared below tokio's object, so it is dropped after that object.
             end: End,
         }
 
@@ -17,7 +17,7 @@ macro_rules! receiver {
                 $name { real, recv: Turn::new(&RECV, here), end }
             }
 
-            /// Receives the next message. A point.
+            /// Receives the next message. This call is a point.
             ///
             /// Returns `None` if no message can follow: all senders have been dropped, or the channel is closed and
             /// every message with reserved room has been received. Cancel safe: a dropped call loses no message.
@@ -44,8 +44,8 @@ macro_rules! receiver {
                 poll_fn(|cx| receiving.0.poll_next(cx)).await
             }
 
-            /// Waits for a message, and appends up to `limit` available messages to `buffer`. A point. Returns the
-            /// number of appended messages: 0 if no message can follow, or `limit` is 0. Cancel safe.
+            /// Waits for a message, and appends up to `limit` available messages to `buffer`. This call is a point.
+            /// Returns the number of appended messages: 0 if no message can follow, or `limit` is 0. Cancel safe.
             ///
             /// ```
             /// use sim::tokio::sync::mpsc;
@@ -75,7 +75,7 @@ macro_rules! receiver {
                 poll_fn(|cx| receiving.0.poll_many(cx, buffer, limit)).await
             }
 
-            /// Receives the next message if it is available. Not a point.
+            /// Receives the next message if it is available. This call is not a point.
             ///
             /// # Errors
             /// If there is no message yet, or no message can follow.
@@ -115,7 +115,7 @@ macro_rules! receiver {
                 self.real.blocking_recv_many(buffer, limit)
             }
 
-            /// Refuses further messages. Messages already sent can still be received. Not a point.
+            /// Refuses further messages. Messages already sent can still be received. This call is not a point.
             ///
             /// ```
             /// use sim::tokio::sync::mpsc;
@@ -136,19 +136,19 @@ macro_rules! receiver {
                 self.end.wrapped().act(&CLOSE, here(), || real.close());
             }
 
-            /// Returns `true` if the receiver was closed, or all senders have been dropped. Not a point.
+            /// Returns `true` if the receiver was closed, or all senders have been dropped. This call is not a point.
             #[track_caller]
             pub fn is_closed(&self) -> bool {
                 self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
             }
 
-            /// Returns `true` if no message is available. Not a point.
+            /// Returns `true` if no message is available. This call is not a point.
             #[track_caller]
             pub fn is_empty(&self) -> bool {
                 self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
             }
 
-            /// Returns the number of available messages. Not a point.
+            /// Returns the number of available messages. This call is not a point.
             #[track_caller]
             pub fn len(&self) -> usize {
                 self.end.wrapped().count(&LEN, here(), || self.real.len())
@@ -184,13 +184,13 @@ macro_rules! receiver {
                 self.poll_many(cx, buffer, limit)
             }
 
-            /// Returns the number of senders. Not a point.
+            /// Returns the number of senders. This call is not a point.
             #[track_caller]
             pub fn sender_strong_count(&self) -> usize {
                 self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
             }
 
-            /// Returns the number of weak senders. Not a point.
+            /// Returns the number of weak senders. This call is not a point.
             #[track_caller]
             pub fn sender_weak_count(&self) -> usize {
                 self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())

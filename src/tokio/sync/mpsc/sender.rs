@@ -6,14 +6,14 @@ macro_rules! sender {
         $(#[$doc])*
         pub struct $name<T> {
             pub(super) real: real::$name<T>,
-            // Declared below tokio's object, so it is dropped after it.
+            // This field is declared below tokio's object, so it is dropped after that object.
             pub(super) end: End,
         }
 
         $(#[$weak_doc])*
         pub struct $weak<T> {
             real: real::$weak<T>,
-            // Declared below tokio's object, so it is dropped after it.
+            // This field is declared below tokio's object, so it is dropped after that object.
             end: End,
         }
 
@@ -22,7 +22,7 @@ macro_rules! sender {
                 $name { real, end: End::new(channel, &DROP_SENDER, here) }
             }
 
-            /// Waits until the receiver is closed or dropped. A point. Cancel safe.
+            /// Waits until the receiver is closed or dropped. This call is a point. Cancel safe.
             ///
             /// ```
             /// use sim::tokio::sync::mpsc;
@@ -38,7 +38,7 @@ macro_rules! sender {
                 Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
             }
 
-            /// Returns `true` if the receiver is closed or dropped. Not a point.
+            /// Returns `true` if the receiver is closed or dropped. This call is not a point.
             #[track_caller]
             pub fn is_closed(&self) -> bool {
                 self.end.wrapped().check(&SENDER_IS_CLOSED, here(), || self.real.is_closed())

@@ -90,7 +90,7 @@ receiver! {
 }
 
 impl<T> UnboundedSender<T> {
-    /// Sends a message. Not a point.
+    /// Sends a message. This call is not a point.
     ///
     /// # Errors
     /// Returns the message if the receiver is closed or dropped.

@@ -171,7 +171,7 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         RwLockMappedWriteGuard { real: RealWrite::into_mapped(this.real), held: this.held }
     }
 
-    /// Admits other readers without releasing the lock in between. Not a point.
+    /// Admits other readers without releasing the lock in between. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::RwLock;
@@ -191,7 +191,7 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         RwLockReadGuard { real, held: self.held.releasing(&ops.end_reading) }
     }
 
-    /// Admits other readers, and returns a guard for a part of the value. Not a point.
+    /// Admits other readers, and returns a guard for a part of the value. This call is not a point.
     ///
     /// No other task uses the value during the call of `f`.
     #[track_caller]
@@ -271,7 +271,7 @@ impl<T> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// Admits other readers without releasing the lock in between. Not a point.
+    /// Admits other readers without releasing the lock in between. This call is not a point.
     #[track_caller]
     pub fn downgrade(self) -> OwnedRwLockReadGuard<T> {
         let OwnedRwLockWriteGuard { real, held } = self;
@@ -280,7 +280,7 @@ impl<T> OwnedRwLockWriteGuard<T> {
         OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
-    /// Admits other readers, and returns a guard for a part of the value. Not a point.
+    /// Admits other readers, and returns a guard for a part of the value. This call is not a point.
     ///
     /// No other task uses the value during the call of `f`.
     #[track_caller]

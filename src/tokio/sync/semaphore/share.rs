@@ -6,7 +6,7 @@ use ::tokio::sync::Semaphore as Real;
 
 use crate::seam::{Here, Wrapped};
 
-/// A number of permits. The task that acquired them counts as a holder while there are some.
+/// A number of permits. The task that acquired the permits counts as a holder as long as some of them are left.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) permits: usize,

@@ -86,7 +86,7 @@ impl Drop for Replace<'_> {
 /// ```
 pub struct Ref<'a, T> {
     real: real::Ref<'a, T>,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     _borrow: Borrow<'a>,
 }
 

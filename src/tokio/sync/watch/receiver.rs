@@ -32,7 +32,7 @@ const CLONE: Op = Op::of_kind("clone_receiver", Access::Tell, version::COUNT);
 pub struct Receiver<T> {
     real: real::Receiver<T>,
     value: Arc<Value>,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     end: End,
 }
 
@@ -46,7 +46,7 @@ impl<T> Receiver<T> {
         Receiver { real, value, end: End::new(&channel, &DROP_RECEIVER, here) }
     }
 
-    /// Returns the value, without marking it as seen. Not a point.
+    /// Returns the value, without marking it as seen. This call is not a point.
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
@@ -55,7 +55,7 @@ impl<T> Receiver<T> {
         Ref::new(real, &self.value)
     }
 
-    /// Returns the value, and marks it as seen. Not a point.
+    /// Returns the value, and marks it as seen. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::watch;
@@ -76,7 +76,7 @@ impl<T> Receiver<T> {
         Ref::new(real, &self.value)
     }
 
-    /// Returns `true` if there is a version that this receiver has not seen. Not a point.
+    /// Returns `true` if there is a version that this receiver has not seen. This call is not a point.
     ///
     /// # Errors
     /// If all senders have been dropped.
@@ -89,7 +89,7 @@ impl<T> Receiver<T> {
         self.end.wrapped().now(here(), || self.real.has_changed(), seen)
     }
 
-    /// Returns `true` if all senders have been dropped. Not a point.
+    /// Returns `true` if all senders have been dropped. This call is not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
@@ -111,15 +111,15 @@ impl<T> Receiver<T> {
         self.real.mark_changed();
     }
 
-    /// Marks the value as seen. Not a point.
+    /// Marks the value as seen. This call is not a point.
     #[track_caller]
     pub fn mark_unchanged(&mut self) {
         let real = &mut self.real;
         self.end.wrapped().act(&MARK_UNCHANGED, here(), || real.mark_unchanged());
     }
 
-    /// Waits for a version that this receiver has not seen, and marks it as seen. A point. Cancel safe: a dropped call
-    /// marks no version as seen.
+    /// Waits for a version that this receiver has not seen, and marks it as seen. This call is a point. Cancel safe: a
+    /// dropped call marks no version as seen.
     ///
     /// # Errors
     /// If there is no unseen version and all senders have been dropped.

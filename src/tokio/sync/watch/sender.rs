@@ -38,7 +38,7 @@ const SENDER_COUNT: Op = Op::of_kind("sender_count", Access::Peek, version::TALL
 pub struct Sender<T> {
     real: real::Sender<T>,
     value: Arc<Value>,
-    // Declared below tokio's object, so it is dropped after it.
+    // This field is declared below tokio's object, so it is dropped after that object.
     end: End,
 }
 
@@ -60,7 +60,7 @@ impl<T> Sender<T> {
         Sender::with(real::Sender::new(init), &channel, &Value::new(), here)
     }
 
-    /// Replaces the value and notifies all receivers. Not a point.
+    /// Replaces the value and notifies all receivers. This call is not a point.
     ///
     /// # Errors
     /// Returns the value if there is no receiver.
@@ -87,7 +87,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Changes the value in place and notifies all receivers, if any. Not a point.
+    /// Changes the value in place and notifies all receivers, if any. This call is not a point.
     #[track_caller]
     pub fn send_modify<F>(&self, modify: F)
     where
@@ -97,8 +97,8 @@ impl<T> Sender<T> {
         self.replace("send_modify", here(), modified, |()| (&SEND_MODIFY, Values::None));
     }
 
-    /// Like [`send_modify`](Self::send_modify), but notifies receivers only if `modify` returns
-    /// `true`. Returns the result of `modify`. Not a point.
+    /// Like [`send_modify`](Self::send_modify), but notifies receivers only if `modify` returns `true`. Returns the
+    /// result of `modify`. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::watch;
@@ -123,7 +123,7 @@ impl<T> Sender<T> {
         self.replace("send_if_modified", here(), || self.real.send_if_modified(modify), op)
     }
 
-    /// Replaces the value and notifies all receivers, if any. Returns the old value. Not a point.
+    /// Replaces the value and notifies all receivers, if any. Returns the old value. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::watch;
@@ -155,7 +155,7 @@ impl<T> Sender<T> {
         wrapped.now(here, replace, op)
     }
 
-    /// Returns the value. Not a point.
+    /// Returns the value. This call is not a point.
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
@@ -164,13 +164,13 @@ impl<T> Sender<T> {
         Ref::new(real, &self.value)
     }
 
-    /// Returns `true` if there is no receiver. Not a point.
+    /// Returns `true` if there is no receiver. This call is not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
-    /// Waits until there is no receiver. A point. Cancel safe.
+    /// Waits until there is no receiver. This call is a point. Cancel safe.
     ///
     /// ```
     /// use sim::tokio::sync::watch;
@@ -186,7 +186,7 @@ impl<T> Sender<T> {
         Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
     }
 
-    /// Creates a receiver that has already seen the current value. Not a point.
+    /// Creates a receiver that has already seen the current value. This call is not a point.
     ///
     /// ```
     /// use sim::tokio::sync::watch;
@@ -204,13 +204,13 @@ impl<T> Sender<T> {
         Receiver::with(real, self.end.channel.clone(), self.value.clone(), here)
     }
 
-    /// Returns the number of receivers. Not a point.
+    /// Returns the number of receivers. This call is not a point.
     #[track_caller]
     pub fn receiver_count(&self) -> usize {
         self.end.wrapped().count(&RECEIVER_COUNT, here(), || self.real.receiver_count())
     }
 
-    /// Returns the number of senders. Not a point.
+    /// Returns the number of senders. This call is not a point.
     #[track_caller]
     pub fn sender_count(&self) -> usize {
         self.end.wrapped().count(&SENDER_COUNT, here(), || self.real.sender_count())

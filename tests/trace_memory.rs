@@ -1,6 +1,6 @@
 //! The memory cost of reading a trace: a small multiple of its text, for any text.
 //!
-//! One test in a file of its own, because the allocator counts for the whole process.
+//! This test has a file of its own, because the allocator counts allocations of the whole process.
 
 use peak_alloc::PeakAlloc;
 use sim::run::trace::format::{InlineErrorKind, parse, parse_inline};
@@ -8,7 +8,7 @@ use sim::run::trace::format::{InlineErrorKind, parse, parse_inline};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// The most bytes held at one time while a file is read, for each byte of it.
+/// The maximum number of bytes in use while a file is read, for each byte of the file.
 const BYTES_PER_BYTE_MAX: usize = 32;
 
 /// The maximum number of bytes held during `work`, minus the bytes held before.

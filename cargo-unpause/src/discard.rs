@@ -39,7 +39,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         }
         (false, true) => return Err(Usage("name files, or --stale, and not both".to_owned())),
         (false, false) => {
-            // Only failures are removed, and only after all names have been checked.
+            // All names are checked before any failure is removed.
             for path in paths {
                 Loaded::read(&path)?;
                 dropped.push((path, None));

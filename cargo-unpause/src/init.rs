@@ -182,7 +182,7 @@ impl Change {
 struct Added {
     /// The number of the line in the new manifest, from 1.
     number: u64,
-    /// The line before it, if that line is not an added line and not blank.
+    /// The line before the added line, unless it is also an added line or blank.
     before: Option<String>,
     text: String,
 }

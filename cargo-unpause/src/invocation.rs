@@ -190,7 +190,7 @@ impl Invocation {
         variables: Vec<(String, String)>,
         arguments: Vec<String>,
     ) -> Result<Invocation, String> {
-        // The command is shown, and a file from elsewhere must not control the terminal.
+        // The command is shown on the terminal, and a file from another machine must not control the terminal.
         if arguments.iter().any(|word| word.contains(char::is_control)) {
             return Err("it has a control character".to_owned());
         }

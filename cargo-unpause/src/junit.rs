@@ -119,7 +119,7 @@ fn failed_test(loaded: &Loaded) -> FailedTest {
         Some((kind, target)) => format!("{package}::{kind}/{target}"),
         None if package.is_empty() => crate_name.to_owned(),
         None if command.is_some() || crate_name == package.replace('-', "_") => package.clone(),
-        // Without a command, it is unknown if the crate is a library with another name or a test.
+        // Without a command, it is unknown whether the name belongs to a test crate or to a library with another name.
         None => format!("{package}::{crate_name}"),
     };
     let path_of = |path: &Path| path.exists().then(|| path.display().to_string());

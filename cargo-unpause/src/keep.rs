@@ -89,7 +89,7 @@ pub(crate) fn keep(loaded: &Loaded, name: Option<String>) -> Result<Placed, Usag
 /// The place of a kept trace.
 pub(crate) enum Placed {
     New(PathBuf),
-    /// The same trace already existed.
+    /// The folder already contained the same trace.
     There(PathBuf),
 }
 

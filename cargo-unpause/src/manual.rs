@@ -131,7 +131,7 @@ impl Choice {
             return None;
         }
         let (names, text) = line.split_once("  ").unwrap_or((line, ""));
-        // One space is enough after a long name: `--nil nothing|anything what a completed read saw`.
+        // After a long name, one space is enough: `--nil nothing|anything what a completed read saw`.
         let words: Vec<&str> = names.split(' ').collect();
         let named = words.iter().take_while(|word| word.starts_with('-')).count();
         let is_value = |word: &&str| word.contains('|') || word.chars().all(|c| c.is_uppercase());

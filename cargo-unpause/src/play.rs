@@ -76,7 +76,7 @@ fn play(
         terminal.print(&format!("\n{}", shown(&reached, &next, terminal.style())));
         match asked(&reached, input, terminal) {
             Answer::End => break,
-            // This step was already run, to show its effect.
+            // The step was already executed to show its effect.
             Answer::Step(at) => reached = next.swap_remove(at),
             Answer::Undo => {
                 let mut choices = reached.choices;
@@ -98,7 +98,7 @@ enum Answer {
     End,
 }
 
-/// Asks until the user gives an answer that is possible.
+/// Asks until the user gives a possible answer.
 fn asked(reached: &After, input: &mut impl BufRead, terminal: &mut Terminal) -> Answer {
     let has_ended = reached.enabled.is_empty();
     let prompt = if has_ended { "u: undo, q: end > " } else { "task, u: undo, q: end > " };

@@ -1,4 +1,4 @@
-//! The progress of a command on long files: a line on the terminal that is overwritten again and again.
+//! The progress of a command on long files: a single line on the terminal, which is overwritten repeatedly.
 
 use std::io::Read;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const RATE: u8 = 4;
 pub(crate) struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
-    /// Returns a line on standard error, or one that shows nothing if nobody watches.
+    /// Returns a line on standard error. If `watched` is false, the line shows nothing.
     pub(crate) fn new(watched: bool) -> ProgressLine {
         let target = match watched {
             true => ProgressDrawTarget::stderr_with_hz(RATE),

@@ -17,7 +17,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
         return fs::write(&file, text);
     }
     if known.is_some() {
-        // A rename would also replace a file that is not writable.
+        // A rename would also replace a file that is not writable, so the file is opened for writing first.
         fs::File::options().write(true).open(&file)?;
     }
     let mut draft = file.clone().into_os_string();
@@ -56,7 +56,7 @@ mod tests {
         fs::hard_link(&file, &old).unwrap();
         replace(&file, "second").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "second");
-        // A command that is killed while it writes leaves this text.
+        // If a command is killed while it writes, the old text remains.
         assert_eq!(fs::read_to_string(&old).unwrap(), "first");
         // A file in the place of the folder makes the write fail.
         assert!(replace(&file.join("none"), "third").is_err());

@@ -49,7 +49,7 @@ impl Stop {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_stopped
     }
 
-    /// Starts a command in a group; in a group of its own if there is none.
+    /// Starts a command in the given group. Without a group, the command gets a new group.
     fn start(&self, command: &mut Command, group: Option<u32>) -> Result<Child, Usage> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(
@@ -90,7 +90,7 @@ impl Guard {
 
     /// Starts a guard, which has a new group. Without a shell there is no guard.
     fn start() -> Guard {
-        // Only Unix has groups.
+        // Only Unix has process groups.
         if !cfg!(unix) {
             return Guard(None);
         }

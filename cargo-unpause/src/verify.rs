@@ -21,7 +21,7 @@ use crate::{Exit, Terminal, Usage};
 
 /// The version of certificates that this command reads.
 const VERSION: u64 = 1;
-/// The minimum number of runs for a process of their own.
+/// The minimum number of runs for which a further process is started.
 const RUNS_MIN: usize = 400;
 /// The maximum number of runs that a process may be ahead of the checker.
 const READ_AHEAD: usize = 256;

@@ -126,7 +126,7 @@ fn keep_and_drop_answer_in_json() {
     let dropped: Dropped = answer(0, command(&folder, &["drop", TRACE, "--json"], ""));
     assert!(dropped.is_removed && !folder.join(TRACE).exists());
     assert_eq!((&dropped.failures[0].path[..], &dropped.failures[0].why), (TRACE, &None));
-    // Nothing is stale, which is an answer, too. Then the package has another name.
+    // If no failure is stale, the answer is an empty list. After that, the package gets another name.
     let stale = ["drop", "--stale", "--json"];
     let dropped: Dropped = answer(0, command(&folder, &stale, ""));
     assert_eq!(dropped.failures, []);
@@ -188,7 +188,7 @@ fn a_trace_alone_names_the_command_that_replays_it() {
         assert_eq!(dry.command, format!("SIM_REPLAY={trace} cargo {expected}"));
         assert_eq!((dry.is_run, dry.same_failure, dry.exit_code), (false, None, None));
     }
-    // A trace from elsewhere runs nothing else.
+    // A trace from another machine must not run any other command.
     for (name, line, said) in [
         ("none", "cargo none\n", "names no test that cargo runs"),
         ("install", "cargo install evil\n", "it runs neither a test nor an example"),

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Lets one test at a time measure processor time, because it is the sum over all programs started here.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// The processor time in seconds of all programs that this one has started and that have ended.
+/// Returns the processor time in seconds of all ended programs that this program has started.
 fn processor_time() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     // The name of the program, in parentheses, may have spaces.
@@ -27,7 +27,7 @@ fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, S
     run_alone(folder, arguments, variables)
 }
 
-/// The same, for a test that has the lock.
+/// Runs the command, for a test that already has the lock.
 fn run_alone(
     folder: &Path,
     arguments: &[&str],
@@ -41,7 +41,7 @@ fn run_alone(
     }
     // Screens have the width that they have in a pipe.
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR").env_remove("COLUMNS");
-    // On CI a failure is a page, too, and the screen names it.
+    // On CI, a failure is also written as a page, and the screen names the page.
     command.env_remove("CI");
     command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let ended = command.envs(variables.iter().copied()).output().unwrap();
@@ -135,7 +135,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         assert!(words(&output).contains(&words(part)), "{part}\n{output}");
     }
 
-    // Tasks on one thread have one order. A line of the output says so.
+    // Tasks on one thread have only one order. A line of the output says so.
     let of_tasks: Vec<_> = errors.lines().filter(|line| line.contains("unpause-tokio")).collect();
     assert_eq!(of_tasks.len(), 1, "{errors}");
     let said = "note: suite::spawns_two_tasks_on_one_thread: its tasks on a current-thread runtime of tokio had one order";
@@ -144,7 +144,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let (_, _, errors) = run(&folder, &alone, &[("SIM_STRATEGY", "exhaustive")]);
     assert!(errors.contains("NOT A PROOF") && errors.contains("unpause-tokio"), "{errors}");
 
-    // A test alone, replayed, and under a search.
+    // The test is run alone, replayed, and searched.
     let alone = ["--lib", "tests::two_steps_lose_an_update", "--", "--exact"];
     let replay = output.split("SIM_REPLAY=").nth(1).and_then(|rest| rest.split(' ').next());
     let (exit, again, _) = run(&folder, &alone, &[("SIM_REPLAY", replay.unwrap())]);
@@ -156,7 +156,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let (exit, seen, errors) = run(&folder, &["--lib", "one_step_loses_none"], &coverage);
     assert!(exit == 0 && errors.contains("\nseen    "), "{seen}{errors}");
 
-    // Code that is not instrumented takes the proof from a test that enters it, and from no other.
+    // If a test enters code that is not instrumented, only the search of this test is not a proof.
     let suite = |test| ["--test", "suite", test, "--", "--exact", "--nocapture"];
     let (exit, proven, errors) = run(&folder, &suite("has_code_of_c"), &proof);
     assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
@@ -240,7 +240,7 @@ fn models_of_loom_are_searched() {
     ] {
         assert!(errors.contains(said), "{said}\n{errors}");
     }
-    // No function of the crates between the test and std is shown.
+    // The screen must show no function of the crates between the test and std.
     assert!(
         !output.contains("unpause-loom/src") && !output.contains("unpause-model/src"),
         "{output}"
@@ -342,7 +342,7 @@ fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     assert!(exit == 0 && output.contains("test passes ... ok"), "{output}{errors}");
     assert!(!errors.contains(said) && seconds < 10.0, "{seconds} s {errors}");
 
-    // The same engine checks each access.
+    // The same engine is used with `--races`, where it checks each access.
     let (exit, output, errors) = run_alone(&folder, &["--races", "--lib"], &[]);
     assert!(exit == 0 && !errors.contains(said), "{output}{errors}");
 

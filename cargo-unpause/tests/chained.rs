@@ -26,7 +26,7 @@ const FLAGS: &str = "rustflags = ['--cfg', 'of_the_user']";
 /// A place that names a flag or a program: its name, a configuration of Cargo, arguments and variables of the command.
 type Place<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
 
-/// A package in a folder of its own.
+/// A package in a separate folder.
 struct Package(PathBuf);
 
 impl Package {

@@ -113,7 +113,8 @@ fn what_cannot_be_decided_in_time_exits_with_3() {
     }
 }
 
-/// Thirty concurrent additions of powers of two, so that all sums differ, and a read that sees none of them.
+/// Returns a history with thirty concurrent additions of powers of two, so that all sums differ. A read sees none of
+/// the additions.
 fn hard() -> String {
     let mut text = String::new();
     let mut event = |process: u32, kind: &str, f: &str, value: i64| {
@@ -247,7 +248,7 @@ fn a_finding_is_json_on_request() {
     assert!(code == 2 && errors.contains("choose one"), "{errors}");
 }
 
-/// The bytes of a history, and the model that is not named for it.
+/// A history must be read in the same way, no matter how its bytes arrive and without a named model.
 #[test]
 fn a_history_is_read_however_its_bytes_arrive() {
     let read = |answer: &str| {
@@ -268,7 +269,7 @@ fn a_history_is_read_however_its_bytes_arrive() {
            {\"process\":0,\"type\":\"ok\",\"f\":\"final-read\",\"value\":[1]}\n";
     let ended = run(&["check", "-c", "eventual", "-"], done.as_bytes());
     assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
-    // A byte order mark, in a format that is neither JSON nor EDN.
+    // The input begins with a byte order mark, in a format that is neither JSON nor EDN.
     let ended = run(&["check", "-"], "\u{feff}# stack\npush 1 1 2\n".as_bytes());
     assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
 }

@@ -110,7 +110,7 @@ const CASES: &[Case] = &[
             "1 ok txn [[:r :x nil] [:r :y 1]]",
         ],
         malformed: &["0 invoke txn [[:w :x 1]]", "1 invoke txn [[:append :x 1]]"],
-        // No order of the two writers explains the reads, and no cycle shows it.
+        // No order of the two writers explains the reads, but no cycle shows this.
         undecided: Some(&[
             "0 invoke txn [[:w :x 1] [:w :y 1]]",
             "1 invoke txn [[:w :x 2] [:w :y 2]]",

@@ -15,8 +15,8 @@ use cargo_unpause::document::{Document, Kept, Part, Replayed};
 use jsonschema::draft202012;
 use serde_json::Value as Json;
 
-/// The parts of a manifest that each package of its own has. Its profile equals the profile of the crates in
-/// `downstream.rs`.
+/// The parts of a manifest that every package with its own workspace needs. Its profile equals the profile of the
+/// crates in `downstream.rs`.
 const FEATURES: &str = "
 [features]
 default = [\"std\"]
@@ -109,7 +109,8 @@ fn a_thread_overwrites_the_other() {
 /// The folder for the files of failures.
 const OUT: &str = "out";
 
-/// The folder for what Cargo makes of these packages' dependencies: the folder of another test that needs them, too.
+/// The target folder for the dependencies of these packages. Another test that needs the same dependencies uses the
+/// same folder.
 #[derive(Clone, Copy)]
 enum Target {
     /// The folder of `downstream.rs` and other tests of packages that depend on unpause.
@@ -172,7 +173,7 @@ impl Package {
         Package::of_files(name, &manifest, &lock, test, Target::NativeTests)
     }
 
-    /// Writes the files of a package. Its target folder stays from the last time, but for the failures.
+    /// Writes the files of a package. The target folder of the previous execution stays, except for the failures in it.
     fn of_files(name: &str, manifest: &str, lock: &Path, test: &str, target: Target) -> Package {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doors").join(name);
         for old in ["tests", "sim-regressions", "reports", OUT] {
@@ -187,7 +188,8 @@ impl Package {
         Package { folder, target }
     }
 
-    /// Runs a program in the folder, with only these variables and those that name where tools and built parts are.
+    /// Runs a program in the folder. It gets only these variables, and the variables that name the locations of tools
+    /// and of built parts.
     fn run(
         &self,
         program: impl Into<OsString>,
@@ -198,7 +200,7 @@ impl Package {
         command.args(arguments).current_dir(&self.folder).env_clear();
         let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "TMPDIR"];
         let kept = kept.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
-        // Parts that were built with these are not built again.
+        // These variables must stay, because parts that were built with them would otherwise be built again.
         let of_profile = |(name, _): &(OsString, OsString)| {
             name.to_str().is_some_and(|name| {
                 name.starts_with("CARGO_PROFILE_DEV_") || name == "CARGO_INCREMENTAL"
@@ -297,7 +299,7 @@ fn check(package: &Package, program: &str, arguments: &[&str], said: &str) {
     let replayed: Json = serde_json::from_str(&output).unwrap();
     let replayed = Replayed::read(Some(&replayed)).unwrap();
     assert_eq!((replayed.same_failure, replayed.tests.len()), (Some(true), 1), "{output}");
-    // The next door of the package has files of its own.
+    // The next door of the package must have its own files.
     for folder in [OUT, "reports", "sim-regressions"] {
         let _ = fs::remove_dir_all(package.folder.join(folder));
     }
@@ -315,7 +317,7 @@ fn a_failure_of_async_code_or_a_cluster_is_shown_kept_and_replayed() {
     check(&package, "cargo", &without, "a message is lost");
 }
 
-/// With tokio's names the library has more features than the crates of other tests, and is compiled once more.
+/// With tokio's names, the library has more features than in other tests. So it is compiled once more.
 #[test]
 #[ignore = "builds the library: run by .ci/run --long"]
 fn a_failure_of_tokio_is_shown_kept_and_replayed() {

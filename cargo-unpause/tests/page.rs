@@ -60,7 +60,7 @@ fn page_of(report: &Json, name: &str) -> PathBuf {
     page
 }
 
-/// The browser of all tests, one after the other: to start it takes longer than a test.
+/// The browser that all tests use one after the other. Starting a browser would take longer than a test.
 static BROWSER: Mutex<Option<Browser>> = Mutex::new(None);
 
 /// Opens the page of a report in the browser, and gives both to a function. Does nothing without a browser.
@@ -68,7 +68,7 @@ fn in_browser(report: &Json, name: &str, state: &str, check: impl FnOnce(&mut Br
     in_browser_at(&page_of(report, name), name, state, check);
 }
 
-/// The same for a page that is called `7.html`.
+/// Opens a page under the name `7.html`, and checks it in the same way.
 fn in_browser_at(page: &Path, name: &str, state: &str, check: impl FnOnce(&mut Browser, &Path)) {
     let Some(program) = browser::program() else { return };
     // A failing test leaves it unchanged.
@@ -79,12 +79,12 @@ fn in_browser_at(page: &Path, name: &str, state: &str, check: impl FnOnce(&mut B
     browser.open(page, state);
     check(browser, page);
     assert_eq!(browser.errors, [""; 0]);
-    // Only the page itself was requested.
+    // The page must request only itself.
     let is_page = |request: &String| request.contains("7.html");
     assert!(browser.requests.iter().all(is_page), "{:?}", browser.requests);
 }
 
-/// The numbers of the steps that are shown.
+/// Returns the numbers of the displayed steps.
 fn steps(browser: &mut Browser) -> Vec<u64> {
     let ids = browser
         .value("Array.from(document.querySelectorAll('.step'), (row) => Number(row.id.slice(1)))");
@@ -154,7 +154,7 @@ fn steps_are_reached_by_clicks_and_by_keys() {
         browser.open(page, "#step=4&task=2");
         assert_at(browser, 4, 7);
         assert_eq!(steps(browser), [3, 4, 5]);
-        // The mouse over a step shows all of it.
+        // If the mouse is over a step, the page shows the whole text of the step.
         browser.hover("#s5");
         browser.until("!document.getElementById('tip').hidden");
         assert!(browser.text("#tip").contains("src/demo.rs:13:5"), "{}", browser.text("#tip"));
@@ -234,7 +234,7 @@ fn cause_chance_objects_and_lines_are_shown() {
             browser.text(".step + .note"),
             "no way back: every schedule fails from here on (1 interleaving)"
         );
-        // It has the value after the chosen step. Later values are marked.
+        // The page shows the value of the object after the chosen step. Later values are marked.
         assert_eq!(browser.text("#objects .now"), "1");
         assert_eq!(browser.number("document.querySelectorAll('#objects .future').length"), 1);
         browser.click("#first");
@@ -268,7 +268,7 @@ fn cause_chance_objects_and_lines_are_shown() {
 #[test]
 fn an_old_value_orders_nothing() {
     let mut report = reports::lost_update("counter");
-    // As if the last load had missed the newest value.
+    // The report is changed so that the last load missed the newest value.
     let events = report.run()["events"].as_array_mut().unwrap();
     events.last_mut().unwrap()["values"] = reports::saw(0);
     // The join orders the end of its task; without it nothing does.
@@ -307,7 +307,7 @@ fn messages_are_arrows_and_the_call_that_fits_nowhere_is_marked() {
             ),
             json!(["main", "n1", "n2"])
         );
-        // One message arrives and is received.
+        // One message arrives, and is received.
         assert_eq!(browser.number("document.querySelectorAll('.arrows .message').length"), 2);
         assert!(browser.text("#step").contains("message with step 3"));
         assert_eq!(browser.number("document.querySelectorAll('#history .call').length"), 2);
@@ -418,7 +418,7 @@ fn it_is_light_or_dark_narrow_or_wide_and_needs_no_colour() {
         assert_eq!(browser.value(paper), json!("rgb(255, 255, 255)"));
         browser.prefers("dark", false);
         assert_eq!(browser.value(paper), json!("rgb(20, 22, 26)"));
-        // Each pair of text and paper has the contrast that WCAG requires.
+        // Each pair of text colour and background must have the contrast that WCAG requires.
         let contrast = "((...pairs) => Math.min(...pairs.map((names) => { const light = names.map((name) => { \
             const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim().slice(1); \
             const hex = text.length === 3 ? [...text].map((one) => one + one).join('') : text; \

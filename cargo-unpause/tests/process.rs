@@ -163,7 +163,7 @@ fn a_setting_that_cannot_be_used_is_told_before_anything_is_built() {
         ("SIM_SHARD", "5/4"),
     ] {
         for arguments in [&["test", "--any"][..], &["test"], &["nextest", "run"]] {
-            // Without a compiler, no program can be built.
+            // Without a compiler, the command cannot build a program.
             let mut command = cargo_unpause(arguments);
             let (code, shown, said) = output(command.env(name, value).env("RUSTC", "/none"));
             assert_eq!((code, &*shown), (Some(2), ""), "{said}");
@@ -173,7 +173,7 @@ fn a_setting_that_cannot_be_used_is_told_before_anything_is_built() {
     }
 }
 
-/// For Cargo, a command has succeeded if no test runs.
+/// Cargo reports success even if no test runs.
 #[cfg(unix)]
 #[test]
 fn a_replay_that_runs_no_test_has_not_passed() {
@@ -225,7 +225,7 @@ fn a_test_ends_with_the_command_that_started_it() {
     assert!(process.exists(), "the test has ended by itself");
     started.kill().unwrap();
     started.wait().unwrap();
-    // A process without a parent that waits for it remains as a zombie.
+    // If no parent waits for an ended process, the process remains as a zombie.
     let has_ended = || {
         let stat = std::fs::read_to_string(process.join("stat"));
         stat.map_or(true, |stat| stat.contains(") Z "))

@@ -163,7 +163,7 @@ fn a_file_made_to_take_all_memory_is_answered_within_the_limits() {
             let asked = ["-m", "queue", "-c", condition, file.to_str().expect("text")];
             // The threads of a process reserve some hundred megabytes of addresses.
             let (code, text, took) = confined(600_000, &[&limits[..], &asked].concat());
-            // A thread of the machine may be late, but then the search still has an end.
+            // If a thread of the machine is late, the search must still end.
             assert!(took.as_secs() < 60, "{condition}: {took:?}");
             (code, text)
         };

@@ -61,7 +61,7 @@ pub(crate) fn event(place: FilePlace, value: &Datum) -> Result<FileItem, Problem
         Some(other) => {
             return Ok(FileItem::Note { is_nemesis: other.as_name() == Some("nemesis") });
         }
-        // Without a process and without `f`, this is other data, and not an incomplete event.
+        // A value without a process and without `f` is other data, not an incomplete event.
         None if fields.get("f").is_none() => {
             return Err(bad("this event has no process".to_owned()));
         }

@@ -47,7 +47,7 @@ pub enum Keys {
     /// `[key value]`, some of them `[key nil]` or tagged as tuples, and every answer is a pair with the same key.
     #[default]
     Auto,
-    /// One object per key.
+    /// Each key is a separate object.
     Yes,
     /// A single object.
     No,

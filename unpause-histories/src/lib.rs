@@ -191,8 +191,8 @@ pub struct Checked {
 
 impl Checked {
     /// # Panics
-    /// Unless the history is consistent. The message contains the evidence. An undecided history does not count as
-    /// consistent.
+    /// Panics unless the history is consistent. The message contains the evidence. An undecided history does not count
+    /// as consistent.
     #[track_caller]
     pub fn assert_consistent(&self) {
         assert!(self.finding.verdict.is_consistent(), "{self}");
@@ -201,7 +201,7 @@ impl Checked {
     /// Asserts a violation, for histories of bugs kept as examples.
     ///
     /// # Panics
-    /// Unless the history is violated. An undecided history does not count as violated.
+    /// Panics unless the history is violated. An undecided history does not count as violated.
     #[track_caller]
     pub fn assert_violated(&self) {
         assert!(matches!(self.finding.verdict, Verdict::Violated(_)), "{self}");

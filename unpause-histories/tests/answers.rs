@@ -1,5 +1,5 @@
-//! Answers beyond their verdict: the call they belong to, the value they repeat, the values that are not
-//! checked.
+//! Tests of answers beyond their verdict: the call to which an answer belongs, the value that it repeats, and values
+//! that are not checked.
 
 #![forbid(unsafe_code)]
 
@@ -61,7 +61,7 @@ fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
         let words = format!("process 0 called {f}");
         assert!(problem.message.contains(&words), "{problem}");
         assert!(problem.message.contains("at line 1 and is answered for"), "{problem}");
-        // The same value, and an answer without a value, are fine.
+        // An answer with the same value and an answer without a value must both be accepted.
         for told in [asked, "null", "true", "\"OK\""] {
             let fine = check("linearizable", Some(model), "json", &answered(f, asked, told));
             if let Err(problem) = fine {
@@ -76,7 +76,7 @@ fn an_answer_that_repeats_another_value_is_refused_with_both_lines() {
         problem.message.contains("called add 2 at line 1 and is answered for add 1"),
         "{problem}"
     );
-    // Without a model, too: the guessed model is not at fault.
+    // The same must hold without a named model: the error must not blame the guessed model.
     let queue = answered("enqueue", "2", "1") + &answered("dequeue", "null", "2");
     let problem = check("linearizable", None, "json", &queue).unwrap_err();
     assert!(problem.message.contains("is answered for enqueue 1"), "{problem}");
@@ -140,7 +140,7 @@ fn reads_of_nil_that_are_not_checked_are_counted_and_said() {
     let finding = finding.unwrap();
     assert!(finding.verdict.is_violated() && finding.unchecked == 0);
     assert!(!finding.text("file", &Default::default()).contains("not checked"));
-    // One access of a transaction, and one with a result.
+    // The first transaction has one access, the second has one access with a result.
     let many = "{:process 0 :type :invoke :f :txn :value [[:r :x nil] [:r :y nil]]}\
                 {:process 0 :type :ok :f :txn :value [[:r :x nil] [:r :y nil]]}";
     assert_eq!(check("linearizable", Some("multi-register"), "edn", many).unwrap().unchecked, 1);
@@ -149,7 +149,7 @@ fn reads_of_nil_that_are_not_checked_are_counted_and_said() {
     assert_eq!(check("linearizable", Some("register"), "json", &json).unwrap().unchecked, 0);
 }
 
-/// As in Jepsen's own test of its checker for long forks, no process is named.
+/// Like in the test of Jepsen's checker for long forks, no event names a process.
 const LONG_FORK: &str = "
     {:type :invoke, :f :write, :value [[:w 0 1]]}
     {:type :ok,     :f :write, :value [[:w 0 1]]}
@@ -286,7 +286,7 @@ fn a_priority_queue_orders_numbers_of_all_kinds_by_size() {
     };
     assert!(consistent(&text("1.5", "2")));
     assert!(!consistent(&text("2", "1.5")));
-    // EDN has ratios too.
+    // EDN also supports ratios.
     let ratio_first = |first: &str| {
         let text = format!(
             "{{:process 0 :type :invoke :f :insert :value 1}}\
@@ -323,7 +323,7 @@ fn a_question_about_no_calls_is_answered_as_one() {
     assert!(problem.message.contains("there is no call"), "{problem}");
 }
 
-/// A write of `value` with this answer, and a read of 2 after it.
+/// Returns the finding for a write of `value` with this answer, followed by a read of 2.
 fn read_after(answer: &str, value: u64) -> HistoryFinding {
     let text = format!(
         "{{:process 0 :type :invoke :f :write :value 1}}\n{{:process 0 :type :ok :f :write :value 1}}\n\
@@ -345,7 +345,7 @@ fn a_read_of_a_value_whose_write_is_recorded_as_failed_names_that_write() {
                   :fail, which says that it did not. A call without an answer is :info.";
     assert!(finding.verdict.is_violated());
     assert!(text(&finding).contains(remark), "{}", text(&finding));
-    // There must also be a client that wrote the value.
+    // The text must not deny that a client wrote the value.
     assert!(!text(&finding).contains("nobody"), "{}", text(&finding));
     // Another value explains nothing, and a call without an answer is not a failure.
     let other = read_after("fail", 3);

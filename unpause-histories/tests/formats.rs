@@ -32,7 +32,7 @@ fn parse(format: &str, text: &str) -> Recording {
     read(text.as_bytes(), format_named(format).unwrap()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Each call as `client f value → end`.
+/// Returns each call as `client f value → end`.
 fn calls(recording: &Recording) -> Vec<String> {
     let end = |answer: &Answer| match answer {
         Answer::Ok(value) => value.to_string(),
@@ -105,7 +105,7 @@ fn keys_are_found_as_jepsen_writes_them() {
     let event = |process: u32, kind: &str, f: &str, value: &str| {
         format!("{{:process {process}, :type :{kind}, :f :{f}, :value {value}}}\n")
     };
-    // Each key alone is fine; as one register the last read is not.
+    // Each key by itself is consistent. But if all keys are one register, the last read is wrong.
     let text = [
         event(0, "invoke", "write", "[:x 1]"),
         event(0, "ok", "write", "[:x 1]"),
@@ -213,8 +213,9 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// Returns `true` if serde_json prints a double as std does. Two shortest decimals can be equally near to it, and
-/// printers choose differently. They are two numbers, and only one of them is read as the double.
+/// Returns `true` if serde_json and std print a double in the same way. Two shortest decimals can be equally near to
+/// the double, and printers choose differently. The two decimals are different numbers, and only one of them is read as
+/// the double.
 fn printed_alike(float: &f64) -> bool {
     let (ours, theirs) = (format!("{float:?}"), serde_json::to_string(float).unwrap());
     ours == theirs
@@ -309,7 +310,8 @@ proptest! {
         let event = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":\"x\",\"value\":{text}}}");
         let ours = read(event.as_bytes(), format_named("json").unwrap());
         let others: Result<serde_json::Value, _> = serde_json::from_str(&event);
-        // Other readers take the last of two equal keys, and refuse numbers beyond the range of floats.
+        // If a key occurs twice, other readers take the last value. They also refuse numbers beyond the range of
+        // floats.
         let stricter = |message: &str| message.contains("twice") || message.contains("event");
         match (&ours, &others) {
             (Err(problem), Ok(_)) => prop_assert!(stricter(&problem.message), "{} {}", event, problem),

@@ -42,7 +42,7 @@ fn a_history_in_which_no_client_calls_is_refused() {
     refused("json", stranger, "whole", Event, "no whole numbers");
     let nemesis = "{:process :nemesis, :type :info, :f :kill}";
     refused("edn", nemesis, "whole", Event, "nothing was tested: its one event is by the nemesis");
-    // For a client with only an interruption, no call is known either.
+    // If a client has only an interruption, its call is unknown, too.
     refused("edn", "{:process 0, :type :info, :f :kill}", "whole", Event, "nothing was tested");
     refused("etcd", "INFO  jepsen.util - :nemesis :info :start nil", "whole", Event, "no call");
     let both = format!("{nemesis}\n{{:process 0, :type :invoke, :f :read}}");

@@ -9,14 +9,14 @@ use unpause_histories::{format_named, read};
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// The most bytes that reading a text holds at once, for each byte of it.
+/// Returns the maximum number of bytes that reading a text holds at once, for each byte of the text.
 fn cost(format: &str, text: &str) -> f64 {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
     let recording = read(text.as_bytes(), format_named(format).unwrap());
     let peak = HEAP.peak_usage() - before;
     drop(recording);
-    // One block of the file is held besides.
+    // One block of the file is held in addition.
     peak.saturating_sub(1 << 17) as f64 / text.len() as f64
 }
 

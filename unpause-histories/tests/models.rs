@@ -8,7 +8,7 @@ use unpause_histories::{
     CONDITIONS, HistoryFinding, Problem, Question, edn_value, format_named, read,
 };
 
-/// Calls one after the other, each as `f value → result`, by process 0.
+/// Checks successive calls of process 0, each given as `f value → result`.
 fn check(
     model: &str,
     initial: Option<&str>,

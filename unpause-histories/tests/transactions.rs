@@ -1,5 +1,5 @@
-//! Transactions, sessions and replicas from files: each anomaly that has a name is found at the weakest level
-//! that rules it out, in both formats, and its fixed twin is consistent at every level.
+//! Transactions, sessions and replicas from files. In both formats, each named anomaly must be found at the weakest
+//! level that it violates, and its fixed twin must be consistent at every level.
 
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,7 @@ fn check(text: &str, format: &str, condition: &str) -> Result<HistoryFinding, Pr
     condition_named(condition).unwrap().check(&recording, &Question::default())
 }
 
-/// Asserts that an anomaly is found by this name from `level` on, and that no anomaly is found below.
+/// Asserts that an anomaly with this name is found from `level` on, and at no weaker level.
 #[track_caller]
 fn is_ruled_out(events: &[Event<'_>], level: Level, name: &str) {
     for (format, text) in [("edn", edn(events)), ("json", json(events))] {
@@ -120,7 +120,7 @@ fn g1a_an_aborted_write_is_read() {
         };
         read(saw, "fail");
         read(nothing, "fail");
-        // It is unknown if it committed, so it may have.
+        // It is unknown whether the transaction committed, so it may have committed.
         read(saw, "info");
         read(nothing, "info");
         read(saw, "ok");

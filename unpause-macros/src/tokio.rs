@@ -155,7 +155,7 @@ fn take(part: &[TokenTree], runtime: &mut Runtime, given: &mut Vec<Given>) -> Re
             runtime.name = Some(parse(value()?, name.span(), "a text")?);
             Ok(Taken::Tokio)
         }
-        // Only tokio's unstable builds support it.
+        // Only unstable builds of tokio support this argument.
         "unhandled_panic" => parse::<LitStr>(value()?, name.span(), "a text").map(|_| Taken::Tokio),
         "worker_threads" => {
             let threads: LitInt = parse(value()?, name.span(), "a number")?;

@@ -1,4 +1,4 @@
-//! Each method of [`Map`] and [`Set`] beside the method of the standard library, by random calls.
+//! Compares each method of [`Map`] and [`Set`] with the method of the standard library, by random calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use unpause_ordered::{Map, Set};
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Insert(u16, u8),
-    /// Inserts a number of keys one after the other, upwards or downwards: they fill pieces.
+    /// Inserts this number of successive keys, in ascending or descending order, so that they fill pieces.
     Many(u16, u16, bool),
     Entry(u16, u8),
     Change(u16, u8),

@@ -1,4 +1,4 @@
-//! Mock tasks, in runs and outside of them.
+//! Mock tasks, inside and outside of runs.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

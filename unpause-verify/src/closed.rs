@@ -57,7 +57,7 @@ struct Asked {
     /// The number of the certificate run, from 1.
     nth: usize,
     of: Rc<Ordered>,
-    /// The step of the run that is left out, and is the reason for this new run.
+    /// The position of the step that is left out, which is the reason for this new run.
     at: usize,
     kept: Vec<usize>,
     task: usize,

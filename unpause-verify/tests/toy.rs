@@ -15,7 +15,7 @@ enum Op {
     Write(usize),
     /// Waits until the word is not 0, unless a task has closed it.
     Wait(usize),
-    /// Closes the word. Two tasks that do so do not conflict.
+    /// Closes the word. Two tasks that close the same word do not conflict.
     Close(usize),
     /// Draws one of two values, and writes it.
     Draw(usize),
@@ -90,7 +90,7 @@ impl Toy {
         }
     }
 
-    /// The operation that a task waits for.
+    /// Returns the operation for which a task waits.
     fn guard(&self, machine: &Machine, task: usize) -> Vec<(usize, Effect)> {
         match self.tasks[task].get(machine.at[task]) {
             Some(Op::Wait(word)) => {
@@ -184,7 +184,7 @@ impl Toy {
     }
 }
 
-/// Each operation with the earlier ones that it conflicts with.
+/// Returns each operation with the earlier operations that conflict with it.
 fn canonical(done: &[(usize, Operation, u64)]) -> String {
     let name = |at: usize| {
         let (task, _, value) = done[at];
@@ -259,7 +259,8 @@ fn the_whole_set_is_accepted_and_every_smaller_one_is_refused() {
 
 #[test]
 fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
-    // Neither of the two that close the word comes after the other, so without one of them the other prevents the wait.
+    // Two tasks close the word, and neither comes after the other. So if one of them is left out, the other prevents
+    // the wait.
     let tasks = vec![vec![Op::Write(0), Op::Wait(0)], vec![Op::Close(0)], vec![Op::Close(0)]];
     let mut toy = Toy { tasks, is_silent: false };
     let all: Vec<Decisions> = toy.all().into_values().collect();
@@ -272,7 +273,7 @@ fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
 
 #[test]
 fn an_access_that_is_not_told_shows_in_another_order() {
-    // The last task reads the write of the second task, and only the written value shows it.
+    // The last task reads the write of the second task. Only the written value shows this.
     let tasks = vec![vec![Op::Write(1)], vec![Op::Write(1), Op::Write(0)], vec![Op::Read(0)]];
     let mut told = Toy { tasks: tasks.clone(), is_silent: false };
     let all: Vec<Decisions> = told.all().into_values().collect();

@@ -76,7 +76,7 @@ fn of_report(report: &Document, run: &Run) -> Vec<StepView> {
             });
         }
         while let Some(draw) = draws.next_if(|draw| draw.step <= step.step) {
-            // As on the screen: an order of branches is shown, unless it is the source order.
+            // Like on the screen, an order of branches is shown unless it is the source order.
             if !draw.given || draw.value.0 > 0 && draw.why == Draw::BRANCH {
                 view.draws.push((draw.value.0, draw.bound.0));
             }

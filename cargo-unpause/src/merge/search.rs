@@ -256,7 +256,7 @@ impl<'a> MergedSearch<'a> {
         !self.failures.is_empty() && must_fail.is_wanted() && !self.failures.iter().any(refused)
     }
 
-    /// Returns the reason why a test that must be proved is not, if nothing of its search is left.
+    /// Returns the reason why a test that must be proved is not proved, if no part of its search is left.
     fn lacks_proof(&self) -> Option<String> {
         let is_over = self.is_through() && self.failures.is_empty() && !self.must_run_again;
         let bound = self.bound();
@@ -454,7 +454,7 @@ mod tests {
             trace: None,
             replay: None,
         };
-        // The first share has found two failures, and the second share one of them.
+        // The first share has found two failures. The second share has found one of them, too.
         let all = [("panic", "a:1", "1"), ("deadlock", "a:2", "2"), ("panic", "a:1", "3")];
         let left = different(all.into_iter().map(failed).collect());
         let left: Vec<&str> = left.iter().map(|failure| &failure.what[..]).collect();

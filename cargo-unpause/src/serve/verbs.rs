@@ -80,7 +80,7 @@ const FILE: &[Argument] = &[Argument::required(
     "the trace of a failure or the report beside it, as `test` names it in `file`",
 )];
 
-/// The argument that names a failure, for verbs that also accept a test in its place.
+/// The argument that names a failure, for verbs that accept either a failure or a test.
 const MAYBE_FILE: &[Argument] = &[Argument::optional(
     "file",
     Text,

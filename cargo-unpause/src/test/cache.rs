@@ -150,7 +150,7 @@ impl Cache {
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # Compiled parts of unpause. This folder can be removed: they are compiled again when they are needed.\n";
 
-/// Returns the cache folder, determined by the environment variables that are set.
+/// Returns the cache folder; `set` returns the value of an environment variable, if set.
 fn folder(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let at = |name: &str, below: &str| set(name).map(|folder| Path::new(&folder).join(below));
     // The specification of `XDG_CACHE_HOME` requires that a relative path is ignored.

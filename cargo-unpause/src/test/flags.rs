@@ -39,9 +39,9 @@ pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
 /// Flags for tested crates: LLVM's pass turns each atomic operation into a call.
 ///
-/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each
-/// of them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second
-/// pass must not be the first: it would turn a `fetch_or` with a tested bit into a plain instruction.
+/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The passes of later flags
+/// run after the passes of these flags. The second pass must not be the first: it would turn a `fetch_or` with a tested
+/// bit into a plain instruction.
 pub(super) const INSTRUMENTATION: [&str; 3] = [
     "-Cpasses=tsan,function(atomic-expand),tsan",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",

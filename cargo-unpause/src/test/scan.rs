@@ -61,7 +61,7 @@ enum Watch {
     Instruction,
     /// At the beginning of its function, because the function contains data between its code.
     Function,
-    /// No breakpoint, because the bytes may be data, which a breakpoint would change.
+    /// No breakpoint is set, because the bytes may be data, which a breakpoint would change.
     Nowhere,
 }
 

@@ -72,7 +72,7 @@ const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause 
 pub(super) struct Replacements {
     /// A file with linker arguments.
     pub(super) arguments: PathBuf,
-    /// The same arguments without the library of instrumentation functions.
+    /// The linker arguments without the library of instrumentation functions.
     pub(super) common: String,
     /// The folder of std's libraries.
     pub(super) libraries: PathBuf,
@@ -244,8 +244,8 @@ const CALL_X86_64: &str = "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush
 lea rdi, [rip + 9f]\ncall unpause_std_entered
 pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi";
 
-/// The same for aarch64. It also saves the register for large results and the return address. It was assembled, and run
-/// in an emulator only.
+/// The call sequence for aarch64. It also saves the register for large results and the return address. It was
+/// assembled, and run in an emulator only.
 const CALL_AARCH64: &str = "stp x0, x1, [sp, #-80]!\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]
 stp x6, x7, [sp, #48]\nstp x8, x30, [sp, #64]
 adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered

@@ -241,7 +241,7 @@ impl Build {
     /// Returns the `cfg`s for tested crates. Cargo also reads them, because they choose dependencies.
     fn cfgs(&self) -> Vec<&'static str> {
         match (&self.tests, self.races) {
-            // No crate of the program depends on the runtime.
+            // No crate of the program depends on the runtime, so nothing is linked.
             (Some(_), _) => Vec::new(),
             (None, false) => vec!["--cfg", "unpause_native"],
             (None, true) => vec!["--cfg", "unpause_native", "--cfg", "unpause_races"],

@@ -12,7 +12,7 @@ fn step(number: u64, task: &str, operations: &[(&str, usize)]) -> Json {
         "operations": Vec::from_iter(operations.iter().map(operation))})
 }
 
-/// The lost update, with a passing run in which the first task stores before the second task loads.
+/// Returns the lost update, with a passing run in which the first task stores before the second task loads.
 fn lost_update() -> Report {
     let mut report = reports::lost_update("counter");
     report.json["finding"]["why"]["passing"] = json!({
@@ -55,7 +55,7 @@ fn the_steps_of_both_runs_are_aligned_and_differences_are_marked() {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        // The lanes show it, too, above the step.
+        // The lanes also show this, above the step.
         let note = "document.getElementById('s3').previousElementSibling.innerText";
         assert_eq!(
             browser.value(note),
@@ -83,7 +83,7 @@ fn the_first_difference_is_reached_by_a_key_a_button_and_the_keyboard_alone() {
         browser.key("Enter");
         assert_at(browser, 4, 7);
         assert_eq!(browser.value(current), json!("4"));
-        // A step that the passing run does elsewhere is not a row of the failing run.
+        // If the passing run executes a step at another position, the step is not a row of the failing run.
         browser.key("Home");
         assert_eq!(browser.value(current), json!(""));
         for (width, scheme) in [(320, "light"), (600, "dark"), (1800, "light")] {

@@ -1,4 +1,5 @@
-//! A headless Chromium that is driven by its devtools protocol, over pipes: its clicks and keys act like a user's.
+//! A headless Chromium that the tests control through its devtools protocol, over pipes. Its clicks and keys have the
+//! same effect as the clicks and keys of a user.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one tab.
 pub(crate) struct Browser {
-    /// It ends with this process, because then no process can send commands.
+    /// The pipe for commands. The browser ends together with this process, because the pipe is then closed.
     commands: ChildStdin,
     answers: Receiver<Json>,
     session: Option<String>,
@@ -29,8 +30,8 @@ pub(crate) struct Browser {
     pub(crate) errors: Vec<String>,
 }
 
-/// The program of the browser, if this machine has it. Without a browser, a message goes to standard error, which
-/// libtest does not capture.
+/// Returns the path of the browser, if this machine has a browser. Without a browser, a message goes to standard error,
+/// which libtest does not capture.
 pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -49,7 +50,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts the browser, without a network of its own.
+    /// Starts the browser without access to the network.
     pub(crate) fn start(program: &Path, name: &str) -> Browser {
         let profile =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("page").join(name).join("profile");
@@ -93,7 +94,7 @@ impl Browser {
             }
         });
         let (session, count, requests, errors) = (None, 0, Vec::new(), Vec::new());
-        // Its pipes end it.
+        // The browser ends when its pipes are closed.
         thread::spawn(move || process.wait());
         let mut browser = Browser { commands, answers, session, count, requests, errors };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
@@ -138,7 +139,7 @@ impl Browser {
 
     /// Opens a file, with a state in its address, and waits until it is drawn.
     pub(crate) fn open(&mut self, file: &Path, state: &str) {
-        // From elsewhere, or only the address would change.
+        // The browser first opens an empty page, because otherwise only the address might change.
         self.call("Page.navigate", json!({"url": "about:blank"}));
         self.until("location.href === 'about:blank'");
         self.requests.clear();

@@ -5,7 +5,7 @@ use std::fs;
 use super::reports::{self, Report};
 use super::{command, folder};
 
-/// Checks that a command fails with an error that has these parts.
+/// Checks that a command fails, and that its error contains these parts.
 fn assert_refused(arguments: &[&str], parts: &[&str]) {
     let (code, output, errors) = command(arguments);
     assert_eq!((code, output.as_str()), (2, ""), "{arguments:?} {errors}");

@@ -69,7 +69,7 @@ fn failures_are_written_with_properties() {
     assert!(text.ends_with(&end), "{text}");
     assert!(!text.contains("fine"), "{text}");
     assert!(notes.contains("target/d/4.json") && notes.lines().count() == 1, "{notes}");
-    // It is written anew.
+    // The command writes the file again.
     fs::remove_dir_all(folder.join("target/b")).unwrap();
     assert!(written(&folder, &file).0.contains("tests=\"1\" failures=\"1\" errors=\"0\">\n"));
 }

@@ -1,11 +1,11 @@
-//! Lists that a page shows in part, and shares that it rounds.
+//! Lists that a page does not show completely, and shares that it rounds.
 
 use serde_json::{Value as Json, json};
 
 use super::browser::Browser;
 use super::{in_browser, reports};
 
-/// The number of calls that are shown, and the text above them.
+/// Returns the number of displayed calls, and the text above them.
 fn calls(browser: &mut Browser) -> (u64, String) {
     let shown = browser.number("document.querySelectorAll('#history .call').length");
     (shown, browser.text("#history p"))

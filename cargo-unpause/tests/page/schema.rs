@@ -110,7 +110,7 @@ fn locate(value: &Json, at: Located, seen: &mut BTreeSet<String>, found: &mut Ve
     children.into_iter().for_each(|(at, child)| locate(child, at, seen, found));
 }
 
-/// The values of a document, one for each pattern.
+/// Returns the values of a document, one for each pattern.
 fn values_of(document: &Json) -> Vec<Located> {
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     let root = Located { pointer: String::new(), pattern: String::new() };
@@ -122,7 +122,7 @@ fn is_read(document: &Json) -> bool {
     Document::read(&document.to_string()).is_ok()
 }
 
-/// The documents that are changed. Together they have most fields.
+/// Returns the documents that are changed. Together they have most fields.
 fn to_change() -> [Json; 2] {
     [reports::lost_update("counter").json, reports::cluster().json]
 }

@@ -81,7 +81,7 @@ fn the_progress_of_a_search_is_a_curve_and_a_table() {
                 "61.5 s | 20,000 | 50 % | 40,000 (30,000 to 18,446,744,073,709,551,615)",
             ])
         );
-        // The table opens with the keyboard alone.
+        // The table can be opened with the keyboard alone.
         browser.value("document.querySelector('#search summary').focus()");
         browser.key("Enter");
         browser.until("document.querySelector('#search details').open");
@@ -103,7 +103,7 @@ fn a_failure_has_its_search_and_the_search_that_replaced_it() {
         let text = browser.text("#search");
         assert!(text.contains("The search that received the remaining runs"), "{text}");
         assert!(text.contains("Completed: 100 % after 40 runs and 0 ms."), "{text}");
-        // Without a difference of time, and without estimates, there is still a curve.
+        // If all times are equal and there are no estimates, the page still shows a curve.
         assert_eq!(browser.number("document.querySelectorAll('#search svg.plot').length"), 3);
         assert!(browser.text("#step").contains("step"));
     });

@@ -62,7 +62,7 @@ fn a_remedy_may_be_an_order_of_two_operations() {
 #[test]
 fn an_early_store_leaves_the_newest_value() {
     let mut report = reports::lost_update("counter");
-    // As if the store of step 6 had taken effect before the store of step 5.
+    // The report is changed so that the store of step 6 takes effect before the store of step 5.
     report.run()["events"].as_array_mut().unwrap().retain(|event| event["step"] != 7);
     report.run()["steps"].as_array_mut().unwrap().pop();
     report.run()["step_count"] = json!(7);

@@ -1,8 +1,8 @@
-//! Each reader of histories, and the checker behind it, with inputs of a fuzzer.
+//! Runs each reader of histories, and the checker behind it, on inputs of a fuzzer.
 //!
-//! The first byte of an input chooses the format, the rest is the file. A crash, a hang and a lot of
-//! memory are findings; a problem or a verdict of any kind is not. The fuzzer is libFuzzer and needs
-//! a C++ compiler; coverage comes from flags that a stable compiler has:
+//! The first byte of an input selects the format, and the remaining bytes are the file. A crash, a hang and a high
+//! memory use are findings. A problem or a verdict of any kind is not. The fuzzer is libFuzzer and needs a C++
+//! compiler; coverage comes from flags that a stable compiler has:
 //!
 //! ```sh
 //! cd unpause-histories/fuzz

@@ -26,14 +26,14 @@ pub struct Question<'a> {
     /// The state before the first operation; if `None`, the state given by
     /// [`RegisteredModel::recorded`](unpause_check::models::RegisteredModel::recorded).
     pub initial: Option<Datum>,
-    /// One object, or one object per key.
+    /// One object for all calls, or one object for each key.
     pub keys: Keys,
     /// The meaning of a read of nil; if `None`, the meaning defined by the file format.
     pub nil: Option<NilRead>,
     /// The budget of the search.
     pub budget: Budget<'a>,
-    /// The number of threads for the search; 0 counts as 1. The verdict and the evidence do not depend on it. Used only
-    /// if a history is split by key.
+    /// The number of threads for the search; 0 counts as 1. The verdict and the evidence do not depend on the number of
+    /// threads. Used only if a history is split by key.
     pub threads: usize,
     /// `true` if the finding must contain the texts of all operations. Otherwise it contains only the texts of the
     /// operations that the evidence shows, because all texts of a long history need much memory.

@@ -25,7 +25,7 @@ pub(super) const WORKLOADS: &[(&str, &str)] = &[
     ("rw-register", "[:w key value], [:r key value]: registers, each value written once"),
 ];
 
-/// One micro-operation, by reference.
+/// One micro-operation that borrows its values.
 #[derive(Clone, Copy, PartialEq)]
 enum MicroOp<'a> {
     Append(&'a Datum, &'a Datum),

@@ -1,4 +1,4 @@
-//! The arguments of tests, and the messages about wrong ones.
+//! The arguments of tests, and the messages about wrong arguments.
 
 use super::*;
 use quote::quote;
@@ -137,7 +137,7 @@ fn only_a_search_must_prove() {
         ["`must_prove` together with the strategy `pct:2`: only searches prove something, \
           `exhaustive`, `preemptions`, `delays`; write `strategy = \"exhaustive\"`"]
     );
-    // One error is enough.
+    // One error is enough for this test.
     assert_eq!(errors(quote!(must_prove, strategy = 7)).len(), 1);
     for other in [quote!(must_fail), quote!(replay = "x"), quote!(seed = 3)] {
         let found = errors(quote!(strategy = "delays", #other, must_prove));

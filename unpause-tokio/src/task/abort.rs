@@ -51,7 +51,7 @@ impl AbortHandle {
     }
 }
 
-// As in tokio.
+// tokio's handle implements this trait, too.
 impl UnwindSafe for AbortHandle {}
 impl RefUnwindSafe for AbortHandle {}
 

@@ -90,10 +90,10 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-// Both kinds of handles are `Unpin`.
+// Both kinds of inner handles are `Unpin`, so no field is pinned.
 impl<T> Unpin for JoinHandle<T> {}
 
-// As in tokio: a handle has no state that a panic of its owner could leave half changed.
+// Like in tokio, a panic of the owner cannot leave a handle half changed, because a handle has no such state.
 impl<T> UnwindSafe for JoinHandle<T> {}
 impl<T> RefUnwindSafe for JoinHandle<T> {}
 

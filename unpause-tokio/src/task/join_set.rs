@@ -232,7 +232,7 @@ fn without_id<T>(joined: Joined<T>) -> Result<T, JoinError> {
     joined.map(|(_, output)| output)
 }
 
-/// An inner set that can take a task.
+/// An inner set to which a task can be added.
 enum Here<'a, T> {
     Run(&'a mut sim::task::JoinSet<T>),
     Runtime(&'a mut real::task::JoinSet<T>),

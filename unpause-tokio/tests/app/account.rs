@@ -1,4 +1,4 @@
-//! An account that is an actor: a task that owns the balance and answers requests.
+//! An account as an actor: a task owns the balance and answers requests.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ enum Request {
 #[derive(Clone, Debug)]
 pub struct Client(mpsc::Sender<Request>);
 
-/// Starts the actor. Its task ends with the balance. An answer takes `work`.
+/// Starts the actor. The task returns the balance at its end. Each answer takes the time `work`. An answer takes
+/// `work`.
 ///
 /// If `answers_late` is set it has a bug: it ends at once when it receives a close request, and does not answer
 /// the earlier requests.
@@ -42,7 +43,7 @@ pub fn open(work: Duration, answers_late: bool) -> (Client, JoinHandle<u64>) {
                     let _ = answer.send(balance);
                 }
                 Request::Close if answers_late => break,
-                // No request is accepted from now on; accepted requests are answered.
+                // From now on, no request is accepted. Accepted requests are still answered.
                 Request::Close => requests.close(),
             }
         }
@@ -52,7 +53,8 @@ pub fn open(work: Duration, answers_late: bool) -> (Client, JoinHandle<u64>) {
 }
 
 impl Client {
-    /// Adds to the balance, and returns it. An error leaves the balance as it was, unless the time was too short.
+    /// Adds to the balance, and returns it. If the call returns an error, the balance is unchanged, except after a
+    /// time-out.
     pub async fn deposit(&self, amount: u64) -> Result<u64, Error> {
         let (sender, answer) = oneshot::channel();
         self.0.send(Request::Deposit(amount, sender)).await.map_err(|_| Error::Closed)?;
@@ -66,7 +68,7 @@ impl Client {
 
     /// Closes the account.
     pub async fn close(&self) {
-        // No effect if it is closed.
+        // The request has no effect if the account is closed already.
         let _ = self.0.send(Request::Close).await;
     }
 }

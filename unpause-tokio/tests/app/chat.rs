@@ -1,4 +1,4 @@
-//! A chat room: a new member sees all earlier and all later messages.
+//! A chat room. A new member sees all earlier and all later messages.
 
 use tokio::sync::{Mutex, broadcast};
 
@@ -27,7 +27,7 @@ impl Room {
     pub async fn say(&self, message: &str) {
         let mut history = self.history.lock().await;
         history.push(message.to_owned());
-        // No effect if there is no member.
+        // The message has no effect if the room has no member.
         let _ = self.sender.send(message.to_owned());
     }
 
@@ -38,7 +38,7 @@ impl Room {
         Member { seen: history.clone(), receiver: self.sender.subscribe() }
     }
 
-    /// The same with a bug: a message that is sent between the copy of the history and the subscription is lost.
+    /// Joins with a bug: a message that is sent between the copy of the history and the subscription is lost.
     pub async fn join_late(&self, name: &str) -> Member {
         let seen = self.history.lock().await.clone();
         self.members.lock().await.push(name.to_owned());
@@ -52,7 +52,7 @@ impl Room {
 }
 
 impl Member {
-    /// All messages so far.
+    /// Returns all messages so far.
     pub fn seen(mut self) -> Vec<String> {
         while let Ok(message) = self.receiver.try_recv() {
             self.seen.push(message);

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Answers with the number of bytes, at the end of them.
+/// Reads all bytes, and then answers with their number.
 pub async fn answer(stream: TcpStream) {
     let (mut read, mut write) = stream.into_split();
     let mut all = Vec::new();
@@ -11,7 +11,7 @@ pub async fn answer(stream: TcpStream) {
     write.write_u8(all.len() as u8).await.unwrap();
 }
 
-/// Like [`answer`], but with one read for all of them.
+/// Like [`answer`], but the bug is that one read must return all bytes.
 pub async fn answer_early(stream: TcpStream) {
     let (mut read, mut write) = stream.into_split();
     let count = read.read(&mut [0; 64]).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore};
 
-/// The server: counts the connections that are open.
+/// The server. It counts the open connections.
 #[derive(Debug, Default)]
 pub struct Server {
     open: AtomicUsize,
@@ -64,7 +64,8 @@ impl Pool {
     }
 }
 
-/// The same with a bug: the number of connections is read before a connection is made, and raised after.
+/// A pool with a bug: it reads the number of connections before it creates a connection, and increments the number
+/// afterwards.
 #[derive(Debug)]
 pub struct LeakyPool {
     server: Arc<Server>,

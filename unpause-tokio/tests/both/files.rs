@@ -100,7 +100,7 @@ fn directories_are_made_and_read() {
     });
 }
 
-/// A buffer between, and a copy from one file to another.
+/// The test uses a buffer in between, and copies one file to another.
 #[test]
 fn files_are_streams() {
     in_both("streams", async |root: PathBuf| {

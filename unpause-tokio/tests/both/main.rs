@@ -1,4 +1,4 @@
-//! Tests of both builds: an application, and programs that see the same as over tokio.
+//! Tests for both builds: an application, and programs that must behave like over tokio.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::duplicate_mod)] // The same programs, with another `tokio`.

@@ -1,4 +1,4 @@
-//! Outside of runs the crate is tokio: programs are compiled with both, and print the same.
+//! Outside of runs, the crate is tokio. Programs are compiled with both, and must print the same.
 
 use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -8,7 +8,7 @@ use real::runtime::Builder;
 mod ours;
 mod theirs;
 
-/// Each program in a runtime of one thread with a paused clock.
+/// Runs each program in a runtime with one thread and a paused clock.
 macro_rules! the_same {
     ($($program:ident)*) => {$(
         #[test]
@@ -46,7 +46,7 @@ fn threads() {
 #[test]
 fn the_runtime_is_tokios() {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    // A runtime that this crate did not make has its tasks too.
+    // The tasks of this crate must also work in a runtime that this crate did not create.
     runtime.block_on(async {
         let task = tokio::spawn(async { real::runtime::Handle::current().id().to_string() });
         let here = real::runtime::Handle::current().id().to_string();

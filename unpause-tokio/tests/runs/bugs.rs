@@ -1,5 +1,6 @@
-//! The bugs of the application, each found by the runs of a test: one says so in the attribute, as a test that must
-//! fail, the others compare the failure. Their right versions pass in `application.rs`, and here in all orders.
+//! The bugs of the application. Runs of a test must find each bug. One test states this in its attribute, as a test
+//! that must fail; the others compare the failure. The correct versions pass in `application.rs`, and here in all
+//! orders.
 
 use std::sync::Arc;
 use std::time::Duration;

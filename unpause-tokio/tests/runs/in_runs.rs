@@ -288,7 +288,7 @@ fn a_budget_is_a_point() {
 
 #[test]
 fn pipes_are_tokios_and_need_no_reactor() {
-    // No search is a proof here, because it does not see the memory of a pipe.
+    // A search would be no proof here, because it does not see the memory of a pipe.
     let report = sim::Runner::new().hermetic().seeds(0..50).run(async || {
         let (mut one, mut two) = tokio::io::duplex(2);
         let writing = tokio::spawn(async move { one.write_all(b"abc").await.unwrap() });

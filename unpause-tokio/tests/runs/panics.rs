@@ -11,7 +11,7 @@ fn holds(body: impl AsyncFn() + Sync) {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
 }
 
-/// Asserts that the body fails in its first run with the panic of a task, which has this text.
+/// Asserts that the first run of the body fails with the panic of a task, and that the panic has this text.
 #[track_caller]
 fn fails(text: &str, body: impl AsyncFn() + Sync) {
     match sim::Runner::new().hermetic().run_seed(0, body).outcome {
@@ -148,13 +148,13 @@ fn a_panic_that_no_handle_gets_fails_the_run() {
         drop(task);
         std::future::pending::<()>().await;
     });
-    // Kept to the end of the run, and longer.
+    // The handle is kept until the end of the run, and longer.
     fails("a reason", async || {
         let task = tokio::spawn(async { panic!("a reason") });
         tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
         std::mem::forget(task);
     });
-    // The task is in a set that is dropped.
+    // The task belongs to a set that is dropped.
     fails("a reason", async || {
         let mut tasks = JoinSet::new();
         tasks.spawn(async { panic!("a reason") });

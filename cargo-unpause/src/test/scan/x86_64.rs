@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn similar_instructions_are_not_found() {
         let others: &[&[u8]] = &[
-            // xchg of registers, and the xchg that is a nop
+            // The exchanges of registers, and the exchange that is encoded as a nop.
             &[0x87, 0xC8],
             &[0x66, 0x90],
             // xadd without lock, lfence, sfence, int3

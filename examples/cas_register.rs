@@ -36,7 +36,7 @@ type Calls = History<VersionedRegister>;
 enum Bug {
     /// The primary answers reads immediately, although it may have been deposed.
     ReadsLocally,
-    /// The primary answers updates immediately, so they may be lost with it.
+    /// The primary answers updates at once, so they may be lost if it dies.
     AnswersEarly,
 }
 
@@ -46,7 +46,7 @@ enum Message {
     Append { epoch: u64, chain: Vec<u64>, round: u64 },
     /// The chain of this round was accepted.
     Accepted { epoch: u64, round: u64 },
-    /// Asks for the promise to reject earlier epochs.
+    /// Requests the promise to reject earlier epochs.
     Prepare { epoch: u64 },
     /// The promise, with the current chain and the epoch in which it was written.
     Promised { epoch: u64, latest: (u64, Vec<u64>) },
@@ -67,7 +67,7 @@ struct Replica {
     number: usize,
     bug: Option<Bug>,
     is_primary: bool,
-    /// The node rejects messages of epochs before this one.
+    /// The lowest epoch whose messages the node still accepts.
     promised: u64,
     /// The versions, the current one last. `chain_epoch` is the epoch in which the chain was written.
     chain: Vec<u64>,
@@ -111,7 +111,7 @@ impl Replica {
         self.outbox.extend(others.map(|other| (other, message.clone())));
     }
 
-    /// Sends the chain to the others, and defers an answer until a majority has accepted the chain.
+    /// Sends the chain to the other nodes, and defers an answer until a majority has accepted it.
     fn begin_round(&mut self, answer: Option<Ret>) {
         self.round += 1;
         let (round, length) = (self.round, self.chain.len());
@@ -212,7 +212,7 @@ impl Replica {
         }
     }
 
-    /// Begins a call of the client, if it has one to make.
+    /// Begins the next call of the client, if any.
     fn call(&mut self, now: Instant) {
         let last = *self.chain.last().expect("a chain has a first version");
         match self.client.begin(now) {
@@ -237,7 +237,7 @@ impl Replica {
 /// The client of a node. It has one call open at a time.
 struct Client {
     number: u64,
-    /// Its open call, and the time of the invocation.
+    /// The open call, and the time of its invocation.
     open: Option<(Instant, Invoked<VersionedRegister>)>,
     /// The number of its updates. It is the end of a version name: 101 and 102 are versions of client 0.
     updates: u64,
@@ -283,7 +283,7 @@ impl Client {
     }
 }
 
-/// A node: its state, and the links to the others.
+/// A node: its state, and the links to the other nodes.
 struct Server {
     replica: Mutex<Replica>,
     senders: BTreeMap<usize, Sender<Message>>,
@@ -309,7 +309,7 @@ impl Server {
     async fn send(&self) {
         let outbox = std::mem::take(&mut locked(&self.replica).outbox);
         for (to, message) in outbox {
-            // An error means that the run ends and stops its nodes one after the other.
+            // An error means that the run is ending and stops its nodes one after the other.
             let _ = self.senders[&to].send(message).await;
         }
     }

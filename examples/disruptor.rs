@@ -45,7 +45,7 @@ enum Wait {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Event {
     sequence: i64,
-    /// Written by the first consumer, and read by the second.
+    /// True if the first consumer has checked the event; the second reads this.
     is_checked: bool,
 }
 
@@ -114,7 +114,7 @@ impl Disruptor {
         loop {
             let current = self.cursor.load(SeqCst).await;
             let next = current + 1;
-            // The sequence that was in the slot in the previous lap.
+            // The sequence number that used the slot in the previous lap.
             let wrap = next - self.slots.len() as i64;
             if wrap > self.gate.load(SeqCst).await {
                 sim::spin_until(async || wrap <= self.last_done().await).await;

@@ -56,7 +56,7 @@ impl Tail {
 }
 
 struct Buffer {
-    /// A [`Tail`]. Its term is the current or last term of the buffer.
+    /// A [`Tail`]. Its term is the buffer's current or last term.
     tail: Atomic<i64>,
     /// The frames: a header, then the payload. A header is 0 if nothing is committed there.
     words: Vec<Atomic<i64>>,

@@ -38,7 +38,7 @@ enum Bug {
 const FRAME: u64 = 16;
 /// The number of frames in the log.
 const FRAMES: u64 = 4;
-/// The tail has a sector of its own.
+/// The tail has its own sector.
 const START: u64 = 512;
 const END: u64 = START + FRAMES * FRAME;
 
@@ -149,7 +149,7 @@ async fn work(log: Arc<Log>, numbers: &'static [u64], told: Arc<Atomic<u64>>) {
     }
 }
 
-/// Cuts the power of a node at any point of its life, or after it, and restarts it.
+/// Cuts the power of a node at any point of its life, or after its end, and restarts it.
 async fn crash(db: &Node) {
     let db = db.clone();
     let crashing = sim::spawn(async move {

@@ -18,7 +18,7 @@ use shared::Version::{self, Buggy, Fixed};
 
 mod shared;
 
-/// Adds one.
+/// Adds one to the counter.
 async fn increment(counter: &Atomic<i64>, version: Version) {
     match version {
         Buggy => {

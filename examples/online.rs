@@ -37,7 +37,7 @@ impl QuickQueue {
         let mut items = self.items.lock().await;
         items.push_back(item);
         match self.version {
-            // Unlocked too early: another task can dequeue the item before this task counts it.
+            // The lock is released too early: another task can dequeue the item before this task counts it.
             Buggy => {
                 drop(items);
                 self.len.fetch_add(1, SeqCst).await;
@@ -94,7 +94,7 @@ impl Client {
 
     #[track_caller]
     fn tell(&self, event: ClientEvent<QueueOp, QueueRet>) {
-        // No await while the lock is held. The panic that ends the run poisons it.
+        // There is no await while the lock is held. The panic that ends the run poisons it.
         let mut checker = self.checker.lock().unwrap_or_else(sync::PoisonError::into_inner);
         let text = match &event {
             ClientEvent::Return { ret, .. } => Queue::<u64>::ret_text(ret),

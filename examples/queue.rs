@@ -34,7 +34,7 @@ impl QuickQueue {
         let mut items = self.items.lock().await;
         items.push_back(item);
         match self.version {
-            // Unlocked too early: another task can dequeue the item before this task counts it.
+            // The lock is released too early: another task can dequeue the item before this task counts it.
             Buggy => {
                 drop(items);
                 self.len.fetch_add(1, SeqCst).await;

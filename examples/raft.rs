@@ -35,7 +35,7 @@ enum Bug {
     Figure8,
     /// A node votes before it saves its vote.
     VoteNotKept,
-    /// The longer log wins, whatever its terms are.
+    /// The longer log wins, regardless of its terms.
     LengthFirst,
 }
 
@@ -109,7 +109,7 @@ struct Raft {
     votes: BTreeSet<usize>,
     /// For a leader: the number of entries that each node is known to hold.
     held: [usize; NODES],
-    /// The time at which it requests votes. `patience` is its election timeout.
+    /// The time at which the node requests votes. `patience` is its election timeout.
     due: Instant,
     patience: Duration,
     ticked: Instant,
@@ -213,7 +213,7 @@ impl Raft {
     /// For a leader: commits the entries that a majority holds, up to the last such entry of its term.
     fn commit(&mut self) {
         let is_held = |length: &usize| {
-            // Its own entry in `held` is 0.
+            // The node's own entry in `held` is 0.
             let holders = 1 + self.held.iter().filter(|held| *held >= length).count();
             let is_own = self.kept.log[length - 1].0 == self.kept.term;
             holders > NODES / 2 && (is_own || self.bug == Some(Bug::Figure8))

@@ -107,7 +107,7 @@ async fn live(bug: Option<Bug>, told: Arc<Atomic<u8>>) {
     }
 }
 
-/// Cuts the power of a node at any point of its life, or after it, and restarts it.
+/// Cuts the power of a node at any point of its life, or after its end, and restarts it.
 async fn crash(db: &Node) {
     let db = db.clone();
     let crashing = sim::spawn(async move {

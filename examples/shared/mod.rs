@@ -1,4 +1,4 @@
-//! Shared by the examples: find the bug, replay its trace, show that the fix passes.
+//! Code shared by the examples: find the bug, replay its trace, and show that the fix passes.
 //!
 //! An example is a program in two [`Version`]s. In a test of your own `#[sim::test]` does all this;
 //! here it is spelled out with [`sim::Runner`], and an unexpected result makes the process
@@ -16,13 +16,13 @@ use self::Version::{Buggy, Fixed};
 /// The two versions of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
-    /// The one with the bug.
+    /// The version with the bug.
     Buggy,
     /// The one without.
     Fixed,
 }
 
-/// One example being shown.
+/// An example that is being shown.
 pub(crate) struct Example {
     ok: bool,
     /// True if the environment requests one run, as the command at the end of a screen does.
@@ -78,7 +78,7 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
-    /// Another bug, of which only the head of its screen is printed. Not on real threads, which might hang.
+    /// Finds another bug, and prints only the head of its screen. Does nothing on real threads, which might hang.
     #[allow(dead_code, reason = "not every example has several bugs")]
     pub(crate) fn find<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
         if self.one_run || !sim::SIMULATED {
@@ -135,7 +135,7 @@ impl Example {
         Some(failed)
     }
 
-    /// Explores all interleavings of a small program, none of which must fail.
+    /// Explores all interleavings of a small program, none of which may fail.
     #[allow(dead_code, reason = "not every example is small enough")]
     pub(crate) fn prove<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
         if self.one_run || !sim::SIMULATED {
@@ -156,12 +156,12 @@ impl Example {
     /// Prints the screen of the one requested run.
     fn show(&mut self, report: &Report) {
         println!("{}", screen(report));
-        // It may fail, which is its purpose, but it must be the requested run.
+        // The run is meant to fail, but it must be the requested run.
         let failure = failure(report);
         self.ok &= !matches!(failure, Some(Failure::Diverged { .. } | Failure::Misuse { .. }));
     }
 
-    /// Runs seeds until one fails, then replays the trace that was written.
+    /// Runs seeds until one fails, and then replays its trace.
     fn find_and_replay<B: AsyncFn() + Sync>(&mut self, seeds: &Runner, name: &str, program: B) {
         let found = seeds.run(&program);
         println!("{}", screen(&found));
@@ -169,7 +169,7 @@ impl Example {
         else {
             return self.unexpected("no failure was found, or its trace could not be written");
         };
-        // Hermetic: a variable that says which seeds to run must not replace this trace.
+        // The runner is hermetic, so that no variable with seeds can replace this trace.
         let again = Runner::new().name(name).hermetic().replay(file).run(&program);
         if signature(&again) == signature(&found) {
             println!("the trace file, replayed, ends with the same failure\n");
@@ -179,7 +179,7 @@ impl Example {
         }
     }
 
-    /// Runs seeds, none of which must fail.
+    /// Runs seeds, none of which may fail.
     fn pass<B: AsyncFn() + Sync>(&mut self, seeds: &Runner, program: B) {
         let report = seeds.run(&program);
         println!("{}", screen(&report));
@@ -194,14 +194,14 @@ impl Example {
     }
 }
 
-/// The state of one node, or of the test, that several of its tasks use. No await while it is held.
+/// The state of one node, or of the test, that several of its tasks use. There is no await while it is held.
 #[allow(dead_code, reason = "not every example has nodes")]
 pub(crate) fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     // Poisoned by the panic that ends the run.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of steps from which on an example, which is short, has no room for the explanation of a run.
+/// From this number of steps on, the screen of an example has no room for the explanation.
 const LONG: usize = 50;
 
 fn screen(report: &Report) -> String {

@@ -93,8 +93,8 @@ pub(super) fn stamp(parts: &str, races: bool) -> String {
     format!("{parts} {:016x}", hasher.finish())
 }
 
-/// Calls the compiler for cargo. `arguments` contains the compiler's path and its arguments, or only the arguments of
-/// rustdoc.
+/// Calls the compiler on behalf of cargo. `arguments` contains the compiler's path and its arguments, or only the
+/// arguments of rustdoc.
 pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let build = Build::of_variables(linked);
     if arguments.first().is_some_and(|first| first.to_string_lossy().starts_with('-')) {
